@@ -1,0 +1,282 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What goes into the safety gate and what comes out of it, as values.
+
+They mirror ``ActionRequest``, ``RuleResult``, ``Measurement``, ``GateDecision`` and ``GateStatus`` field by field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.timebase import Instant, Stamp
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepId:
+    """Which step of which episode of which agent, under which contract."""
+
+    digest: str
+    agent: str
+    episode_id: str = ''
+    step: int = 0
+
+
+class Source(IntEnum):
+    """Who chose an action."""
+
+    POLICY = 1
+    OPERATOR = 2
+    REPLAY = 3
+
+
+class Verdict(IntEnum):
+    """
+    What the gate made of an action, from the mildest to the strictest.
+
+    ``ADMITTED``: published as requested. ``LIMITED``: published, at least one dimension changed. ``HELD``: the previous
+    command again. ``STOPPED``: a step of the stop profile towards the safe command. ``REJECTED``: not a command; nothing
+    was published because of it.
+    """
+
+    ADMITTED = 1
+    LIMITED = 2
+    HELD = 3
+    STOPPED = 4
+    REJECTED = 5
+
+
+class Trigger(IntEnum):
+    """What made the gate decide."""
+
+    REQUEST = 1
+    TIMER = 2
+
+
+class Reason(IntEnum):
+    """Why a rule touched an action; texts are in :data:`REASON_TEXT`."""
+
+    NOT_FINITE = 1
+    WRONG_SHAPE = 2
+    WRONG_DIGEST = 3
+    WRONG_AGENT = 4
+    WRONG_EPISODE = 5
+    WRONG_LEASE = 6
+    OUT_OF_ORDER = 7
+    NOT_ARMED = 8
+    ACTION_TOO_OLD = 9
+    OUT_OF_BOUNDS = 10
+    RATE_LIMIT = 11
+    ACCELERATION_LIMIT = 12
+    JERK_LIMIT = 13
+    WORKSPACE = 14
+    OBSTACLE_SLOW = 15
+    OBSTACLE_STOP = 16
+    SENSOR_INVALID = 17
+    OBSERVATION_TIMEOUT = 18
+    COMMAND_LATE = 19
+    COMMAND_TIMEOUT = 20
+    ENVIRONMENT_TIMEOUT = 21
+    EMERGENCY_STOP = 22
+    EPISODE_OVER = 23
+    COMPETING_PUBLISHER = 24
+    LATENCY_BUDGET = 25
+    GATE_LATE = 26
+    OPERATOR = 27
+    CLOCK = 28
+    DEACTIVATED = 29
+
+
+REASON_TEXT: dict[Reason, str] = {
+    Reason.NOT_FINITE: 'the action holds a number that is not finite',
+    Reason.WRONG_SHAPE: 'the action has another number of values than the contract declares',
+    Reason.WRONG_DIGEST: 'the action was made under another contract',
+    Reason.WRONG_AGENT: 'the action is for another agent',
+    Reason.WRONG_EPISODE: 'the action is for another episode',
+    Reason.WRONG_LEASE: 'the sender does not hold the lease',
+    Reason.OUT_OF_ORDER: 'the action repeats or precedes one that was heard already',
+    Reason.NOT_ARMED: 'the gate is not armed, or the episode does not run yet',
+    Reason.ACTION_TOO_OLD: 'the action, or the observation that it answers, is too old',
+    Reason.OUT_OF_BOUNDS: 'the value lies outside the bounds of the contract',
+    Reason.RATE_LIMIT: 'the command would change faster than the contract allows',
+    Reason.ACCELERATION_LIMIT: 'the acceleration would exceed its limit',
+    Reason.JERK_LIMIT: 'the jerk would exceed its limit',
+    Reason.WORKSPACE: 'the robot would leave its workspace',
+    Reason.OBSTACLE_SLOW: 'an obstacle is inside the slow-down distance',
+    Reason.OBSTACLE_STOP: 'an obstacle is inside the stop distance',
+    Reason.SENSOR_INVALID: 'a sensor that a rule needs gives no usable value',
+    Reason.OBSERVATION_TIMEOUT: 'a sensor that a rule needs has been silent for too long',
+    Reason.COMMAND_LATE: 'no new action came in time; the last command is held',
+    Reason.COMMAND_TIMEOUT: 'the policy has been silent for too long',
+    Reason.ENVIRONMENT_TIMEOUT: 'the environment has been silent for too long',
+    Reason.EMERGENCY_STOP: 'the emergency stop is latched',
+    Reason.EPISODE_OVER: 'the episode is over, or its lease has ended',
+    Reason.COMPETING_PUBLISHER: 'another publisher was found on a command topic',
+    Reason.LATENCY_BUDGET: 'the latency budget was exceeded too often',
+    Reason.GATE_LATE: "the gate's own timer came too late",
+    Reason.OPERATOR: 'an operator has taken over',
+    Reason.CLOCK: 'the ROS clock jumped, went backwards or stood still',
+    Reason.DEACTIVATED: 'the gate is being deactivated',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionRequest:
+    """
+    What a policy asks the robot to do.
+
+    Attributes
+    ----------
+    id
+        The step that the action is meant for.
+    lease_id
+        Lease that the gate granted.
+    sequence
+        Counts the requests of one lease from 1.
+    action
+        Shape ``(horizon * n,)``, action space of the contract.
+    delivered, requested
+        When the policy process had the observation, and when it sent this.
+    unresolved
+        Image fields that could not be resolved in time.
+
+    """
+
+    id: StepId
+    lease_id: str
+    sequence: int
+    action: Vector
+    delivered: Instant | None
+    requested: Instant | None
+    source: Source = Source.POLICY
+    client: str = ''
+    client_version: str = ''
+    horizon: int = 1
+    unresolved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """
+    What one rule did, and the numbers that made it do so.
+
+    Attributes
+    ----------
+    rule
+        Name of the rule.
+    outcome
+        The verdict that this rule alone asked for.
+    reason
+        Why.
+    dimension
+        Index into the action; -1 if the rule concerns the whole of it.
+    before, after
+        The value of that dimension before and after the rule, action space.
+    value, limit, unit
+        The number that triggered the rule and the limit it was held against.
+
+    """
+
+    rule: str
+    outcome: Verdict
+    reason: Reason
+    dimension: int = -1
+    before: float | None = None
+    after: float | None = None
+    value: float | None = None
+    limit: float | None = None
+    unit: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """
+    One sensor value that the gate used, subscribed by the gate itself.
+
+    Attributes
+    ----------
+    values
+        As the rule used them; empty if nothing was received.
+    captured
+        Stamp of the source.
+    received_steady
+        Gate's steady clock when it had the message, nanoseconds.
+    age
+        Steady seconds from there to the decision; None if nothing was received.
+
+    """
+
+    name: str
+    topic: str
+    values: Vector = ()
+    captured: Stamp | None = None
+    received_steady: int = 0
+    age: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateDecision:
+    """
+    One decision of the gate, with all that is needed to compute it again.
+
+    ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It holds until the next
+    decision that publishes one, or until the driver's own timeout.
+    """
+
+    id: StepId
+    sequence: int
+    verdict: Verdict
+    trigger: Trigger
+    request: ActionRequest | None = None
+    received: Instant | None = None
+    commanded: Instant | None = None
+    requested_action: Vector = ()
+    admitted_action: Vector = ()
+    command: Vector = ()
+    rules: tuple[RuleResult, ...] = ()
+    time_step: float | None = None
+    previous_command: Vector = ()
+    previous_rate: Vector = ()
+    seeded: bool = False
+    emergency_stop: bool = False
+    armed: bool = False
+    since_request: float | None = None
+    since_environment: float | None = None
+    measurements: tuple[Measurement, ...] = ()
+    software_version: str = ''
+
+    @property
+    def published(self) -> bool:
+        """Return whether a command went out with this decision."""
+        return bool(self.command)
+
+
+class GateState(IntEnum):
+    """State of the gate towards its agent."""
+
+    DISARMED = 1
+    ARMED = 2
+    RUNNING = 3
+    STOPPING = 4
+    EMERGENCY_STOPPED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateStatus:
+    """State of the gate, as it latches it for the others."""
+
+    digest: str
+    agent: str
+    state: GateState
+    lease_id: str = ''
+    episode_id: str = ''
+    holder: str = ''
+    sequence: int = 0
+    command: Vector = ()
+    reasons: tuple[Reason, ...] = ()
+    competing_publishers: int = 0
+    taken: Instant | None = None

@@ -1,0 +1,134 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+From the instants of a step to its latency stages.
+
+::
+
+    captured    observed   delivered   requested   received   commanded   actuated
+       |--capture--|-transport-|-inference-|-transport-|---gate---|-actuation-|
+       |------------------------------- reaction -----------------------------|
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from boundary_env_ros.core.timebase import ClockOffset, Instant, Stamp, between, elapsed
+from boundary_env_ros.errors import ClockMismatch
+
+STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyStage:
+    """
+    One stage of a step.
+
+    Attributes
+    ----------
+    duration
+        Seconds; None if unknown.
+    clock_offset, uncertainty
+        Seconds that were added for the clocks of two hosts, and what that may be wrong by; None if never measured.
+    budget
+        Seconds that the contract allows; None if it says nothing.
+
+    """
+
+    duration: float | None = None
+    clock_offset: float | None = 0.0
+    uncertainty: float | None = 0.0
+    budget: float | None = None
+
+    @property
+    def over_budget(self) -> bool:
+        """Return whether the stage is known to have taken longer than the contract allows."""
+        return (
+            self.duration is not None and self.budget is not None and self.duration > self.budget
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """The stages of one step; they add up to ``reaction``."""
+
+    capture: LatencyStage = LatencyStage()
+    transport: LatencyStage = LatencyStage()
+    inference: LatencyStage = LatencyStage()
+    gate: LatencyStage = LatencyStage()
+    actuation: LatencyStage = LatencyStage()
+    reaction: LatencyStage = LatencyStage()
+
+
+def measure(
+    *,
+    captured: Stamp | None,
+    observed: Instant | None,
+    delivered: Instant | None,
+    requested: Instant | None,
+    received: Instant | None,
+    commanded: Instant | None,
+    actuated: Stamp | None,
+    budget: Mapping[str, float],
+    offsets: Sequence[ClockOffset] = (),
+) -> Latency:
+    """
+    Return the stages of a step from its instants.
+
+    All stages are differences of the ROS clock, so that they add up exactly to the reaction time; whoever wants them
+    free of steps of the system clock has the steady readings in the instants.
+
+    Parameters
+    ----------
+    captured, observed, delivered, requested, received, commanded, actuated
+        The instants; None where unknown.
+    budget
+        Budget of each stage that has one, seconds.
+    offsets
+        Measured offsets between hosts.
+
+    """
+
+    def ros(instant: Instant | None) -> Stamp | None:
+        return None if instant is None else instant.ros
+
+    def stage(name: str, *pairs: tuple[Stamp | None, Stamp | None]) -> LatencyStage:
+        seconds, added, doubt = 0.0, 0.0, 0.0
+        doubtful = False
+        for start, end in pairs:
+            try:
+                part = between(start, end, offsets)
+            except ClockMismatch:
+                part = None
+            if part is None:
+                return LatencyStage(budget=budget.get(name))
+            seconds += part.seconds
+            added += part.clock_offset
+            if part.uncertainty is None:
+                doubtful = True
+            else:
+                doubt += part.uncertainty
+        return LatencyStage(
+            duration=seconds,
+            clock_offset=None if doubtful else added,
+            uncertainty=None if doubtful else doubt,
+            budget=budget.get(name),
+        )
+
+    return Latency(
+        capture=stage('capture', (captured, ros(observed))),
+        transport=stage(
+            'transport', (ros(observed), ros(delivered)), (ros(requested), ros(received))
+        ),
+        inference=stage('inference', (ros(delivered), ros(requested))),
+        gate=stage('gate', (ros(received), ros(commanded))),
+        actuation=stage('actuation', (ros(commanded), actuated)),
+        reaction=stage('reaction', (captured, actuated)),
+    )
+
+
+def steady_inference(delivered: Instant | None, requested: Instant | None) -> float | None:
+    """Return how long the policy took on its steady clock, seconds; None if unknown."""
+    return elapsed(delivered, requested)

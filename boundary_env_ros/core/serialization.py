@@ -1,0 +1,319 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Records as plain data and back, from the type hints of their dataclasses.
+
+There is one rule for each kind of value, the same for every record:
+
+===================  ======================================  ============================================
+Python               JSON form                               message
+===================  ======================================  ============================================
+``float``            number, or ``"nan"`` ``"inf"`` ``"-inf"``  float64
+``float | None``     number or null                          float64, NaN for None
+``Stamp | None``     object or null                          ``clock`` is CLOCK_UNKNOWN for None
+``Instant | None``   object or null                          ``ros.clock`` is CLOCK_UNKNOWN for None
+other ``X | None``   object or null                          array of at most one
+enum                 its name                                its number, 0 for None
+``bytes``            hexadecimal                             uint8[]
+``tuple[X, ...]``    list                                    array
+===================  ======================================  ============================================
+
+A message is anything with the right attributes: a ROS message, or what a bag reader decodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import IntEnum
+from functools import cache
+import math
+from types import UnionType
+import typing
+from typing import Any, TypeVar, Union
+
+from boundary_env_ros.core.timebase import NANOSECONDS, Instant, Stamp
+from boundary_env_ros.errors import RecordError
+
+T = TypeVar('T')
+Json = Any  # what json.loads gives: recursive, which the type checker does not follow
+Message = Any  # anything with the attributes of the message
+
+
+# JSON ---------------------------------------------------------------------------------------------
+
+
+def to_json(value: object) -> Json:
+    """Return a record as what ``json.dumps(..., allow_nan=False)`` takes."""
+    return _json_writer(type(value))(value)
+
+
+def from_json(cls: type[T], data: Json, where: str = '') -> T:
+    """
+    Return the record that plain data holds.
+
+    Raises
+    ------
+    RecordError
+        Naming the place, if a key is missing or unknown, or a value has the wrong type.
+
+    """
+    return typing.cast(T, _json_reader(cls)(data, where or cls.__name__))
+
+
+def _float_to_json(value: float) -> Json:
+    if math.isfinite(value):
+        return value
+    return 'nan' if math.isnan(value) else ('inf' if value > 0 else '-inf')
+
+
+def _float_from_json(data: Json, where: str) -> float:
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
+        return float(data)
+    if data in ('nan', 'inf', '-inf'):
+        return float(data)
+    raise _wrong(where, 'a number, "nan", "inf" or "-inf"', data)
+
+
+@cache
+def _json_writer(hint: Any) -> Callable[[Any], Json]:
+    inner = _optional(hint)
+    if inner is not None:
+        write = _json_writer(inner)
+        return lambda value: None if value is None else write(value)
+    element = _element(hint)
+    if element is not None:
+        write = _json_writer(element)
+        return lambda value: [write(item) for item in value]
+    if is_dataclass(hint):
+        writers = tuple((name, _json_writer(h)) for name, h in _hints(hint))
+        return lambda value: {name: write(getattr(value, name)) for name, write in writers}
+    if hint is float:
+        return _float_to_json
+    if hint is bytes:
+        return bytes.hex
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        return lambda value: value.name
+    return lambda value: value
+
+
+@cache
+def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
+    inner = _optional(hint)
+    if inner is not None:
+        read = _json_reader(inner)
+        return lambda data, where: None if data is None else read(data, where)
+    element = _element(hint)
+    if element is not None:
+        read = _json_reader(element)
+
+        def read_list(data: Json, where: str) -> Any:
+            if not isinstance(data, list):
+                raise _wrong(where, 'a list', data)
+            return tuple(read(item, f'{where}[{i}]') for i, item in enumerate(data))
+
+        return read_list
+    if is_dataclass(hint):
+        return _json_record_reader(hint)
+    if hint is float:
+        return _float_from_json
+    if hint is bytes:
+        return _bytes_from_json
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        names = {member.name: member for member in hint}
+
+        def read_enum(data: Json, where: str) -> Any:
+            if not isinstance(data, str) or data not in names:
+                raise _wrong(where, f'one of {", ".join(names)}', data)
+            return names[data]
+
+        return read_enum
+
+    def read_plain(data: Json, where: str) -> Any:
+        if type(data) is not hint:
+            raise _wrong(where, f'a value of type {hint.__name__}', data)
+        return data
+
+    return read_plain
+
+
+def _json_record_reader(cls: Any) -> Callable[[Json, str], Any]:
+    readers = {name: _json_reader(hint) for name, hint in _hints(cls)}
+
+    def read(data: Json, where: str) -> Any:
+        if not isinstance(data, dict):
+            raise _wrong(where, f'an object ({cls.__name__})', data)
+        for name in readers:
+            if name not in data:
+                raise RecordError(f'{where}: expect the key {name!r}, actually: it is missing.')
+        for key in data:
+            if key not in readers:
+                raise RecordError(f'{where}: expect no key {key!r}, actually: it is there.')
+        return cls(**{name: read(data[name], f'{where}.{name}') for name, read in readers.items()})
+
+    return read
+
+
+def _bytes_from_json(data: Json, where: str) -> bytes:
+    try:
+        return bytes.fromhex(data)
+    except (TypeError, ValueError):
+        raise _wrong(where, 'hexadecimal digits', data) from None
+
+
+def _wrong(where: str, expected: str, data: Json) -> RecordError:
+    shown = repr(data)
+    return RecordError(
+        f'{where}: expect {expected}, actually: {shown if len(shown) < 60 else shown[:57] + "..."}.'
+    )
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+def from_message(cls: type[T], message: Message) -> T:
+    """
+    Return the record that a message holds. Its ``header``, which repeats an instant, is passed over.
+
+    Raises
+    ------
+    RecordError
+        If the message has not the fields of the record, or an unknown constant.
+
+    """
+    try:
+        return typing.cast(T, _message_reader(cls)(message))
+    except (AttributeError, ValueError, TypeError) as error:
+        raise RecordError(
+            f'Expect a message with the fields of {cls.__name__}, actually: {error}. '
+            'Was it written by another version of this package?'
+        ) from error
+
+
+def to_message(value: object, factory: Callable[[type], Message]) -> Message:
+    """
+    Return a record as a message.
+
+    Parameters
+    ----------
+    value
+        The record.
+    factory
+        Gives a new, empty message for a record class.
+
+    """
+    message = factory(type(value))
+    for name, hint in _hints(type(value)):
+        _set(message, name, getattr(value, name), hint, factory)
+    return message
+
+
+def _set(
+    message: Message, name: str, value: Any, hint: Any, factory: Callable[[type], Message]
+) -> None:
+    kind = _kind(hint)
+    if kind == 'number':
+        setattr(message, name, value)
+    elif kind == 'optional number':
+        setattr(message, name, math.nan if value is None else value)
+    elif kind == 'enum':
+        setattr(message, name, 0 if value is None else int(value))
+    elif kind == 'record':
+        setattr(message, name, to_message(value, factory))
+    elif kind == 'optional stamp':
+        if value is not None:
+            setattr(message, name, to_message(value, factory))
+    elif kind == 'optional record':
+        setattr(message, name, [] if value is None else [to_message(value, factory)])
+    elif kind == 'records':
+        setattr(message, name, [to_message(item, factory) for item in value])
+    elif kind == 'bytes':
+        present = getattr(message, name)
+        # Fixed-size arrays are NumPy arrays in ROS messages, the others array.array.
+        if hasattr(present, 'dtype'):
+            present[:] = list(value)
+        else:
+            setattr(message, name, list(value))
+    else:
+        setattr(message, name, list(value))
+
+
+@cache
+def _kind(hint: Any) -> str:
+    inner = _optional(hint)
+    if inner is not None:
+        if inner in (Stamp, Instant):
+            return 'optional stamp'
+        if is_dataclass(inner):
+            return 'optional record'
+        return 'enum' if isinstance(inner, type) and issubclass(inner, IntEnum) else 'optional number'
+    element = _element(hint)
+    if element is not None:
+        return 'records' if is_dataclass(element) else 'numbers'
+    if is_dataclass(hint):
+        return 'record'
+    if hint is bytes:
+        return 'bytes'
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        return 'enum'
+    return 'number'
+
+
+@cache
+def _message_reader(hint: Any) -> Callable[[Message], Any]:
+    inner = _optional(hint)
+    if inner is Stamp:
+        read = _message_reader(inner)
+        return lambda m: read(m) if m.clock else None
+    if inner is Instant:
+        read = _message_reader(inner)
+        return lambda m: read(m) if m.ros.clock else None
+    if inner is not None and is_dataclass(inner):
+        read = _message_reader(inner)
+        return lambda m: read(m[0]) if len(m) else None
+    if inner is float:
+        return lambda m: None if math.isnan(m) else float(m)
+    if inner is not None:
+        return lambda m: inner(m) if m else None
+    element = _element(hint)
+    if element is float:
+        return lambda m: tuple(map(float, m))
+    if element is not None:
+        read = _message_reader(element)
+        return lambda m: tuple(map(read, m))
+    if is_dataclass(hint):
+        readers = tuple((name, _message_reader(h)) for name, h in _hints(hint))
+        cls: Any = hint
+        return lambda m: cls(**{name: read(getattr(m, name)) for name, read in readers})
+    if hint is bytes:
+        return lambda m: bytes(bytearray(m))
+    if hint is int:
+        # A builtin_interfaces/Time is an integer of nanoseconds here.
+        return lambda m: m if isinstance(m, int) else m.sec * NANOSECONDS + m.nanosec
+    return typing.cast(Callable[[Message], Any], hint)
+
+
+# Type hints ---------------------------------------------------------------------------------------
+
+
+@cache
+def _hints(cls: Any) -> tuple[tuple[str, Any], ...]:
+    hints = typing.get_type_hints(cls)
+    return tuple((field.name, hints[field.name]) for field in fields(cls))
+
+
+def _optional(hint: Any) -> Any:
+    """Return X of ``X | None``, else None."""
+    if typing.get_origin(hint) in (Union, UnionType):
+        arguments = [a for a in typing.get_args(hint) if a is not type(None)]
+        if len(arguments) == 1:
+            return arguments[0]
+    return None
+
+
+def _element(hint: Any) -> Any:
+    """Return X of ``tuple[X, ...]``, else None."""
+    if typing.get_origin(hint) is tuple:
+        return typing.get_args(hint)[0]
+    return None
+

@@ -1,0 +1,226 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Time as integers of nanoseconds that know their clock and their host.
+
+Nothing here asks what time it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from boundary_env_ros.errors import ClockMismatch
+
+NANOSECONDS = 1_000_000_000
+
+
+class Clock(IntEnum):
+    """
+    The clocks that a stamp can be read from; the values are those of ``Stamp.msg``.
+
+    A ROS clock without simulated time *is* the system clock and is recorded as ``SYSTEM``; ``ROS`` means time that
+    comes from ``/clock``.
+    """
+
+    ROS = 1
+    SYSTEM = 2
+    STEADY = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=False)
+class Stamp:
+    """
+    A moment on one clock of one host.
+
+    Attributes
+    ----------
+    clock
+        Clock it was read from.
+    nanoseconds
+        Nanoseconds since the epoch of that clock.
+    host
+        Host whose clock it is; empty if unknown.
+
+    """
+
+    clock: Clock
+    nanoseconds: int
+    host: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """
+    A moment that one of our own processes took: its ROS clock and its steady clock, read together.
+
+    Attributes
+    ----------
+    ros
+        Reading of the ROS clock (``ROS`` under simulated time, else ``SYSTEM``).
+    steady
+        Steady clock of ``ros.host``, nanoseconds.
+
+    """
+
+    ros: Stamp
+    steady: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockOffset:
+    """
+    Measured difference between the system clocks of two hosts.
+
+    Attributes
+    ----------
+    host, reference
+        The offset is the clock of ``host`` minus the clock of ``reference``.
+    offset
+        Seconds.
+    uncertainty
+        Half the width of the interval that must contain the true offset, seconds.
+    measured
+        When it was measured.
+
+    """
+
+    host: str
+    reference: str
+    offset: float
+    uncertainty: float
+    measured: Stamp | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duration:
+    """
+    Time between two stamps.
+
+    Attributes
+    ----------
+    seconds
+        The duration; negative if the end lies before the start.
+    clock_offset
+        Seconds that were added because the stamps are of two hosts.
+    uncertainty
+        Seconds by which the result may be wrong because of that; None if the offset was never measured.
+
+    """
+
+    seconds: float
+    clock_offset: float = 0.0
+    uncertainty: float | None = 0.0
+
+
+def between(
+    start: Stamp | None, end: Stamp | None, offsets: Iterable[ClockOffset] = ()
+) -> Duration | None:
+    """
+    Return the time from one stamp to another.
+
+    Parameters
+    ----------
+    start, end
+        The stamps; None is unknown.
+    offsets
+        Measured offsets between hosts.
+
+    Returns
+    -------
+    Duration or None
+        None if either is unknown. Between hosts with no measured offset the uncertainty is None.
+
+    Raises
+    ------
+    ClockMismatch
+        If the stamps are of different clocks, or steady stamps of different hosts.
+
+    """
+    if start is None or end is None:
+        return None
+    if start.clock is not end.clock:
+        raise ClockMismatch(
+            f'Expect two stamps of one clock, actually: {end.clock.name} minus {start.clock.name}. '
+            'Use stamps of the same clock, or record the duration as unknown.'
+        )
+    seconds = (end.nanoseconds - start.nanoseconds) / NANOSECONDS
+    if start.host == end.host or start.clock is Clock.ROS:
+        # Simulated time is one clock for every host.
+        return Duration(seconds=seconds)
+    if start.clock is Clock.STEADY:
+        raise ClockMismatch(
+            f'Expect steady stamps of one host, actually: {end.host!r} minus {start.host!r}. '
+            'A steady clock starts anew on every host.'
+        )
+    for known in offsets:
+        if (known.host, known.reference) == (end.host, start.host):
+            sign = -1.0
+        elif (known.host, known.reference) == (start.host, end.host):
+            sign = 1.0
+        else:
+            continue
+        added = sign * known.offset
+        return Duration(
+            seconds=seconds + added, clock_offset=added, uncertainty=known.uncertainty
+        )
+    return Duration(seconds=seconds, uncertainty=None)
+
+
+def elapsed(start: Instant | None, end: Instant | None) -> float | None:
+    """
+    Return the seconds between two instants on the steady clock of one host.
+
+    None if either is unknown or they are of different hosts.
+    """
+    if start is None or end is None or start.ros.host != end.ros.host:
+        return None
+    return (end.steady - start.steady) / NANOSECONDS
+
+
+def offset_from_exchange(
+    *, sent: Stamp, received: Stamp, returned: Stamp, back: Stamp
+) -> ClockOffset:
+    """
+    Estimate the offset between two system clocks from one request and its answer.
+
+    The estimate is that of NTP (RFC 5905, section 8): the offset of the answering host is the mean of the two
+    apparent one-way times, and half of the round trip bounds its error.
+
+    Parameters
+    ----------
+    sent, back
+        When the asking host sent the request and had the answer.
+    received, returned
+        When the answering host had the request and sent the answer.
+
+    Raises
+    ------
+    ClockMismatch
+        If a stamp is not of a system clock.
+
+    """
+    for stamp in (sent, received, returned, back):
+        if stamp.clock is not Clock.SYSTEM:
+            raise ClockMismatch(
+                f'Expect four stamps of system clocks, actually: one of {stamp.clock.name}.'
+            )
+    there = received.nanoseconds - sent.nanoseconds
+    home = returned.nanoseconds - back.nanoseconds
+    round_trip = (back.nanoseconds - sent.nanoseconds) - (
+        returned.nanoseconds - received.nanoseconds
+    )
+    return ClockOffset(
+        host=received.host,
+        reference=sent.host,
+        offset=(there + home) / 2 / NANOSECONDS,
+        uncertainty=max(0, round_trip) / 2 / NANOSECONDS,
+        measured=back,
+    )
+
+
+def to_nanoseconds(seconds: float) -> int:
+    """Return seconds as the nearest integer of nanoseconds."""
+    return round(seconds * NANOSECONDS)

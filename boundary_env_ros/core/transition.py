@@ -1,0 +1,134 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The record of one step, whole. It mirrors ``Transition.msg`` field by field.
+
+A transition explains itself: what was seen, asked, allowed, sent, done, why, when and what it was worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import GateDecision, StepId, Vector, Verdict
+from boundary_env_ros.core.latency import Latency
+from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.timebase import ClockOffset, Instant, Stamp
+
+
+class Kind(IntEnum):
+    """Reset or step."""
+
+    RESET = 1
+    STEP = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedValues:
+    """Numbers that a task or a reset procedure declares, with their units."""
+
+    name: str
+    values: Vector
+    unit: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardTerm:
+    """One term of the reward."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyValue:
+    """One diagnostic."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetRecord:
+    """What a reset was meant to reach, what it reached, and who says so."""
+
+    seed: int
+    seed_given: bool
+    options: str
+    sampled: tuple[NamedValues, ...]
+    achieved: tuple[NamedValues, ...]
+    tolerance: tuple[NamedValues, ...]
+    within_tolerance: bool
+    confirmed_by: str
+    duration: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One step of an episode; the meaning of each attribute is in ``Transition.msg``."""
+
+    contract: str
+    contract_version: str
+    software_version: str
+    client_version: str
+    id: StepId
+    kind: Kind
+    pacing: Pacing
+    seed: int
+    after: tuple[ObservationField, ...]
+    closed: Instant
+    wrappers: tuple[str, ...] = ()
+    reset: ResetRecord | None = None
+    before: tuple[ObservationField, ...] = ()
+    requested_action: Vector = ()
+    admitted_action: Vector = ()
+    commanded_action: Vector = ()
+    measured_action: Vector = ()
+    measured_at: Stamp | None = None
+    verdict: Verdict | None = None
+    decisions: tuple[GateDecision, ...] = ()
+    decision: int = -1
+    overrun: bool = False
+    held_by: str = ''
+    reward: float = 0.0
+    reward_terms: tuple[RewardTerm, ...] = ()
+    terminated: bool = False
+    truncated: bool = False
+    cause: str = ''
+    declared_by: str = ''
+    captured: Stamp | None = None
+    observed: Instant | None = None
+    delivered: Instant | None = None
+    requested: Instant | None = None
+    received: Instant | None = None
+    commanded: Instant | None = None
+    actuated: Stamp | None = None
+    actuated_quantum: float | None = None
+    actuated_source: str = ''
+    tick_error: float | None = None
+    latency: Latency = Latency()
+    clock_offsets: tuple[ClockOffset, ...] = ()
+    diagnostics: tuple[KeyValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorRecord:
+    """The evaluator's fields of one step, which no policy ever sees."""
+
+    id: StepId
+    fields: tuple[ObservationField, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActuationEvidence:
+    """Evidence of execution that came after its step had been closed."""
+
+    id: StepId
+    decision_sequence: int
+    commanded: Instant
+    actuated: Stamp
+    quantum: float
+    source: str
+    measured: Vector = ()

@@ -1,0 +1,116 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Every error that this package raises on purpose.
+
+A message says what was expected, what came, where, and the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class BoundaryError(Exception):
+    """Raised when the boundary was used against its contract; the base of all the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """
+    One thing that is wrong in a contract.
+
+    Attributes
+    ----------
+    path
+        Keys that lead to it, for example ``('action', 'base', 'low')``.
+    line
+        Line in the file, counted from 1; None if there is no file.
+    expected
+        What the contract language asks for there.
+    actual
+        What was found.
+    hint
+        The way out; empty if the expectation says it already.
+
+    """
+
+    path: tuple[str | int, ...]
+    line: int | None
+    expected: str
+    actual: str
+    hint: str = ''
+
+    def __str__(self) -> str:
+        where = '.'.join(str(part) for part in self.path) or '(top level)'
+        at = f' (line {self.line})' if self.line is not None else ''
+        hint = f' {self.hint}' if self.hint else ''
+        return f'{where}{at}: expect {self.expected}, actually: {self.actual}.{hint}'
+
+
+class ContractError(BoundaryError):
+    """Raised when a contract is not valid; lists every problem that was found, not only the first."""
+
+    def __init__(self, problems: Sequence[Problem], source: str = 'contract') -> None:
+        self.problems = tuple(problems)
+        self.source = source
+        count = len(self.problems)
+        head = f'{source}: {count} problem{"s" if count != 1 else ""}'
+        super().__init__('\n  '.join([head, *map(str, self.problems)]))
+
+
+class DigestMismatch(BoundaryError):
+    """Raised when two parties work with contracts of different meaning."""
+
+
+class InvalidAction(BoundaryError):
+    """Raised when an action cannot be a command of the contract: shape, type or a number not finite."""
+
+
+class ResetNeeded(BoundaryError):
+    """Raised when a step is asked for before the first reset."""
+
+
+class EpisodeEnded(BoundaryError):
+    """Raised when a step is asked for after the episode ended; call ``reset`` first."""
+
+
+class IllegalMove(BoundaryError):
+    """Raised when a state machine is asked for a move that its state does not allow."""
+
+
+class ResetFailed(BoundaryError):
+    """Raised when a reset could not bring the world to the state that the task sampled."""
+
+
+class SimulationFailed(BoundaryError):
+    """Raised when the simulation of the robot cannot go on."""
+
+
+class ClockMismatch(BoundaryError):
+    """Raised when stamps of different clocks, or of hosts with no measured offset, are subtracted."""
+
+
+class RecordError(BoundaryError):
+    """Raised when a record cannot be read as what it claims to be, or a place to write is taken."""
+
+
+class LinkError(BoundaryError):
+    """Raised when the link between the policy and its world does not work."""
+
+
+class LinkTimeout(LinkError):
+    """Raised when a wait came to its deadline; the message names what is missing."""
+
+
+class PeerLost(LinkError):
+    """Raised when a process that an episode depends on went silent; the message names it."""
+
+
+class Refused(LinkError):
+    """Raised when another process answered with a refusal; the message says which and why."""
+
+
+class MissingDependency(BoundaryError, ImportError):
+    """Raised when something needs an optional package; the message names the extra to install."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract import Beyond, FieldSpec, WhenStale
 from boundary_env_ros.core.decision import StepId, Vector
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp, between
+from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp, between
 from boundary_env_ros.errors import ClockMismatch
 
 
@@ -45,7 +45,7 @@ class ImageReference:
     """
 
     topic: str
-    stamp: int
+    stamp: RosTime
     height: int
     width: int
     encoding: str

@@ -15,6 +15,7 @@ Python               JSON form                               message
 other ``X | None``   object or null                          array of at most one
 enum                 its name                                its number, 0 for None
 ``bytes``            hexadecimal                             uint8[]
+``RosTime``          number (nanoseconds)                    builtin_interfaces/Time
 ``tuple[X, ...]``    list                                    array
 ===================  ======================================  ============================================
 
@@ -32,7 +33,7 @@ from types import UnionType
 import typing
 from typing import Any, TypeVar, Union
 
-from boundary_env_ros.core.timebase import NANOSECONDS, Instant, Stamp
+from boundary_env_ros.core.timebase import NANOSECONDS, Instant, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 
 T = TypeVar('T')
@@ -129,9 +130,11 @@ def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
 
         return read_enum
 
+    plain = int if hint is RosTime else hint
+
     def read_plain(data: Json, where: str) -> Any:
-        if type(data) is not hint:
-            raise _wrong(where, f'a value of type {hint.__name__}', data)
+        if type(data) is not plain:
+            raise _wrong(where, f'a value of type {plain.__name__}', data)
         return data
 
     return read_plain
@@ -214,6 +217,9 @@ def _set(
     kind = _kind(hint)
     if kind == 'number':
         setattr(message, name, value)
+    elif kind == 'time':
+        time = getattr(message, name)
+        time.sec, time.nanosec = divmod(value, NANOSECONDS)
     elif kind == 'optional number':
         setattr(message, name, math.nan if value is None else value)
     elif kind == 'enum':
@@ -254,6 +260,8 @@ def _kind(hint: Any) -> str:
         return 'record'
     if hint is bytes:
         return 'bytes'
+    if hint is RosTime:
+        return 'time'
     if isinstance(hint, type) and issubclass(hint, IntEnum):
         return 'enum'
     return 'number'
@@ -287,9 +295,8 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
         return lambda m: cls(**{name: read(getattr(m, name)) for name, read in readers})
     if hint is bytes:
         return lambda m: bytes(bytearray(m))
-    if hint is int:
-        # A builtin_interfaces/Time is an integer of nanoseconds here.
-        return lambda m: m if isinstance(m, int) else m.sec * NANOSECONDS + m.nanosec
+    if hint is RosTime:
+        return lambda m: RosTime(m.sec * NANOSECONDS + m.nanosec)
     return typing.cast(Callable[[Message], Any], hint)
 
 

@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NewType
 
 from boundary_env_ros.errors import ClockMismatch
 
 NANOSECONDS = 1_000_000_000
+
+#: Nanoseconds that travel as ``builtin_interfaces/Time``: a message's ``header.stamp``.
+RosTime = NewType('RosTime', int)
 
 
 class Clock(IntEnum):

@@ -14,8 +14,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Beyond, FieldSpec, WhenStale
-from boundary_env_ros.core.decision import StepId, Vector
+from boundary_env_ros.core.contract import Beyond, FieldSpec, Vector, WhenStale
+from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp, between
 from boundary_env_ros.errors import ClockMismatch
 

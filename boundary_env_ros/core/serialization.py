@@ -46,7 +46,7 @@ Message = Any  # anything with the attributes of the message
 
 def to_json(value: object) -> Json:
     """Return a record as what ``json.dumps(..., allow_nan=False)`` takes."""
-    return _json_writer(type(value))(value)
+    return _json_writer(_any(type(value)))(value)
 
 
 def from_json(cls: type[T], data: Json, where: str = '') -> T:
@@ -59,7 +59,7 @@ def from_json(cls: type[T], data: Json, where: str = '') -> T:
         Naming the place, if a key is missing or unknown, or a value has the wrong type.
 
     """
-    return typing.cast(T, _json_reader(cls)(data, where or cls.__name__))
+    return typing.cast(T, _json_reader(_any(cls))(data, where or cls.__name__))
 
 
 def _float_to_json(value: float) -> Json:
@@ -87,7 +87,7 @@ def _json_writer(hint: Any) -> Callable[[Any], Json]:
         write = _json_writer(element)
         return lambda value: [write(item) for item in value]
     if is_dataclass(hint):
-        writers = tuple((name, _json_writer(h)) for name, h in _hints(hint))
+        writers = tuple((name, _json_writer(h)) for name, h in _hints(_any(hint)))
         return lambda value: {name: write(getattr(value, name)) for name, write in writers}
     if hint is float:
         return _float_to_json
@@ -185,7 +185,7 @@ def from_message(cls: type[T], message: Message) -> T:
 
     """
     try:
-        return typing.cast(T, _message_reader(cls)(message))
+        return typing.cast(T, _message_reader(_any(cls))(message))
     except (AttributeError, ValueError, TypeError) as error:
         raise RecordError(
             f'Expect a message with the fields of {cls.__name__}, actually: {error}. '
@@ -206,7 +206,7 @@ def to_message(value: object, factory: Callable[[type], Message]) -> Message:
 
     """
     message = factory(type(value))
-    for name, hint in _hints(type(value)):
+    for name, hint in _hints(_any(type(value))):
         _set(message, name, getattr(value, name), hint, factory)
     return message
 
@@ -290,7 +290,7 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
         read = _message_reader(element)
         return lambda m: tuple(map(read, m))
     if is_dataclass(hint):
-        readers = tuple((name, _message_reader(h)) for name, h in _hints(hint))
+        readers = tuple((name, _message_reader(h)) for name, h in _hints(_any(hint)))
         cls: Any = hint
         return lambda m: cls(**{name: read(getattr(m, name)) for name, read in readers})
     if hint is bytes:
@@ -298,6 +298,11 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
     if hint is RosTime:
         return lambda m: RosTime(m.sec * NANOSECONDS + m.nanosec)
     return typing.cast(Callable[[Message], Any], hint)
+
+
+def _any(hint: object) -> Any:
+    # functools.cache asks for a Hashable, which mypy does not see in a class.
+    return hint
 
 
 # Type hints ---------------------------------------------------------------------------------------

@@ -139,8 +139,8 @@ class ActionRequest:
         Counts the requests of one lease from 1.
     action
         Shape ``(horizon * n,)``, action space of the contract.
-    delivered, requested
-        When the policy process had the observation, and when it sent this.
+    observed, delivered, requested
+        When the observation that it answers was frozen, when the policy process had it, and when it sent this.
     unresolved
         Image fields that could not be resolved in time.
 
@@ -150,6 +150,7 @@ class ActionRequest:
     lease_id: str
     sequence: int
     action: Vector
+    observed: Instant | None
     delivered: Instant | None
     requested: Instant | None
     source: Source = Source.POLICY

@@ -277,7 +277,7 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
         read = _message_reader(inner)
         return lambda m: read(m) if m.ros.clock else None
     if inner is not None and is_dataclass(inner):
-        read = _message_reader(inner)
+        read = _message_reader(_any(inner))
         return lambda m: read(m[0]) if len(m) else None
     if inner is float:
         return lambda m: None if math.isnan(m) else float(m)

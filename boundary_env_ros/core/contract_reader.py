@@ -1,0 +1,291 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Reading plain data strictly: every key is asked for by name, and every problem is kept, not only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+import difflib
+from enum import Enum
+import math
+from typing import TypeGuard, TypeVar
+
+from boundary_env_ros.errors import Problem
+
+Path = tuple[str | int, ...]
+E = TypeVar('E', bound=Enum)
+
+
+class Reader:
+    """
+    One mapping of a contract, read key by key.
+
+    Parameters
+    ----------
+    data
+        What was found where a mapping is expected.
+    path
+        Keys that lead to it.
+    lines
+        Line of each path, as far as known.
+    problems
+        Where problems are collected; shared by all readers of one contract.
+
+    Every method returns a value whatever it finds, so that reading goes on; the caller looks at ``problems`` when all is
+    read. A bad number is returned as NaN, which no comparison is true of, so that one mistake is not reported twice.
+    :meth:`finish` reports the keys that nobody asked for.
+    """
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        path: Path = (),
+        lines: Mapping[Path, int] | None = None,
+        problems: list[Problem] | None = None,
+    ) -> None:
+        self.path = path
+        self._lines = lines or {}
+        self.problems = [] if problems is None else problems
+        self._asked: list[str] = []
+        if isinstance(data, Mapping):
+            self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
+        else:
+            self._data = {}
+            self.problem((), 'a mapping of keys', data)
+
+    def problem(self, path: Path, expected: str, actual: object, hint: str = '') -> None:
+        """Report something wrong at a path below this mapping."""
+        whole = self.path + path
+        line = next(
+            (self._lines[whole[:n]] for n in range(len(whole), -1, -1) if whole[:n] in self._lines),
+            None,
+        )
+        shown = actual if isinstance(actual, _Said) else repr(actual)
+        self.problems.append(
+            Problem(path=whole, line=line, expected=expected, actual=str(shown), hint=hint)
+        )
+
+    def has(self, key: str) -> bool:
+        """Return whether a key is there and not null."""
+        return self._data.get(key) is not None
+
+    def keys(self) -> tuple[str, ...]:
+        """Return all keys, for mappings whose keys the user chooses."""
+        self._asked.extend(self._data)
+        return tuple(self._data)
+
+    def _take(self, key: str, expected: str, default: object) -> object:
+        self._asked.append(key)
+        value = self._data.get(key)
+        if value is None:
+            if default is _REQUIRED:
+                self.problem((key,), expected, said('nothing'))
+            return None
+        return value
+
+    def section(self, key: str, *, required: bool = True) -> Reader:
+        """Return the reader of a mapping; of an empty one if it is optional and absent."""
+        value = self._take(key, 'a mapping of keys', _REQUIRED if required else None)
+        return Reader(
+            {} if value is None else value,
+            path=(*self.path, key),
+            lines=self._lines,
+            problems=self.problems,
+        )
+
+    def text(
+        self,
+        key: str,
+        *,
+        default: str | None = None,
+        expected: str = 'a text',
+        check: Callable[[str], bool] | None = None,
+    ) -> str:
+        """Return a text; required unless it has a default."""
+        value = self._take(key, expected, _REQUIRED if default is None else default)
+        if value is None:
+            return default or ''
+        if not isinstance(value, str) or (check is not None and not check(value)):
+            self.problem((key,), expected, value)
+            return default or ''
+        return value
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return a yes or no."""
+        value = self._take(key, 'true or false', default)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.problem((key,), 'true or false', value)
+            return default
+        return value
+
+    def integer(self, key: str, *, default: int | None = None, least: int = 0) -> int:
+        """Return a whole number that is not below ``least``."""
+        expected = f'a whole number, {least} or more'
+        value = self._take(key, expected, _REQUIRED if default is None else default)
+        if value is None:
+            return least if default is None else default
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            self.problem((key,), expected, value)
+            return least
+        return value
+
+    def number(
+        self,
+        key: str,
+        *,
+        default: float | None = None,
+        unit: str,
+        least: float = -math.inf,
+        above: float = -math.inf,
+        most: float = math.inf,
+    ) -> float:
+        """Return a finite number in bounds; required unless it has a default."""
+        expected = _number_text(unit, least, above, most)
+        value = self._take(key, expected, _REQUIRED if default is None else default)
+        if value is None:
+            return math.nan if default is None else default
+        if not _is_number(value) or not (least <= float(value) <= most and float(value) > above):
+            self.problem((key,), expected, value)
+            return math.nan if default is None else default
+        return float(value)
+
+    def numbers(
+        self, key: str, count: int, *, unit: str, default: float | None = None,
+        least: float = -math.inf, above: float = -math.inf,
+    ) -> tuple[float, ...]:
+        """Return ``count`` finite numbers; one number stands for all."""
+        each = _number_text(unit, least, above, math.inf)
+        expected = f'{each}, or a list of {count}' if count != 1 else f'{each}, or a list of one'
+        value = self._take(key, expected, _REQUIRED if default is None else default)
+        if value is None:
+            return (math.nan if default is None else default,) * count
+        items = list(value) if isinstance(value, (list, tuple)) else [value] * count
+        if len(items) != count:
+            self.problem((key,), expected, said(f'a list of {len(items)}'))
+            return (math.nan,) * count
+        result = []
+        for index, item in enumerate(items):
+            if _is_number(item) and float(item) >= least and float(item) > above:
+                result.append(float(item))
+                continue
+            at: Path = (key, index) if isinstance(value, (list, tuple)) else (key,)
+            self.problem(at, each, item)
+            result.append(math.nan)
+        return tuple(result)
+
+    def list_of_numbers(self, key: str, *, unit: str, least: float) -> tuple[float, ...]:
+        """Return finite numbers, as many as there are; one number is a list of one."""
+        value = self._data.get(key)
+        count = len(value) if isinstance(value, (list, tuple)) else 1
+        return self.numbers(key, count, unit=unit, least=least)
+
+    def is_word(self, key: str, word: str) -> bool:
+        """Return whether a key holds exactly this word, and if so count the key as asked for."""
+        if self._data.get(key) != word:
+            return False
+        self._asked.append(key)
+        return True
+
+    def texts(
+        self, key: str, *, expected: str = 'a list of texts', required: bool = True,
+        check: Callable[[str], bool] | None = None,
+    ) -> tuple[str, ...]:
+        """Return a list of texts; one text stands for a list of one."""
+        value = self._take(key, expected, _REQUIRED if required else None)
+        if value is None:
+            return ()
+        items = value if isinstance(value, (list, tuple)) else [value]
+        result = []
+        for index, item in enumerate(items):
+            if isinstance(item, str) and (check is None or check(item)):
+                result.append(item)
+            else:
+                self.problem((key, index), expected, item)
+                result.append('')
+        return tuple(result)
+
+    def one_of(self, key: str, choices: type[E], *, default: E | None = None) -> E:
+        """Return a member of an enum, by its value in lower case."""
+        names = {_spelt(member): member for member in choices}
+        return names[self.choice(key, names, default=None if default is None else _spelt(default))]
+
+    def choice(self, key: str, choices: Collection[str], *, default: str | None = None) -> str:
+        """Return one of some words."""
+        expected = f'one of {", ".join(choices)}'
+        value = self._take(key, expected, _REQUIRED if default is None else default)
+        fallback = default if default is not None else next(iter(choices))
+        if value is None:
+            return fallback
+        if not isinstance(value, str) or value not in choices:
+            self.problem((key,), expected, value, nearest(str(value), choices))
+            return fallback
+        return value
+
+    def plain(self, key: str) -> Mapping[str, object]:
+        """Return a mapping whose content is somebody else's to check."""
+        value = self._take(key, 'a mapping of keys', None)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self.problem((key,), 'a mapping of keys', value)
+            return {}
+        return {str(name): item for name, item in value.items()}
+
+    def finish(self) -> None:
+        """Report every key that nobody asked for."""
+        known = dict.fromkeys(self._asked)
+        for key in self._data:
+            if key not in known:
+                self.problem(
+                    (key,), 'no such key', said('it is there'),
+                    nearest(key, [k for k in known if k not in self._data])
+                    or f'Known here: {", ".join(known)}.',
+                )
+
+
+class _Said(str):
+    """A text that describes what was found, rather than being it."""
+
+    __slots__ = ()
+
+
+def said(text: str) -> _Said:
+    """Return a description of what was found, to be shown without quotes."""
+    return _Said(text)
+
+
+_REQUIRED = object()
+
+
+def nearest(word: str, choices: Collection[str]) -> str:
+    """Return a sentence that suggests the nearest of some words; empty if none is near."""
+    near = difflib.get_close_matches(word, list(choices), n=1)
+    return f'Did you mean {near[0]!r}?' if near else ''
+
+
+def _spelt(member: Enum) -> str:
+    return str(member.value) if isinstance(member.value, str) else member.name.lower()
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and math.isfinite(float(value))
+    )
+
+
+def _number_text(unit: str, least: float, above: float, most: float) -> str:
+    parts = ['a finite number']
+    if unit:
+        parts.append(f'({unit})')
+    if above > -math.inf:
+        parts.append(f'greater than {above:g}')
+    if least > -math.inf:
+        parts.append(f'not less than {least:g}')
+    if most < math.inf:
+        parts.append(f'not more than {most:g}')
+    return ' '.join(parts)

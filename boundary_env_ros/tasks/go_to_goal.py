@@ -1,0 +1,123 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Drive to a goal in the plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import math
+from typing import cast
+
+import numpy as np
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.task import Outcome, StepView
+from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.errors import BoundaryError
+
+_EXPECTED = 'numbers, for example start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
+
+
+class GoToGoal:
+    """
+    Drive a planar robot to a goal.
+
+    The reward is the progress towards the goal, as the robot's own pose shows it, less a cost of time and of turning. The task
+    ends in ``success`` when the observed position is within ``radius`` of the goal. Whether it truly was is for an
+    evaluator to say, who has the true pose.
+
+    Parameters
+    ----------
+    radius
+        Of the goal, m.
+    scenarios
+        By name, boxes ``[x_min, y_min, x_max, y_max]`` (m, frame of the pose) that ``start`` and ``goal`` are drawn
+        from, and an interval ``yaw`` (rad).
+    time_cost, turn_cost
+        Reward per second, and per rad/s and second.
+
+    Reset options: ``scenario`` (a name; default: drawn from all), ``start`` ([x, y, yaw]) and ``goal`` ([x, y]).
+
+    """
+
+    def __init__(
+        self,
+        *,
+        radius: float,
+        scenarios: Mapping[str, Mapping[str, Sequence[float]]],
+        time_cost: float = 0.1,
+        turn_cost: float = 0.02,
+    ) -> None:
+        if not scenarios:
+            raise BoundaryError('Expect at least one scenario, actually: none.')
+        if not radius > 0.0:
+            raise BoundaryError(f'Expect a radius (m) greater than 0, actually: {radius!r}.')
+        for name, boxes in scenarios.items():
+            for key, size in (('start', 4), ('yaw', 2), ('goal', 4)):
+                _check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}')
+        self._radius = radius
+        self._scenarios = {name: dict(boxes) for name, boxes in scenarios.items()}
+        self._time_cost = time_cost
+        self._turn_cost = turn_cost
+
+    def sample_reset(
+        self, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> tuple[NamedValues, ...]:
+        """Return ``start`` (x, y, yaw) and ``goal`` (x, y)."""
+        unknown = set(options) - {'scenario', 'start', 'goal'}
+        if unknown:
+            raise BoundaryError(
+                f'Expect the reset options scenario, start, goal, actually: {", ".join(sorted(unknown))}.'
+            )
+        name = options.get('scenario')
+        # Drawn even when it is given, so that a given scenario and a drawn one use the generator alike.
+        drawn = list(self._scenarios)[int(rng.integers(len(self._scenarios)))]
+        if name is None:
+            name = drawn
+        if not isinstance(name, str) or name not in self._scenarios:
+            raise BoundaryError(
+                f'Expect a scenario out of {", ".join(self._scenarios)}, actually: {name!r}.'
+            )
+        boxes = self._scenarios[name]
+        x, y = rng.uniform(boxes['start'][:2], boxes['start'][2:])
+        least, most = boxes['yaw']
+        yaw = rng.uniform(least, most)
+        goal: Sequence[float] = rng.uniform(boxes['goal'][:2], boxes['goal'][2:]).tolist()
+        start: Sequence[float] = [float(x), float(y), float(yaw)]
+        if 'start' in options:
+            start = _check_numbers(options['start'], 3, 'start')
+        if 'goal' in options:
+            goal = _check_numbers(options['goal'], 2, 'goal')
+        return (
+            NamedValues(name='start', values=tuple(start), unit=('m', 'm', 'rad')),
+            NamedValues(name='goal', values=tuple(goal), unit=('m', 'm')),
+        )
+
+    def observe(self, reset: Mapping[str, Vector]) -> Mapping[str, Vector]:
+        """Return the field ``goal``."""
+        return {'goal': reset['goal']}
+
+    def judge(self, step: StepView) -> Outcome:
+        """Return progress, cost of time and cost of turning; ``success`` within the radius."""
+        goal = step.reset['goal']
+        before, after = (math.dist(view['pose'][:2], goal) for view in (step.before, step.after))
+        turn = abs(step.admitted[1]) if len(step.admitted) > 1 else 0.0
+        reached = after <= self._radius
+        terms = (
+            RewardTerm(name='progress', value=before - after),
+            RewardTerm(name='time', value=-self._time_cost * step.period),
+            RewardTerm(name='turning', value=-self._turn_cost * turn * step.period),
+            RewardTerm(name='goal', value=1.0 if reached else 0.0),
+        )
+        return Outcome(terms=terms, cause=SUCCESS if reached else '')
+
+
+def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:
+    if (
+        not isinstance(value, (list, tuple))
+        or len(value) != size
+        or not all(isinstance(v, (int, float)) and math.isfinite(v) for v in value)
+    ):
+        raise BoundaryError(f'{where}: expect {size} {_EXPECTED}, actually: {value!r}.')
+    return [float(v) for v in cast(Sequence[float], value)]

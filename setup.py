@@ -1,0 +1,71 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Build with pip: what pyproject.toml cannot say because it depends on where the build runs.
+
+The ROS 2 interfaces (msg/, srv/) are built if rosidl is there. Where PyPI has ROS 2 wheels
+(Linux x86-64, glibc, CPython 3.10 to 3.14) an isolated build fetches it by itself; elsewhere the
+result is the part that runs without ROS. A wheel with interfaces belongs to one ROS distribution.
+Two environment variables choose:
+
+BOUNDARY_ENV_ROS_INTERFACES  auto (default): build the interfaces if rosidl is there.
+                             on: refuse to build without them.  off: leave them out.
+BOUNDARY_ENV_ROS_DISTRO      jazzy (default) or kilted: which ROS 2 the build is for. The extra
+                             `ros` asks for the run-time packages of the same one.
+
+For example, for Kilted: BOUNDARY_ENV_ROS_DISTRO=kilted pip install '.[ros]'
+Without isolation, install the build requirements first:
+pip install setuptools wheel $(python build_backend/ros_distributions.py)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+import sys
+
+from setuptools import setup
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / 'build_backend'))
+
+from ros_commands import COMMANDS, InterfaceDistribution  # noqa: E402
+from ros_distributions import DISTRIBUTIONS, selected_distro  # noqa: E402
+
+NAME = 'boundary_env_ros'
+
+
+def share_files() -> list[tuple[str, list[str]]]:
+    """Return the files that land under `share/boundary_env_ros`, as destination and sources."""
+    found = [
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+    ]
+    for top in ('config', 'launch'):
+        for folder in sorted({path.parent for path in (ROOT / top).rglob('*') if path.is_file()}):
+            relative = folder.relative_to(ROOT).as_posix()
+            if '__pycache__' in relative:
+                continue
+            names = [f'{relative}/{path.name}' for path in sorted(folder.iterdir()) if path.is_file()]
+            found.append((f'share/{NAME}/{relative}', names))
+    return found
+
+
+setup(
+    distclass=InterfaceDistribution,
+    cmdclass=COMMANDS,
+    data_files=share_files(),
+    license='Apache-2.0',
+    extras_require={
+        'lint': ['catkin_pkg', 'import-linter', 'mypy', 'ruff', 'types-PyYAML'],
+        'report': ['matplotlib>=3.8'],
+        'ros': list(DISTRIBUTIONS[selected_distro()].run),
+        'sim': ['mujoco>=3.2'],
+        'test': [
+            'colcon-common-extensions',
+            'hypothesis>=6.100',
+            'pytest>=8',
+            'pytest-timeout>=2.3',
+            'uv>=0.4',
+        ],
+    },
+)

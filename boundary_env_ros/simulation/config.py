@@ -1,0 +1,298 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is declared about the simulated cart: its driver, and how well each sensor measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+import math
+
+SENSOR_NAMES = (
+    'odometry',
+    'joint_states',
+    'imu',
+    'scan',
+    'camera',
+    'pose_detections',
+    'ground_truth',
+    'contact',
+)
+"""Every sensor of the cart, in the order in which readings of one instant are returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensorConfig:
+    """
+    When a sensor measures and how its readings travel.
+
+    Attributes
+    ----------
+    rate
+        Captures a second, Hz, counted from the reset; 0 switches the sensor off.
+    delay
+        From capture to publication, s.
+    dropout
+        Probability that a captured reading is never published, 0 to 1.
+
+    """
+
+    rate: float
+    delay: float = 0.0
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if self.dropout > 1.0:
+            raise ValueError(f'Expect dropout of 0 to 1, actually: {self.dropout}.')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OdometryConfig(SensorConfig):
+    """
+    Dead reckoning from wheel encoders, which drifts.
+
+    Attributes
+    ----------
+    scale_error
+        Standard deviation of a wheel's believed radius, relative; drawn once a reset.
+    travel_noise
+        Standard deviation of the measured travel between two captures, relative to that travel.
+
+    """
+
+    rate: float = 50.0
+    delay: float = 0.005
+    scale_error: float = 0.003
+    travel_noise: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointStateConfig(SensorConfig):
+    """
+    Wheel encoders.
+
+    Attributes
+    ----------
+    position_noise
+        Standard deviation, rad.
+    velocity_noise
+        Standard deviation, rad/s.
+
+    """
+
+    rate: float = 50.0
+    delay: float = 0.005
+    position_noise: float = 0.0005
+    velocity_noise: float = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImuConfig(SensorConfig):
+    """
+    Inertial unit with an orientation filter.
+
+    Attributes
+    ----------
+    orientation_noise
+        Standard deviation about each axis, rad.
+    angular_velocity_noise
+        Standard deviation of each axis, rad/s.
+    linear_acceleration_noise
+        Standard deviation of each axis, m/s^2.
+
+    """
+
+    rate: float = 100.0
+    delay: float = 0.002
+    orientation_noise: float = 0.002
+    angular_velocity_noise: float = 0.005
+    linear_acceleration_noise: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanConfig(SensorConfig):
+    """
+    Planar laser scanner, all around.
+
+    Attributes
+    ----------
+    beams
+        Number of beams, evenly spread over 2 pi rad from -pi, counter-clockwise.
+    range_min, range_max
+        Limits of what can be measured, m.
+    range_noise
+        Standard deviation of a range, m.
+
+    """
+
+    rate: float = 20.0
+    delay: float = 0.02
+    dropout: float = 0.01
+    beams: int = 180
+    range_min: float = 0.1
+    range_max: float = 8.0
+    range_noise: float = 0.01
+
+    def __post_init__(self) -> None:
+        # By name, because zero-argument super() does not survive slots=True.
+        SensorConfig.__post_init__(self)
+        if self.beams < 1:
+            raise ValueError(f'Expect at least 1 beam, actually: {self.beams}.')
+        if not self.range_min < self.range_max:
+            raise ValueError(
+                f'Expect range_min below range_max, actually: {self.range_min} m and '
+                f'{self.range_max} m.'
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraConfig(SensorConfig):
+    """
+    Forward camera without distortion, square pixels.
+
+    Attributes
+    ----------
+    height, width
+        Size of the image, pixels.
+    field_of_view
+        Horizontal opening angle, rad, below pi.
+    intensity_noise
+        Standard deviation of each channel, steps of 255.
+
+    """
+
+    rate: float = 10.0
+    delay: float = 0.03
+    dropout: float = 0.01
+    height: int = 48
+    width: int = 64
+    field_of_view: float = 1.4
+    intensity_noise: float = 2.0
+
+    def __post_init__(self) -> None:
+        SensorConfig.__post_init__(self)
+        if self.height < 1 or self.width < 1:
+            raise ValueError(
+                f'Expect at least 1 x 1 pixel, actually: {self.height} x {self.width}.'
+            )
+        if not 0.0 < self.field_of_view < math.pi:
+            raise ValueError(
+                f'Expect field_of_view between 0 and pi rad, actually: {self.field_of_view}.'
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseDetectionsConfig(SensorConfig):
+    """
+    Fiducial detector which finds the cart from the middle of the hall.
+
+    The noise that is drawn and the one that a reading reports are the same number:
+    ``base * (1 + distance_growth * distance + speed_growth * speed)``.
+
+    Attributes
+    ----------
+    position_noise
+        Standard deviation of x and of y, standing in the middle of the hall, m.
+    yaw_noise
+        Standard deviation of yaw there, rad.
+    distance_growth
+        How much the noise grows per metre of distance from the hall's origin, 1/m.
+    speed_growth
+        How much it grows per metre per second of speed (motion blur), s/m.
+
+    """
+
+    rate: float = 20.0
+    delay: float = 0.06
+    dropout: float = 0.05
+    position_noise: float = 0.02
+    yaw_noise: float = 0.01
+    distance_growth: float = 0.1
+    speed_growth: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CartConfig:
+    """
+    Everything that is declared about the simulated cart.
+
+    Attributes
+    ----------
+    max_wheel_accel
+        How fast the driver lets a wheel's set speed change, rad/s^2.
+    max_wheel_speed
+        Fastest set speed of a wheel, rad/s; a faster command is scaled down, keeping its curve.
+    actuator_delay
+        From the arrival of a command to its effect at the motors, s.
+    driver_timeout
+        After so long without a command the cart brakes by itself, s; more than actuator_delay.
+    braking_deceleration
+        How fast a wheel's rim then slows down, m/s^2.
+    odometry, joint_states, imu, scan, camera, pose_detections, ground_truth, contact
+        The sensors. Ground truth has neither delay nor dropout.
+
+    """
+
+    max_wheel_accel: float = 15.0
+    max_wheel_speed: float = 15.0
+    actuator_delay: float = 0.05
+    driver_timeout: float = 0.25
+    braking_deceleration: float = 2.0
+    odometry: OdometryConfig = field(default_factory=OdometryConfig)
+    joint_states: JointStateConfig = field(default_factory=JointStateConfig)
+    imu: ImuConfig = field(default_factory=ImuConfig)
+    scan: ScanConfig = field(default_factory=ScanConfig)
+    camera: CameraConfig = field(default_factory=CameraConfig)
+    pose_detections: PoseDetectionsConfig = field(default_factory=PoseDetectionsConfig)
+    ground_truth: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
+    contact: SensorConfig = field(default_factory=lambda: SensorConfig(rate=20.0))
+
+    def __post_init__(self) -> None:
+        _check(self)
+        for name in ('max_wheel_accel', 'max_wheel_speed', 'braking_deceleration'):
+            if getattr(self, name) == 0.0:
+                raise ValueError(f'Expect {name} above 0, actually: 0.')
+        if not self.actuator_delay < self.driver_timeout:
+            raise ValueError(
+                f'Expect driver_timeout above actuator_delay ({self.actuator_delay} s), actually: '
+                f'{self.driver_timeout} s. The cart would brake before a command takes effect.'
+            )
+        if self.ground_truth.delay != 0.0 or self.ground_truth.dropout != 0.0:
+            raise ValueError(
+                f'Expect ground_truth without delay and dropout, actually: {self.ground_truth}.'
+            )
+
+    def sensor(self, name: str) -> SensorConfig:
+        """Return the configuration of the sensor with this name, one of ``SENSOR_NAMES``."""
+        if name not in SENSOR_NAMES:
+            raise ValueError(f'Expect a sensor of {SENSOR_NAMES}, actually: {name!r}.')
+        config: SensorConfig = getattr(self, name)
+        return config
+
+    def stop_bound(self, rim_speed: float) -> float:
+        """
+        Return the longest time from the last command's arrival to stand-still, s.
+
+        Stand-still means less than 0.01 m/s. The wheels follow the braking set speed with a lag
+        of their own, for which 0.1 s are declared; on a free floor.
+
+        Parameters
+        ----------
+        rim_speed
+            Speed of the faster wheel's rim when the driver begins to brake, m/s.
+
+        """
+        return self.driver_timeout + abs(rim_speed) / self.braking_deceleration + 0.1
+
+
+def _check(config: SensorConfig | CartConfig) -> None:
+    """Refuse what is not finite or is negative: no number declared here may be either."""
+    for item in fields(config):
+        value = getattr(config, item.name)
+        if isinstance(value, SensorConfig):
+            continue
+        if not math.isfinite(value) or value < 0:
+            raise ValueError(
+                f'{type(config).__name__}.{item.name}: expect a finite number, 0 or more, '
+                f'actually: {value}.'
+            )

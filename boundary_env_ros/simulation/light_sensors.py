@@ -1,0 +1,139 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Sensors of light: laser scanner and camera, both by casting rays at the physics' own geoms.
+
+The camera casts rays, too, instead of rendering with OpenGL. A GL context is what a robot's
+container, a CI machine and a laptop without a GPU do not have in common; and where they have
+one, drivers differ in the last bits, so that the same seed would not give the same record.
+Rays need nothing but MuJoCo and see what the laser scanner sees. The price: flat colours,
+no shadows, no textures but the floor's tiles, and a small image.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.simulation.body_state import BodyState, RayCaster
+from boundary_env_ros.simulation.config import CameraConfig, ScanConfig
+from boundary_env_ros.simulation.readings import (
+    Float64Array,
+    ImageReading,
+    read_only,
+    ScanReading,
+)
+
+# The camera's world: light from above and a little from the south-west, haze with distance.
+_LIGHT = read_only(np.array([-0.35, -0.5, 0.8]) / math.sqrt(0.35**2 + 0.5**2 + 0.8**2))
+_HAZE = read_only((0.70, 0.73, 0.76))
+_HAZE_DISTANCE = 15.0
+_SIGHT = 30.0
+_TILE = 1.0
+_DARK_TILE = 0.82
+
+
+class Scan:
+    """Planar laser scanner; the cart does not see itself."""
+
+    def __init__(
+        self, config: ScanConfig, caster: RayCaster, mount: tuple[float, float, float]
+    ) -> None:
+        self._config = config
+        self._caster = caster
+        self._mount = read_only(mount)
+        self._increment = 2.0 * math.pi / config.beams
+        angles = -math.pi + self._increment * np.arange(config.beams)
+        self._beams = read_only(np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1))
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew; a scanner has no memory."""
+        self._noise = noise
+
+    def capture(self, state: BodyState) -> ScanReading:
+        """Measure all beams at this one instant."""
+        config = self._config
+        hits = self._caster.cast_rays(
+            state.position + state.rotation @ self._mount,
+            self._beams @ state.rotation.T,
+            cutoff=config.range_max,
+            marks=False,
+        )
+        ranges = hits.distance + config.range_noise * self._noise.standard_normal(config.beams)
+        ranges[ranges > config.range_max] = np.inf
+        ranges[ranges < config.range_min] = -np.inf
+        return ScanReading(
+            ranges=ranges,
+            angle_min=-math.pi,
+            angle_increment=self._increment,
+            range_min=config.range_min,
+            range_max=config.range_max,
+        )
+
+
+class Camera:
+    """Forward camera: one ray a pixel, flat shading by colour, surface normal and distance."""
+
+    def __init__(
+        self,
+        config: CameraConfig,
+        caster: RayCaster,
+        mount: tuple[float, float, float],
+        pitch: float,
+    ) -> None:
+        self._config = config
+        self._caster = caster
+        self._mount = read_only(mount)
+        self._pixel_rays = _pixel_rays(config, pitch)
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew; a camera has no memory."""
+        self._noise = noise
+
+    def capture(self, state: BodyState) -> ImageReading:
+        """Expose all pixels at this one instant."""
+        config = self._config
+        origin = state.position + state.rotation @ self._mount
+        rays = self._pixel_rays @ state.rotation.T
+        light = self._shade(origin, rays)
+        noise = config.intensity_noise * self._noise.standard_normal(light.shape)
+        pixels = np.clip(np.rint(255.0 * light + noise), 0.0, 255.0).astype(np.uint8)
+        return ImageReading(pixels=pixels.reshape(config.height, config.width, 3))
+
+    def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
+        """Return red, green and blue, 0 to 1, of each ray, shape (rays, 3)."""
+        hits = self._caster.cast_rays(origin, rays, cutoff=_SIGHT, marks=True)
+        seen = hits.geom >= 0
+        distance = np.where(seen, hits.distance, _SIGHT)
+        brightness = 0.6 + 0.4 * (hits.normal @ _LIGHT)
+        brightness *= _tiles(origin, rays, distance, hits.geom == self._caster.floor_geom)
+        colour = self._caster.geom_colours[hits.geom] * brightness[:, np.newaxis]
+        colour[~seen] = _HAZE
+        clear = (1.0 / (1.0 + (distance / _HAZE_DISTANCE) ** 2))[:, np.newaxis]
+        return np.asarray(clear * colour + (1.0 - clear) * _HAZE)
+
+
+def _pixel_rays(config: CameraConfig, pitch: float) -> Float64Array:
+    """Return unit vectors through the pixels' middles, row by row, base_link, shape (n, 3)."""
+    focal = 0.5 * config.width / math.tan(0.5 * config.field_of_view)
+    left = (0.5 * (config.width - 1) - np.arange(config.width)) / focal
+    up = (0.5 * (config.height - 1) - np.arange(config.height)) / focal
+    up_grid, left_grid = np.meshgrid(up, left, indexing='ij')
+    cos, sin = math.cos(pitch), math.sin(pitch)
+    rays = np.stack([cos + sin * up_grid, left_grid, cos * up_grid - sin], axis=-1)
+    rays = rays.reshape(-1, 3)
+    return read_only(rays / np.linalg.norm(rays, axis=1, keepdims=True))
+
+
+def _tiles(
+    origin: Float64Array,
+    rays: Float64Array,
+    distance: Float64Array,
+    is_floor: npt.NDArray[np.bool_],
+) -> Float64Array:
+    """Return how bright each ray's surface is: the floor is tiled, so that motion can be seen."""
+    points = origin[:2] + distance[:, np.newaxis] * rays[:, :2]
+    odd = np.floor(points / _TILE).sum(axis=1) % 2.0 == 1.0
+    return np.where(is_floor & odd, _DARK_TILE, 1.0)

@@ -1,0 +1,212 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Sensors which feel the cart's own motion.
+
+A sensor is asked at each of its captures, and only then, and draws noise only from the generator
+that it was restarted with: so its readings depend on seed and motion, on nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.config import (
+    ImuConfig,
+    JointStateConfig,
+    OdometryConfig,
+    PoseDetectionsConfig,
+)
+from boundary_env_ros.simulation.readings import (
+    ContactReading,
+    Float64Array,
+    ImuReading,
+    JointReading,
+    OdometryReading,
+    Payload,
+    PoseReading,
+    TruthReading,
+)
+
+
+class Sensor(Protocol):
+    """Turns the true state into a measurement."""
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew at a reset: forget the past and draw from this generator from now on."""
+        ...
+
+    def capture(self, state: BodyState) -> Payload:
+        """Measure at this instant; called in the order of time."""
+        ...
+
+
+class Odometry:
+    """Dead reckoning: integrates what the wheel encoders say, errors included."""
+
+    def __init__(
+        self, config: OdometryConfig, *, wheel_radius: float, wheel_separation: float
+    ) -> None:
+        self._config = config
+        self._radius = wheel_radius
+        self._separation = wheel_separation
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Start at the true pose, and draw how wrong the believed wheel radii are."""
+        self._noise = noise
+        self._radii = self._radius * (1.0 + self._config.scale_error * noise.standard_normal(2))
+        self._x, self._y = float(state.position[0]), float(state.position[1])
+        self._yaw = state.yaw
+        self._before = state
+
+    def capture(self, state: BodyState) -> OdometryReading:
+        """Add the travel since the capture before along its mean heading."""
+        travel = self._radii * (state.wheel_angles - self._before.wheel_angles)
+        travel = travel * (1.0 + self._config.travel_noise * self._noise.standard_normal(2))
+        left, right = float(travel[0]), float(travel[1])
+        forward, turn = (left + right) / 2.0, (right - left) / self._separation
+        middle = self._yaw + turn / 2.0
+        self._x += forward * math.cos(middle)
+        self._y += forward * math.sin(middle)
+        self._yaw = wrapped(self._yaw + turn)
+        seconds = (state.at_ns - self._before.at_ns) * 1e-9
+        self._before = state
+        return OdometryReading(
+            x=self._x,
+            y=self._y,
+            yaw=self._yaw,
+            # The first capture may be the reset itself, when the cart stands.
+            linear=forward / seconds if seconds > 0.0 else 0.0,
+            angular=turn / seconds if seconds > 0.0 else 0.0,
+        )
+
+
+class JointStates:
+    """Angle and speed of the wheels."""
+
+    def __init__(self, config: JointStateConfig) -> None:
+        self._config = config
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew; an encoder has no memory."""
+        self._noise = noise
+
+    def capture(self, state: BodyState) -> JointReading:
+        """Measure both wheels."""
+        position, velocity = self._noise.standard_normal((2, 2))
+        return JointReading(
+            position=state.wheel_angles + self._config.position_noise * position,
+            velocity=state.wheel_speeds + self._config.velocity_noise * velocity,
+        )
+
+
+class Imu:
+    """
+    Orientation, angular velocity and acceleration with gravity.
+
+    The acceleration is the mean since the capture before, as units with a sampling filter give
+    it; contact solvers make that of a single instant useless.
+    """
+
+    def __init__(self, config: ImuConfig, *, gravity: Float64Array) -> None:
+        self._config = config
+        self._gravity = gravity
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew at rest."""
+        self._noise = noise
+        self._before = state
+
+    def capture(self, state: BodyState) -> ImuReading:
+        """Measure in base_link."""
+        config = self._config
+        tilt, rate, force = self._noise.standard_normal((3, 3))
+        seconds = (state.at_ns - self._before.at_ns) * 1e-9
+        gained = state.velocity - self._before.velocity
+        acceleration = gained / seconds if seconds > 0.0 else np.zeros(3)
+        self._before = state
+        felt = state.rotation.T @ (acceleration - self._gravity)
+        return ImuReading(
+            orientation=_turned(state.orientation, config.orientation_noise * tilt),
+            angular_velocity=state.angular_velocity + config.angular_velocity_noise * rate,
+            linear_acceleration=felt + config.linear_acceleration_noise * force,
+        )
+
+
+class PoseDetections:
+    """A fiducial detector: unbiased pose with honest standard deviations."""
+
+    def __init__(self, config: PoseDetectionsConfig) -> None:
+        self._config = config
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew; a detector has no memory."""
+        self._noise = noise
+
+    def capture(self, state: BodyState) -> PoseReading:
+        """Detect the cart; farther and faster is less certain, and says so."""
+        config = self._config
+        truth = state.truth()
+        growth = (
+            1.0
+            + config.distance_growth * math.hypot(truth.x, truth.y)
+            + config.speed_growth * math.hypot(truth.linear, truth.lateral)
+        )
+        position_std, yaw_std = config.position_noise * growth, config.yaw_noise * growth
+        x, y, yaw = (float(value) for value in self._noise.standard_normal(3))
+        return PoseReading(
+            x=truth.x + position_std * x,
+            y=truth.y + position_std * y,
+            yaw=wrapped(truth.yaw + yaw_std * yaw),
+            position_std=position_std,
+            yaw_std=yaw_std,
+        )
+
+
+class GroundTruth:
+    """The truth, for evaluators."""
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew; the truth has neither memory nor noise."""
+
+    def capture(self, state: BodyState) -> TruthReading:
+        """Tell the truth."""
+        return state.truth()
+
+
+class Contact:
+    """A bumper all around, which remembers a touch until it is read."""
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew, untouched."""
+        self._counted = state.touch_steps
+
+    def capture(self, state: BodyState) -> ContactReading:
+        """Tell whether anything but the floor was touched since the capture before."""
+        touching = state.touch_steps > self._counted
+        self._counted = state.touch_steps
+        return ContactReading(touching=touching)
+
+
+def wrapped(angle: float) -> float:
+    """Return the angle, rad, in [-pi, pi]."""
+    return math.remainder(angle, 2.0 * math.pi)
+
+
+def _turned(orientation: Float64Array, small: Float64Array) -> Float64Array:
+    """Turn a quaternion w, x, y, z by a small rotation vector in its own axes; give x, y, z, w."""
+    w, x, y, z = orientation
+    a, b, c = small / 2.0
+    result = np.array(
+        [
+            w * a + x + y * c - z * b,
+            w * b - x * c + y + z * a,
+            w * c + x * b - y * a + z,
+            w - x * a - y * b - z * c,
+        ]
+    )
+    return result / float(np.linalg.norm(result))

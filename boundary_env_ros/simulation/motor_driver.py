@@ -1,0 +1,147 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The cart's motor driver: from velocity commands to set speeds of the wheels.
+
+It has what real drivers have: a delay before a command works, limits of its own, and a timeout
+after which it brakes because nobody speaks any more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.errors import IllegalMove, InvalidAction
+from boundary_env_ros.simulation.config import CartConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedCommand:
+    """
+    A command at work in the motors.
+
+    Attributes
+    ----------
+    linear
+        Forward velocity, m/s, as applied.
+    angular
+        Yaw rate, rad/s, as applied.
+    saturated
+        True if the command was faster than the wheels may turn and was scaled down.
+    arrived_ns
+        When the driver got it, ns, in the clock of the caller.
+    effective_ns
+        Begin of the physics step in which it took effect, ns, likewise.
+
+    """
+
+    linear: float
+    angular: float
+    saturated: bool
+    arrived_ns: int
+    effective_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Command:
+    linear: float
+    angular: float
+    arrived_ns: int
+
+
+class MotorDriver:
+    """
+    Set speeds of the two wheels, step by step.
+
+    Between reset and first command, and after the timeout, the driver brakes: the set speeds go
+    to zero at the declared deceleration. It goes on braking until a fresh command takes effect;
+    the old one never comes back.
+    """
+
+    def __init__(
+        self, config: CartConfig, *, wheel_radius: float, wheel_separation: float
+    ) -> None:
+        self._config = config
+        self._radius = wheel_radius
+        self._half_separation = wheel_separation / 2.0
+        self._delay_ns = round(config.actuator_delay * 1e9)
+        self._timeout_ns = round(config.driver_timeout * 1e9)
+        self.restart(0)
+
+    def restart(self, at_ns: int) -> None:
+        """Forget every command; stand still from at_ns on."""
+        self._queue: deque[_Command] = deque()
+        self._last_queued_ns = at_ns
+        self._last_heard_ns = at_ns
+        self._wheels = [0.0, 0.0]
+        self.applied: AppliedCommand | None = None
+        self.braking_since_ns: int | None = at_ns
+
+    def receive(self, linear: float, angular: float, arrived_ns: int) -> None:
+        """
+        Take a command, m/s and rad/s; it takes effect ``actuator_delay`` after arrived_ns.
+
+        Raises InvalidAction if it is not finite, IllegalMove if it arrived before the command
+        before it or before the reset; the command that is at work stays at work.
+        """
+        if not (math.isfinite(linear) and math.isfinite(angular)):
+            raise InvalidAction(
+                f'Expect a finite command, actually: {linear} m/s, {angular} rad/s. '
+                'It was not applied.'
+            )
+        if arrived_ns < self._last_queued_ns:
+            raise IllegalMove(
+                f'Expect a command that arrived at {self._last_queued_ns} ns (last command or '
+                f'reset) or later, actually: {arrived_ns} ns. It was not applied.'
+            )
+        self._last_queued_ns = arrived_ns
+        self._queue.append(
+            _Command(linear=float(linear), angular=float(angular), arrived_ns=arrived_ns)
+        )
+
+    def wheel_speeds(self, begin_ns: int, step_ns: int) -> tuple[float, float]:
+        """Return set speeds left and right, rad/s, for the step of step_ns from begin_ns on."""
+        self._update(begin_ns)
+        if self.braking_since_ns is not None:
+            targets = (0.0, 0.0)
+            change = self._config.braking_deceleration / self._radius * step_ns * 1e-9
+        else:
+            targets = self._wheel_targets()
+            change = self._config.max_wheel_accel * step_ns * 1e-9
+        for side, target in enumerate(targets):
+            difference = target - self._wheels[side]
+            self._wheels[side] += max(-change, min(change, difference))
+        return self._wheels[0], self._wheels[1]
+
+    def _update(self, now_ns: int) -> None:
+        for command in self._queue:
+            if command.arrived_ns <= now_ns:
+                self._last_heard_ns = command.arrived_ns
+        while self._queue and self._queue[0].arrived_ns + self._delay_ns <= now_ns:
+            self._apply(self._queue.popleft(), now_ns)
+        if self.braking_since_ns is None and now_ns - self._last_heard_ns >= self._timeout_ns:
+            self.braking_since_ns = now_ns
+
+    def _apply(self, command: _Command, now_ns: int) -> None:
+        rim = abs(command.linear) + abs(command.angular) * self._half_separation
+        limit = self._config.max_wheel_speed * self._radius
+        scale = min(1.0, limit / rim) if rim > 0.0 else 1.0
+        self.applied = AppliedCommand(
+            linear=command.linear * scale,
+            angular=command.angular * scale,
+            saturated=scale < 1.0,
+            arrived_ns=command.arrived_ns,
+            effective_ns=now_ns,
+        )
+        self.braking_since_ns = None
+
+    def _wheel_targets(self) -> tuple[float, float]:
+        if self.applied is None:
+            return 0.0, 0.0
+        turn = self.applied.angular * self._half_separation
+        return (
+            (self.applied.linear - turn) / self._radius,
+            (self.applied.linear + turn) / self._radius,
+        )

@@ -1,0 +1,259 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the cart's sensors measured: immutable values.
+
+Axes as in REP-103. ``hall`` is the fixed frame in the middle of the hall's floor, ``base_link``
+the middle of the wheel axle at the wheels' height. Yaw lies in [-pi, pi].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Float64Array: TypeAlias = npt.NDArray[np.float64]
+
+
+def read_only(values: npt.ArrayLike) -> Float64Array:
+    """Return a copy of values, float64, that cannot be written to."""
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OdometryReading:
+    """
+    Pose by dead reckoning, and velocity in base_link.
+
+    The pose is that of the hall's frame at the reset and drifts from there.
+
+    Attributes
+    ----------
+    x, y
+        Position, m.
+    yaw
+        Heading, rad.
+    linear
+        Forward velocity, m/s.
+    angular
+        Yaw rate, rad/s.
+
+    """
+
+    x: float
+    y: float
+    yaw: float
+    linear: float
+    angular: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JointReading:
+    """
+    State of the two wheels, in the order of ``names``.
+
+    Attributes
+    ----------
+    position
+        Angle, rad, not wrapped, shape (2,).
+    velocity
+        Angular velocity, rad/s, shape (2,).
+    names
+        Names of the joints.
+
+    """
+
+    position: Float64Array
+    velocity: Float64Array
+    names: tuple[str, ...] = ('left_wheel_joint', 'right_wheel_joint')
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'position', read_only(self.position))
+        object.__setattr__(self, 'velocity', read_only(self.velocity))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImuReading:
+    """
+    Inertial measurement in base_link, as REP-145 asks: gravity is part of the acceleration.
+
+    Attributes
+    ----------
+    orientation
+        Of base_link in the hall, quaternion x, y, z, w, shape (4,).
+    angular_velocity
+        rad/s, shape (3,).
+    linear_acceleration
+        m/s^2, shape (3,), mean since the capture before; about (0, 0, 9.81) at rest.
+
+    """
+
+    orientation: Float64Array
+    angular_velocity: Float64Array
+    linear_acceleration: Float64Array
+
+    def __post_init__(self) -> None:
+        for name in ('orientation', 'angular_velocity', 'linear_acceleration'):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScanReading:
+    """
+    One turn of the laser scanner, in the scanner's frame (base_link, shifted by its mount).
+
+    Attributes
+    ----------
+    ranges
+        m, shape (beams,), counter-clockwise from angle_min; as in REP-117, +inf where nothing
+        was within range_max and -inf where something was nearer than range_min.
+    angle_min, angle_increment
+        Direction of the first beam and step to the next, rad, about z from x.
+    range_min, range_max
+        Limits of what can be measured, m.
+
+    """
+
+    ranges: Float64Array
+    angle_min: float
+    angle_increment: float
+    range_min: float
+    range_max: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'ranges', read_only(self.ranges))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageReading:
+    """
+    One camera frame.
+
+    Attributes
+    ----------
+    pixels
+        RGB, uint8, shape (height, width, 3), first row on top.
+
+    """
+
+    pixels: npt.NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        pixels = np.array(self.pixels, dtype=np.uint8)
+        pixels.setflags(write=False)
+        object.__setattr__(self, 'pixels', pixels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseReading:
+    """
+    Planar pose of base_link in the hall, as a detector saw it.
+
+    Attributes
+    ----------
+    x, y
+        Position, m.
+    yaw
+        Heading, rad.
+    position_std
+        Standard deviation of x and of y, m: that which the noise was really drawn with.
+    yaw_std
+        Standard deviation of yaw, rad, likewise.
+
+    """
+
+    x: float
+    y: float
+    yaw: float
+    position_std: float
+    yaw_std: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruthReading:
+    """
+    True pose of base_link in the hall and its true velocity, for the evaluator only.
+
+    Attributes
+    ----------
+    x, y
+        Position, m.
+    yaw
+        Heading, rad.
+    linear, lateral
+        Velocity forward and to the left, in base_link, m/s.
+    angular
+        Yaw rate, rad/s.
+
+    """
+
+    x: float
+    y: float
+    yaw: float
+    linear: float
+    lateral: float
+    angular: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactReading:
+    """
+    Whether the cart touched anything but the floor since the capture before.
+
+    Attributes
+    ----------
+    touching
+        True if it did at any instant between the two captures.
+
+    """
+
+    touching: bool
+
+
+Payload: TypeAlias = (
+    OdometryReading
+    | JointReading
+    | ImuReading
+    | ScanReading
+    | ImageReading
+    | PoseReading
+    | TruthReading
+    | ContactReading
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reading:
+    """
+    One reading on its way from a sensor to whoever listens.
+
+    Attributes
+    ----------
+    sensor
+        Name of the sensor, one of ``config.SENSOR_NAMES``.
+    captured_ns
+        When it was measured, ns, in the clock of the caller.
+    published_ns
+        When it is published, or would have been, ns, in the clock of the caller.
+    sequence
+        Counts the sensor's captures since the reset, dropped ones included, from 0.
+    payload
+        What was measured; None if the reading was dropped, so that nobody can use it by mistake.
+
+    """
+
+    sensor: str
+    captured_ns: int
+    published_ns: int
+    sequence: int
+    payload: Payload | None
+
+    @property
+    def dropped(self) -> bool:
+        """Tell whether the reading was lost on its way: it must not be published."""
+        return self.payload is None

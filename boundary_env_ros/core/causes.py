@@ -12,6 +12,7 @@ FAILURE = 'failure'
 TIME_LIMIT = 'time_limit'
 SAFETY_STOP = 'safety_stop'
 OPERATOR_STOP = 'operator_stop'
+ABANDONED = 'abandoned'
 SENSOR_LOST = 'sensor_lost'
 POLICY_LOST = 'policy_lost'
 GATE_LOST = 'gate_lost'
@@ -44,6 +45,7 @@ BUILT_IN: Mapping[str, Ending] = {
     GATE_LOST: Ending.TRUNCATED,
     RECORDER_LOST: Ending.TRUNCATED,
     OPERATOR_STOP: Ending.TRUNCATED,
+    ABANDONED: Ending.TRUNCATED,
     SAFETY_STOP: Ending.TRUNCATED,
     SENSOR_LOST: Ending.TRUNCATED,
     POLICY_LOST: Ending.TRUNCATED,

@@ -1,0 +1,151 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the robot did: the measured action, and the first evidence that a command was executed.
+
+The evidence for a command is the first feedback, captured after the command was published, in which some dimension has moved
+from where it was towards the command by at least the contract's threshold. It may be late by the time since the feedback
+before it: the sampling quantum. A command that asks for less change than that gives no evidence.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.timebase import NANOSECONDS, Clock, Instant, Stamp
+
+_HISTORY = 512
+_GIVE_UP = NANOSECONDS // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """One measured state of the command's dimensions."""
+
+    captured: Stamp
+    values: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """
+    Evidence that a command was executed.
+
+    Attributes
+    ----------
+    decision
+        The gate's decision that published the command.
+    actuated
+        Capture of the first feedback that shows it.
+    quantum
+        Seconds by which it may have been executed earlier.
+    measured
+        That feedback, command space.
+
+    """
+
+    decision: GateDecision
+    actuated: Stamp
+    quantum: float
+    measured: Vector
+
+
+class Actuation:
+    """
+    Matches commands with feedback.
+
+    Parameters
+    ----------
+    threshold
+        Change towards the command that counts, for each dimension, command units.
+
+    """
+
+    def __init__(self, threshold: Vector) -> None:
+        self._threshold = threshold
+        self._history: deque[Feedback] = deque(maxlen=_HISTORY)
+        self._open: list[GateDecision] = []
+
+    def clear(self) -> None:
+        """Forget everything: a new episode begins."""
+        self._history.clear()
+        self._open.clear()
+
+    @property
+    def latest(self) -> Feedback | None:
+        """Return the latest feedback."""
+        return self._history[-1] if self._history else None
+
+    def commanded(self, decision: GateDecision) -> None:
+        """Take note of a command that was published."""
+        if decision.commanded is not None and decision.published:
+            self._open.append(decision)
+
+    def measured(self, feedback: Feedback) -> None:
+        """Take a feedback; those captured before the last one are passed over."""
+        latest = self.latest
+        if latest is None or feedback.captured.nanoseconds > latest.captured.nanoseconds:
+            self._history.append(feedback)
+
+    def executions(self) -> tuple[Execution, ...]:
+        """Return what can now be shown to have been executed; each command is returned once."""
+        found = []
+        remaining = []
+        for decision in self._open:
+            execution = self._find(decision)
+            if execution is not None:
+                found.append(execution)
+            elif not self._hopeless(decision):
+                remaining.append(decision)
+        self._open = remaining
+        return tuple(found)
+
+    def _find(self, decision: GateDecision) -> Execution | None:
+        commanded = _nanoseconds(decision.commanded, self.latest)
+        if commanded is None:
+            return None
+        before: Feedback | None = None
+        start: Feedback | None = None
+        for feedback in self._history:
+            if feedback.captured.nanoseconds <= commanded:
+                start = before = feedback
+                continue
+            if start is None or before is None:
+                return None
+            if self._moved(start.values, decision.command, feedback.values):
+                quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
+                return Execution(
+                    decision=decision,
+                    actuated=feedback.captured,
+                    quantum=quantum / NANOSECONDS,
+                    measured=feedback.values,
+                )
+            before = feedback
+        return None
+
+    def _moved(self, start: Vector, command: Vector, now: Vector) -> bool:
+        for was, goal, value, least in zip(start, command, now, self._threshold, strict=True):
+            change = goal - was
+            if abs(change) >= least and (value - was) * (1.0 if change > 0.0 else -1.0) >= least:
+                return True
+        return False
+
+    def _hopeless(self, decision: GateDecision) -> bool:
+        """Whether later feedback would rather show a later command."""
+        latest = self.latest
+        commanded = _nanoseconds(decision.commanded, latest)
+        return latest is not None and (
+            commanded is None or latest.captured.nanoseconds - commanded > _GIVE_UP
+        )
+
+
+def _nanoseconds(commanded: Instant | None, feedback: Feedback | None) -> int | None:
+    """Return when a command was published, on the clock of the feedback; None if they have no clock in common."""
+    if commanded is None or feedback is None or commanded.ros.clock is not feedback.captured.clock:
+        return None
+    if commanded.ros.clock is Clock.STEADY:
+        return None
+    return commanded.ros.nanoseconds

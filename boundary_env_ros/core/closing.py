@@ -1,0 +1,276 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Closing a step: from two observations and what the gate decided between them to the whole transition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from boundary_env_ros.core.actuation import Actuation, Execution
+from boundary_env_ros.core.causes import TIME_LIMIT, foremost
+from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.latency import measure
+from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    KeyValue,
+    Kind,
+    ResetRecord,
+    Transition,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """
+    All that a transition is made of, but for what task and robot made of it.
+
+    Attributes
+    ----------
+    before, after
+        The two observations.
+    history
+        The last observations, for a late action that answers an older one.
+    decisions
+        Decisions of the gate since the last step was closed.
+    late
+        Seconds by which the tick came after its due time; None in lockstep.
+    gaps
+        Decisions that are known to be lost.
+    source
+        Topics of the feedback.
+
+    """
+
+    contract: Contract
+    before: Observation
+    after: Observation
+    history: tuple[Observation, ...]
+    decisions: tuple[GateDecision, ...]
+    reset: ResetRecord | None
+    late: float | None
+    gaps: int
+    source: str
+    version: str
+    client_version: str
+    wrappers: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """
+    A closed step.
+
+    Attributes
+    ----------
+    transition
+        Its record.
+    evidence
+        Evidence for commands of earlier steps.
+    message
+        One sentence on the ending; empty if there is none.
+
+    """
+
+    transition: Transition
+    evidence: tuple[ActuationEvidence, ...]
+    message: str
+
+
+def close(
+    step: Step, *, task: Task, actuation: Actuation, causes: Mapping[str, tuple[str, str]]
+) -> Closed:
+    """
+    Close a step.
+
+    Parameters
+    ----------
+    step
+        What it is made of.
+    task
+        Judges it.
+    actuation
+        Knows what the robot did.
+    causes
+        Causes of an ending that were found elsewhere, with their declarer and a sentence each.
+
+    """
+    contract = step.contract
+    index = answering(step.decisions)
+    decision = step.decisions[index] if index >= 0 else None
+    executions = actuation.executions()
+    execution = next(
+        (e for e in executions if decision is not None and e.decision.sequence == decision.sequence),
+        None,
+    )
+    outcome = _judge(step, task, decision)
+    found = dict(causes)
+    found.update(_stops(step))
+    if outcome.cause:
+        found[outcome.cause] = (f'task:{contract.task.name}', '')
+    if step.after.id.step >= contract.max_steps:
+        found.setdefault(TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over'))
+    cause = foremost(found, contract.episode.causes)
+    declared_by, message = found[cause] if cause else ('', '')
+    ending = contract.episode.causes[cause].name if cause else ''
+    request = decision.request if decision is not None else None
+    captured = _captured(step, decision)
+    feedback = actuation.latest
+    observed = request.observed if request else step.before.observed
+    delivered = request.delivered if request else None
+    requested = request.requested if request else None
+    received = decision.received if decision else None
+    commanded = decision.commanded if decision else None
+    actuated = execution.actuated if execution else None
+    overrun = decision is None and contract.pacing is Pacing.REALTIME
+    transition = Transition(
+        contract=contract.name,
+        contract_version=contract.version,
+        software_version=step.version,
+        client_version=step.client_version,
+        wrappers=step.wrappers,
+        id=step.after.id,
+        kind=Kind.STEP,
+        pacing=contract.pacing,
+        seed=step.seed,
+        before=step.before.fields,
+        after=step.after.fields,
+        requested_action=decision.requested_action if decision else (),
+        admitted_action=decision.admitted_action if decision else (),
+        commanded_action=decision.command if decision else (),
+        measured_action=feedback.values if feedback else (),
+        measured_at=feedback.captured if feedback else None,
+        verdict=decision.verdict if decision else None,
+        decisions=step.decisions,
+        decision=index,
+        overrun=overrun,
+        held_by=_held_by(step.decisions) if overrun else '',
+        reward=sum(term.value for term in outcome.terms),
+        reward_terms=outcome.terms,
+        terminated=ending == 'TERMINATED',
+        truncated=ending == 'TRUNCATED',
+        cause=cause or '',
+        declared_by=declared_by,
+        captured=captured,
+        observed=observed,
+        delivered=delivered,
+        requested=requested,
+        received=received,
+        commanded=commanded,
+        actuated=actuated,
+        actuated_quantum=execution.quantum if execution else None,
+        actuated_source=step.source if execution else '',
+        closed=step.after.observed,
+        tick_error=step.late,
+        latency=measure(
+            captured=captured,
+            observed=observed,
+            delivered=delivered,
+            requested=requested,
+            received=received,
+            commanded=commanded,
+            actuated=actuated,
+            budget=contract.latency_budget,
+        ),
+        diagnostics=_diagnostics(step, causes),
+    )
+    evidence = tuple(_evidence(e, step.source) for e in executions if e is not execution)
+    return Closed(transition=transition, evidence=evidence, message=message)
+
+
+def late_evidence(actuation: Actuation, source: str) -> tuple[ActuationEvidence, ...]:
+    """Return the evidence that has come for commands of steps already closed."""
+    return tuple(_evidence(execution, source) for execution in actuation.executions())
+
+
+def _evidence(execution: Execution, source: str) -> ActuationEvidence:
+    decision = execution.decision
+    assert decision.commanded is not None  # only published commands are looked for
+    return ActuationEvidence(
+        id=decision.id,
+        decision_sequence=decision.sequence,
+        commanded=decision.commanded,
+        actuated=execution.actuated,
+        quantum=execution.quantum,
+        source=source,
+        measured=execution.measured,
+    )
+
+
+def answering(decisions: tuple[GateDecision, ...]) -> int:
+    """
+    Return the index of the decision on the step's action; -1 if there is none.
+
+    The last one on a request that was not rejected; if all were, the last of those.
+    """
+    best = -1
+    for index, decision in enumerate(decisions):
+        if decision.trigger is not Trigger.REQUEST:
+            continue
+        rejected = decision.verdict is Verdict.REJECTED
+        if best < 0 or not rejected or decisions[best].verdict is Verdict.REJECTED:
+            best = index
+    return best
+
+
+def _held_by(decisions: tuple[GateDecision, ...]) -> str:
+    return 'gate' if any(decision.published for decision in decisions) else 'driver'
+
+
+def _values(observation: Observation) -> Mapping[str, Vector]:
+    return {f.name: f.values for f in observation.fields if f.values}
+
+
+def _judge(step: Step, task: Task, decision: GateDecision | None) -> Outcome:
+    return task.judge(
+        StepView(
+            before=_values(step.before),
+            after=_values(step.after),
+            admitted=decision.admitted_action if decision else (),
+            reset=by_name(step.reset.sampled) if step.reset else {},
+            step=step.after.id.step,
+            period=step.contract.period,
+        )
+    )
+
+
+def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
+    """Return the causes that stops of the gate stand for, as the contract declares."""
+    found = {}
+    for decision in step.decisions:
+        for result in decision.rules:
+            cause = step.contract.episode.on_stop.get(result.reason.name)
+            if result.outcome is Verdict.STOPPED and cause:
+                found[cause] = ('safety_gate', result.reason.name.lower().replace('_', ' '))
+    return found
+
+
+def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
+    """Return when the field that the reaction time refers to was captured, in the observation that was answered."""
+    answered = step.before
+    if decision is not None:
+        for observation in step.history:
+            if observation.id.step == decision.id.step - 1:
+                answered = observation
+    return answered[step.contract.reaction_of].captured
+
+
+def _diagnostics(
+    step: Step, causes: Mapping[str, tuple[str, str]]
+) -> tuple[KeyValue, ...]:
+    found = []
+    if step.gaps:
+        found.append(KeyValue(key='gate_decisions_lost', value=str(step.gaps)))
+    for cause, (_, message) in causes.items():
+        found.append(KeyValue(key=f'cause:{cause}', value=message))
+    for decision in step.decisions:
+        if decision.request is not None and decision.request.unresolved:
+            names = ','.join(decision.request.unresolved)
+            found.append(KeyValue(key='images_unresolved', value=names))
+    return tuple(found)

@@ -1,0 +1,539 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The safety gate of one agent: who is heard, what is published, and that silence stops.
+
+Events go in (a request, a measurement, a tick of the protecting timer), decisions come out. The caller publishes the command of a
+decision, then the decision. Time is an argument, so a timeout of 300 ms takes a test a microsecond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateDecision,
+    GateState,
+    GateStatus,
+    Measurement,
+    Reason,
+    RuleResult,
+    StepId,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate_rules import (
+    FEEDBACK,
+    OBSTACLE,
+    Lease,
+    Limits,
+    Ruling,
+    Situation,
+    age,
+    authority,
+    rule,
+    well_formed,
+)
+from boundary_env_ros.core.lockstep import Advanced, awaited
+from boundary_env_ros.core.timebase import NANOSECONDS, Instant, Stamp, between, elapsed
+from boundary_env_ros.errors import ClockMismatch, Refused
+
+Decisions = tuple[GateDecision, ...]
+
+
+class Gate:
+    """
+    The gate of one agent.
+
+    Parameters
+    ----------
+    contract, digest
+        The contract and its digest.
+    agent
+        Whose gate it is.
+    topics
+        Resolved topic of each input: ``obstacle``, and ``feedback.<group>`` for each group of the action.
+    software_version
+        Goes into every decision.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        digest: str,
+        agent: str,
+        topics: dict[str, str],
+        software_version: str = '',
+    ) -> None:
+        self._contract = contract
+        self._limits = Limits.of(contract)
+        self._digest = digest
+        self._agent = agent
+        self._topics = topics
+        self._version = software_version
+        self._needed = (OBSTACLE,) if contract.safety.obstacle else ()
+        self._feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
+
+        self._lease: Lease | None = None
+        self._episode: EpisodeStatus | None = None
+        self._heard_environment: int | None = None
+        self._emergency = False
+        self._pressed = False
+        self._latest: dict[str, Measurement] = {}
+        self._sequence = 0
+        self._command: Vector | None = None
+        self._rate: Vector = ()
+        self._emitted: int | None = None
+        self._last_request: int | None = None
+        self._reasons: tuple[Reason, ...] = ()
+        self._stopping = False
+        self._pending: tuple[ActionRequest, Instant] | None = None
+        self._advanced: Advanced | None = None
+        self._competing = 0
+
+    # Who is heard ---------------------------------------------------------------------------------
+
+    def arm(
+        self, *, digest: str, agent: str, episode_id: str, client: str, lease_id: str, now: Instant
+    ) -> Lease:
+        """
+        Grant the lease for one episode, to the caller that arms the gate for it.
+
+        Raises
+        ------
+        Refused
+            If the digest, agent or episode is another, the emergency stop is latched, or somebody else holds the lease.
+
+        """
+        episode = self._episode
+        if digest != self._digest:
+            raise Refused(
+                f'Expect the digest {self._digest}, actually: {digest or "none"}. '
+                'Start client and gate with the same contract, pacing and task version.'
+            )
+        if agent != self._agent:
+            raise Refused(f'Expect the agent {self._agent!r}, actually: {agent!r}.')
+        if self._emergency:
+            raise Refused(
+                'Expect a released emergency stop, actually: it is latched. '
+                'Release it and call ~/clear_emergency_stop.'
+            )
+        if episode is None or episode.id.episode_id != episode_id or episode.state.over:
+            known = 'none' if episode is None else episode.id.episode_id
+            raise Refused(
+                f'Expect the episode that the environment announced ({known}), actually: {episode_id}. '
+                'Begin an episode first, and arm while it lasts.'
+            )
+        lease = self._lease
+        if lease is not None and lease.episode_id == episode_id:
+            if lease.holder == client:
+                return lease
+            raise Refused(
+                f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.'
+            )
+        self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
+        self._command = None
+        self._emitted = None
+        self._last_request = now.steady
+        self._pending = None
+        self._reasons = ()
+        self._stopping = False
+        return self._lease
+
+    def heard(self, status: EpisodeStatus, now: Instant) -> None:
+        """Take note of the environment's sign of life, and of where its episode stands."""
+        if status.id.digest != self._digest:
+            return
+        self._heard_environment = now.steady
+        was_running = self._running
+        self._episode = status
+        if self._running and not was_running:
+            # The policy's time runs from here, not from its arming during the reset.
+            self._last_request = now.steady
+
+    @property
+    def _running(self) -> bool:
+        episode, lease = self._episode, self._lease
+        return (
+            episode is not None
+            and lease is not None
+            and episode.state is EpisodeState.RUNNING
+            and episode.id.episode_id == lease.episode_id
+        )
+
+    @property
+    def _over(self) -> bool:
+        """Whether the lease has outlived its episode."""
+        episode, lease = self._episode, self._lease
+        if lease is None:
+            return True
+        return episode is not None and (
+            episode.id.episode_id != lease.episode_id or episode.state.over
+        )
+
+    # What it knows --------------------------------------------------------------------------------
+
+    def measure(
+        self, name: str, values: Vector, captured: Stamp | None, now: Instant
+    ) -> Decisions:
+        """Take a value of an input; in lockstep, decide what was waiting for it."""
+        self._latest[name] = Measurement(
+            name=name,
+            topic=self._topics[name],
+            values=values,
+            captured=captured,
+            received_steady=now.steady,
+        )
+        return self._resume(now)
+
+    def advanced(self, report: Advanced, now: Instant) -> Decisions:
+        """Take note of how far the world has come (lockstep)."""
+        self._advanced = report
+        return self._resume(now)
+
+    def emergency_stop(self, pressed: bool, now: Instant) -> Decisions:
+        """Take the state of the emergency stop; pressed once, it stays latched."""
+        self._pressed = pressed
+        if pressed and not self._emergency:
+            self._emergency = True
+            return self.tick(now)
+        return ()
+
+    def clear_emergency_stop(self) -> None:
+        """
+        Unlatch the emergency stop. A new arming is still needed before anything moves.
+
+        Raises
+        ------
+        Refused
+            If it is still pressed, or the episode that it stopped has not ended.
+
+        """
+        if self._pressed:
+            raise Refused('Expect a released emergency stop, actually: it is still pressed.')
+        if self._running:
+            raise Refused('Expect an ended episode, actually: it still runs. Wait for its ending.')
+        self._emergency = False
+
+    def competing(self, count: int) -> None:
+        """Take the number of publishers on the command topics that are not this gate."""
+        self._competing = count
+
+    # What it decides ------------------------------------------------------------------------------
+
+    def request(self, request: ActionRequest, now: Instant) -> Decisions:
+        """Decide on a request, at once; in lockstep as soon as the sensors of its observation are here."""
+        if self._contract.pacing is Pacing.LOCKSTEP and self._awaits(request):
+            rejected = self._pending
+            self._pending = (request, now)
+            if rejected is not None and rejected[0].sequence != request.sequence:
+                return self._reject(
+                    *rejected, (_out_of_order(rejected[0], request.sequence),)
+                )
+            return ()
+        return self._decide(request, now, now)
+
+    def _awaits(self, request: ActionRequest) -> bool:
+        report = self._advanced
+        if report is None or report.report.id.episode_id != request.id.episode_id:
+            return True
+        if report.report.id.step < request.id.step - 1:
+            return True
+        return bool(self._awaited_topics(report))
+
+    def _awaited_topics(self, report: Advanced) -> tuple[str, ...]:
+        needed = {self._topics[name] for name in (*self._needed, *self._feedback)}
+        seen = {
+            m.topic: m.captured.nanoseconds
+            for m in self._latest.values()
+            if m.captured is not None
+        }
+        return awaited(report.report, needed, seen)
+
+    def _resume(self, now: Instant) -> Decisions:
+        if self._pending is None or self._awaits(self._pending[0]):
+            return ()
+        request, received = self._pending
+        self._pending = None
+        return self._decide(request, received, now)
+
+    def _decide(self, request: ActionRequest, received: Instant, now: Instant) -> Decisions:
+        refusals = (
+            well_formed(request.action, self._contract.action_size)
+            or authority(
+                request,
+                lease=self._lease,
+                running=self._running,
+                digest=self._digest,
+                agent=self._agent,
+            )
+            or age(
+                _age(request.observed, received, self._contract.pacing),
+                self._contract.safety.max_action_age,
+            )
+        )
+        if refusals:
+            return self._reject(request, received, refusals)
+        assert self._lease is not None  # authority refuses without one
+        self._lease = replace(self._lease, last_sequence=request.sequence)
+        self._last_request = now.steady
+        situation, seeded = self._situation(Trigger.REQUEST, now)
+        ruling = rule(self._limits, situation, request.action)
+        return (self._emit(ruling, situation, seeded, now, request=request, received=received),)
+
+    def _reject(
+        self, request: ActionRequest, received: Instant, results: tuple[RuleResult, ...]
+    ) -> Decisions:
+        situation, seeded = self._situation(Trigger.REQUEST, received)
+        ruling = Ruling(verdict=Verdict.REJECTED, results=results)
+        return (self._emit(ruling, situation, seeded, received, request=request, received=received),)
+
+    def tick(self, now: Instant) -> Decisions:
+        """
+        Do what silence asks for; to be called at ``safety.gate_period`` on the steady clock.
+
+        While the episode runs: hold the last command when the next is late, stop when it is too late or something else asks for
+        it, and once stopped say so again every period. When the lease has ended: brake to the safe command, then be silent,
+        so that the driver's own timeout is in charge.
+        """
+        if self._lease is None and self._command is None:
+            return ()
+        if self._pending is not None:
+            request, received = self._pending
+            if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
+                self._pending = None
+                return self._reject(
+                    request, received,
+                    (_never_came(self._contract.lockstep_deadline),),
+                )
+        if not self._running and not self._over:
+            return ()  # armed, and the reset goes on: nothing is published
+        situation, seeded = self._situation(Trigger.TIMER, now)
+        if self._over:
+            return self._wind_down(situation, now)
+        ruling = rule(self._limits, situation, self._command)
+        if ruling.verdict is Verdict.STOPPED:
+            if not ruling.results:
+                return ()  # nothing was asked for yet, and nothing asks for a stop
+            self._stopping = True
+            at_rest = self._command == self._limits.safe
+            if at_rest and not self._due(now, self._contract.period):
+                return ()
+            return (self._emit(ruling, situation, seeded, now),)
+        late = situation.since_request
+        if (
+            self._contract.pacing is Pacing.LOCKSTEP
+            or self._command is None
+            or late is None
+            or late <= self._contract.safety.hold_after
+            or not self._due(now, self._contract.period)
+        ):
+            return ()
+        return (self._emit(ruling, situation, seeded, now),)
+
+    def _wind_down(self, situation: Situation, now: Instant) -> Decisions:
+        """Brake after the end of the lease; then forget it."""
+        if self._command is None or self._command == self._limits.safe:
+            self._lease = None
+            self._command = None
+            self._emitted = None
+            self._stopping = False
+            return ()
+        ruling = rule(self._limits, replace(situation, over=True), None)
+        return (self._emit(ruling, situation, False, now),)
+
+    def _due(self, now: Instant, period: float) -> bool:
+        return self._emitted is None or now.steady - self._emitted >= period * NANOSECONDS
+
+    def _situation(self, trigger: Trigger, now: Instant) -> tuple[Situation, bool]:
+        """Return what the rules are to know now, and whether the previous command was taken from the measured state."""
+        measurements = {
+            name: self._aged(name, now) for name in (*self._needed, *self._feedback)
+        }
+        previous, seeded = self._command, False
+        if previous is None:
+            previous = self._measured(measurements)
+            seeded = previous is not None
+        return (
+            Situation(
+                trigger=trigger,
+                time_step=self._time_step(now),
+                previous=previous,
+                emergency_stop=self._emergency,
+                since_request=_since(self._last_request, now),
+                since_environment=_since(self._heard_environment, now),
+                measurements=measurements,
+            ),
+            seeded,
+        )
+
+    def _time_step(self, now: Instant) -> float:
+        """
+        Return the seconds since the last command, at most one period.
+
+        More would let a pause save up speed; in lockstep a step is a period, however long it took.
+        """
+        period = self._contract.period
+        if self._emitted is None or self._contract.pacing is Pacing.LOCKSTEP:
+            return period
+        return min((now.steady - self._emitted) / NANOSECONDS, period)
+
+    def _aged(self, name: str, now: Instant) -> Measurement:
+        latest = self._latest.get(name)
+        if latest is None:
+            return Measurement(name=name, topic=self._topics[name])
+        received = (now.steady - latest.received_steady) / NANOSECONDS
+        captured = _stamp_age(latest.captured, now)
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            # The world stands still while the policy thinks: only its own time ages what it measured.
+            return replace(latest, age=captured)
+        # The worse of the two: a topic that is punctual with old data is as stale as a silent one, and a stamp from the
+        # future is no better than one from the past.
+        return replace(latest, age=received if captured is None else max(received, abs(captured)))
+
+    def _measured(self, measurements: dict[str, Measurement]) -> Vector | None:
+        """Return the measured command, brought into the bounds; None if one part of it is not known or too old."""
+        values: list[float] = []
+        for name in self._feedback:
+            measurement = measurements[name]
+            if (
+                not measurement.values
+                or measurement.age is None
+                or measurement.age > self._contract.safety.sensor_timeout
+            ):
+                return None
+            values += measurement.values
+        limits = self._limits
+        return tuple(
+            min(max(v, low), high)
+            for v, low, high in zip(values, limits.low, limits.high, strict=True)
+        )
+
+    def _emit(
+        self,
+        ruling: Ruling,
+        situation: Situation,
+        seeded: bool,
+        now: Instant,
+        *,
+        request: ActionRequest | None = None,
+        received: Instant | None = None,
+    ) -> GateDecision:
+        self._sequence += 1
+        decision = GateDecision(
+            id=self._id() if request is None else request.id,
+            sequence=self._sequence,
+            verdict=ruling.verdict,
+            trigger=situation.trigger,
+            request=request,
+            received=received,
+            requested_action=() if request is None else request.action,
+            admitted_action=ruling.admitted,
+            command=ruling.command,
+            rules=ruling.results,
+            time_step=situation.time_step,
+            previous_command=situation.previous or (),
+            previous_rate=self._rate,
+            seeded=seeded,
+            emergency_stop=situation.emergency_stop,
+            armed=self._lease is not None,
+            since_request=situation.since_request,
+            since_environment=situation.since_environment,
+            measurements=tuple(situation.measurements.values()),
+            software_version=self._version,
+        )
+        if ruling.command:
+            before = situation.previous or ruling.command
+            self._rate = tuple(
+                (value - was) / situation.time_step if situation.time_step else 0.0
+                for value, was in zip(ruling.command, before, strict=True)
+            )
+            self._command = ruling.command
+            self._emitted = now.steady
+            self._stopping = ruling.verdict is Verdict.STOPPED
+            self._reasons = tuple(
+                dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED)
+            )
+        return decision
+
+    def _id(self) -> StepId:
+        if self._episode is not None and self._lease is not None:
+            return replace(
+                self._episode.id, agent=self._agent, episode_id=self._lease.episode_id
+            )
+        return StepId(digest=self._digest, agent=self._agent)
+
+    # What it says ---------------------------------------------------------------------------------
+
+    def status(self, now: Instant) -> GateStatus:
+        """Return the state to be latched for the others."""
+        if self._emergency:
+            state = GateState.EMERGENCY_STOPPED
+        elif self._lease is None:
+            state = GateState.DISARMED
+        elif self._over or self._stopping:
+            state = GateState.STOPPING
+        else:
+            state = GateState.RUNNING if self._running else GateState.ARMED
+        lease = self._lease
+        return GateStatus(
+            digest=self._digest,
+            agent=self._agent,
+            state=state,
+            lease_id='' if lease is None else lease.lease_id,
+            episode_id='' if lease is None else lease.episode_id,
+            holder='' if lease is None else lease.holder,
+            sequence=self._sequence,
+            command=self._command or (),
+            reasons=self._reasons if self._stopping else (),
+            competing_publishers=self._competing,
+            taken=now,
+        )
+
+
+def _since(then: int | None, now: Instant) -> float | None:
+    return None if then is None else (now.steady - then) / NANOSECONDS
+
+
+def _stamp_age(captured: Stamp | None, now: Instant) -> float | None:
+    try:
+        duration = between(captured, now.ros)
+    except ClockMismatch:
+        return None
+    return None if duration is None else duration.seconds
+
+
+def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float | None:
+    """Return the age of the observation that an action answers: steady seconds on one host, else ROS time."""
+    if observed is None:
+        return None
+    if pacing is Pacing.REALTIME:
+        steady = elapsed(observed, received)
+        if steady is not None:
+            return steady
+    return _stamp_age(observed.ros, received)
+
+
+def _out_of_order(request: ActionRequest, next_sequence: int) -> RuleResult:
+    return RuleResult(
+        rule='authority',
+        outcome=Verdict.REJECTED,
+        reason=Reason.OUT_OF_ORDER,
+        value=float(request.sequence),
+        limit=float(next_sequence),
+    )
+
+
+def _never_came(deadline: float) -> RuleResult:
+    return RuleResult(
+        rule='sensors',
+        outcome=Verdict.REJECTED,
+        reason=Reason.OBSERVATION_TIMEOUT,
+        limit=deadline,
+        unit='s',
+    )

@@ -1,0 +1,80 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Lockstep: asking the world to advance, and knowing what to wait for afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.timebase import RosTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldAdvance:
+    """
+    Asks the world to advance, once it has the command of that stamp; see ``WorldAdvance.msg``.
+
+    Attributes
+    ----------
+    duration
+        Nanoseconds of simulated time.
+    command_stamp
+        ``header.stamp`` of the command to wait for; 0 if none was published.
+
+    """
+
+    id: StepId
+    duration: int
+    command_stamp: RosTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldAdvanced:
+    """
+    The world's answer: the time it is now, and for each topic how much was published, until when, and dropped.
+
+    ``topics`` are fully qualified; the four sequences have equal length.
+    """
+
+    id: StepId
+    success: bool
+    message: str
+    topics: tuple[str, ...]
+    published: tuple[int, ...]
+    last_stamp: tuple[RosTime, ...]
+    dropped: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """A :class:`WorldAdvanced` with the simulated time that its header carried, nanoseconds."""
+
+    report: WorldAdvanced
+    now: int
+
+
+def awaited(
+    report: WorldAdvanced, interesting: Collection[str], seen: Mapping[str, int]
+) -> tuple[str, ...]:
+    """
+    Return the topics whose last message of an advance has not arrived yet.
+
+    Parameters
+    ----------
+    report
+        The world's answer.
+    interesting
+        Topics that matter to whoever asks.
+    seen
+        Stamp of the last message that arrived, by topic, nanoseconds.
+
+    """
+    return tuple(
+        topic
+        for topic, count, last in zip(
+            report.topics, report.published, report.last_stamp, strict=True
+        )
+        if count and topic in interesting and seen.get(topic, -1) < last
+    )

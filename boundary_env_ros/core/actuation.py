@@ -4,8 +4,9 @@
 What the robot did: the measured action, and the first evidence that a command was executed.
 
 The evidence for a command is the first feedback, captured after the command was published, in which some dimension has moved
-from where it was towards the command by at least the contract's threshold. It may be late by the time since the feedback
-before it: the sampling quantum. A command that asks for less change than that gives no evidence.
+past the previous command towards this one by at least the contract's threshold: what the previous command explains, such as
+the rest of a motion that it began, is no evidence for this one. It may be late by the time since the feedback before it:
+the sampling quantum. A command that asks for less change than the threshold gives no evidence.
 """
 
 from __future__ import annotations
@@ -108,14 +109,13 @@ class Actuation:
         if commanded is None:
             return None
         before: Feedback | None = None
-        start: Feedback | None = None
         for feedback in self._history:
             if feedback.captured.nanoseconds <= commanded:
-                start = before = feedback
+                before = feedback
                 continue
-            if start is None or before is None:
+            if before is None:
                 return None
-            if self._moved(start.values, decision.command, feedback.values):
+            if self._moved(decision, before.values, feedback.values):
                 quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
                 return Execution(
                     decision=decision,
@@ -126,10 +126,13 @@ class Actuation:
             before = feedback
         return None
 
-    def _moved(self, start: Vector, command: Vector, now: Vector) -> bool:
-        for was, goal, value, least in zip(start, command, now, self._threshold, strict=True):
-            change = goal - was
-            if abs(change) >= least and (value - was) * (1.0 if change > 0.0 else -1.0) >= least:
+    def _moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
+        for previous, command, was, value, least in zip(
+            decision.previous_command, decision.command, before, now, self._threshold, strict=False
+        ):
+            sign = 1.0 if command > previous else -1.0
+            # A feedback that was past the previous command already says nothing new.
+            if (was - previous) * sign < least <= (value - previous) * sign:
                 return True
         return False
 

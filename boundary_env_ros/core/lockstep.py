@@ -35,7 +35,8 @@ class WorldAdvanced:
     """
     The world's answer: the time it is now, and for each topic how much was published, until when, and dropped.
 
-    ``topics`` are fully qualified; the four sequences have equal length.
+    ``topics`` are fully qualified; the four sequences have equal length. A last stamp of 0 means that the messages of
+    the topic carry none, so that nobody can tell whether they have arrived.
     """
 
     id: StepId
@@ -76,5 +77,5 @@ def awaited(
         for topic, count, last in zip(
             report.topics, report.published, report.last_stamp, strict=True
         )
-        if count and topic in interesting and seen.get(topic, -1) < last
+        if count and last and topic in interesting and seen.get(topic, -1) < last
     )

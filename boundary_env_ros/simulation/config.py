@@ -235,7 +235,7 @@ class CartConfig:
 
     max_wheel_accel: float = 15.0
     max_wheel_speed: float = 15.0
-    actuator_delay: float = 0.05
+    actuator_delay: float = 0.03
     driver_timeout: float = 0.25
     braking_deceleration: float = 2.0
     odometry: OdometryConfig = field(default_factory=OdometryConfig)

@@ -1,0 +1,110 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which topics gate and environment listen to under a contract, and what they read from their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from boundary_env_ros.core.contract import Contract, FieldSpec, Obstacle
+from boundary_env_ros.core.fields import (
+    Message,
+    Reading,
+    adapter,
+    getters,
+    obstacle_distances,
+    stamp_of,
+)
+from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """
+    One use of one topic.
+
+    Attributes
+    ----------
+    name
+        What the reading is for: a field of the contract, a group of the action, or an input of the gate's rules.
+    topic, type
+        Relative topic and ROS type.
+    read
+        From the message to the reading.
+
+    """
+
+    name: str
+    topic: str
+    type: str
+    read: Callable[[Message], Reading]
+
+
+def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
+    """
+    Return the inputs of the fields of observation and evaluator.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    topics
+        Resolved name of each relative topic, which image references carry.
+
+    """
+    return tuple(
+        Input(name=s.name, topic=s.topic, type=s.type, read=adapter(s, topics[s.topic]))
+        for s in (*contract.observation, *contract.evaluator)
+        if s.topic
+    )
+
+
+def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
+    """Return the inputs that tell what the robot did, one for each group of the action."""
+    return tuple(
+        Input(
+            name=group.name,
+            topic=group.feedback.topic,
+            type=group.feedback.type,
+            read=_plain(group.feedback.fields),
+        )
+        for group in contract.action
+    )
+
+
+def gate_inputs(contract: Contract) -> tuple[Input, ...]:
+    """Return the inputs of the gate's rules, which the gate subscribes itself."""
+    inputs = [
+        Input(name=f'{FEEDBACK}.{i.name}', topic=i.topic, type=i.type, read=i.read)
+        for i in feedback_inputs(contract)
+    ]
+    obstacle = contract.safety.obstacle
+    if obstacle is not None:
+        inputs.append(
+            Input(name=OBSTACLE, topic=obstacle.topic, type=obstacle.type, read=_obstacle(obstacle))
+        )
+    return tuple(inputs)
+
+
+def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
+    """Return the fields that a client has to resolve to images itself."""
+    return tuple(spec for spec in contract.observation if spec.is_image)
+
+
+def sensor_topics(contract: Contract) -> Mapping[str, str]:
+    """Return the type of every sensor topic of the contract, by relative name; commands are not among them."""
+    found = {s.topic: s.type for s in (*contract.observation, *contract.evaluator) if s.topic}
+    found.update({i.topic: i.type for i in gate_inputs(contract)})
+    return found
+
+
+def _plain(fields: tuple[str, ...]) -> Callable[[Message], Reading]:
+    values = getters(fields)
+    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+
+
+def _obstacle(rule: Obstacle) -> Callable[[Message], Reading]:
+    return lambda message: Reading(
+        values=obstacle_distances(message, rule), stamp=stamp_of(message)
+    )

@@ -1,0 +1,102 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The ``info`` of a step: what a policy's author wants to know without opening the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from boundary_env_ros.core.decision import REASON_TEXT, RuleResult, Verdict
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.facade.link import Delivery
+
+Info = dict[str, Any]
+
+
+def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
+    """
+    Return the info of a reset or a step.
+
+    Keys
+    ----
+    episode_id, step, contract, digest, software_version, wrapper_version
+        Whose record this is.
+    verdict, reasons
+        What the gate made of the action (None if it got none in time), and why, in words.
+    requested_action, admitted_action, commanded_action, measured_action
+        The action, four times.
+    clipped
+        For each dimension, whether what was admitted differs from what was requested.
+    latency
+        Seconds by stage, None where unknown.
+    age, confidence, status
+        By field of the observation.
+    overrun, missed
+        Whether no action came in time, and the steps that were closed without one since the last call, as ``(step, reward)``.
+    cause, declared_by
+        Of the ending; empty strings while the episode runs.
+    unresolved_images
+        Image fields that show an older image because theirs did not come in time.
+    reset
+        For a reset: what was sampled and achieved.
+
+    """
+    transition = delivery.transition
+    info: Info = {
+        'episode_id': transition.id.episode_id,
+        'step': transition.id.step,
+        'contract': f'{transition.contract} {transition.contract_version}',
+        'digest': transition.id.digest,
+        'software_version': transition.software_version,
+        'wrapper_version': transition.client_version,
+        'verdict': transition.verdict.name if transition.verdict else None,
+        'reasons': [_sentence(result) for result in _results(transition)],
+        'requested_action': list(transition.requested_action),
+        'admitted_action': list(transition.admitted_action),
+        'commanded_action': list(transition.commanded_action),
+        'measured_action': list(transition.measured_action),
+        'clipped': [
+            asked != given
+            for asked, given in zip(
+                transition.requested_action, transition.admitted_action, strict=False
+            )
+        ],
+        'latency': {
+            stage: getattr(transition.latency, stage).duration for stage in STAGES
+        },
+        'age': {f.name: f.age for f in transition.after},
+        'confidence': {f.name: f.confidence for f in transition.after},
+        'status': {f.name: f.status.name for f in transition.after},
+        'overrun': transition.overrun,
+        'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
+        'cause': transition.cause,
+        'declared_by': transition.declared_by,
+        'unresolved_images': list(delivery.unresolved),
+    }
+    if transition.reset is not None:
+        reset = transition.reset
+        info['reset'] = {
+            'seed': reset.seed,
+            'sampled': {v.name: list(v.values) for v in reset.sampled},
+            'achieved': {v.name: list(v.values) for v in reset.achieved},
+        }
+    return info
+
+
+def _results(transition: Transition) -> tuple[RuleResult, ...]:
+    if transition.decision < 0:
+        return ()
+    return transition.decisions[transition.decision].rules
+
+
+def _sentence(result: RuleResult) -> str:
+    where = f' (dimension {result.dimension})' if result.dimension >= 0 else ''
+    numbers = ''
+    if result.value is not None and result.limit is not None:
+        numbers = f': {result.value:.4g} against {result.limit:.4g} {result.unit}'.rstrip()
+    verb = {Verdict.LIMITED: 'limited', Verdict.HELD: 'held', Verdict.STOPPED: 'stopped'}.get(
+        result.outcome, 'rejected'
+    )
+    return f'{result.rule}{where} {verb}: {REASON_TEXT[result.reason]}{numbers}'

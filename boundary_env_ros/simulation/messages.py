@@ -1,0 +1,168 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the cart's readings look like as ROS messages, as plain nested mappings.
+
+The node fills ROS messages from them, and in one process they are read as they are, so both worlds show the same numbers. No
+ROS is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import math
+from types import SimpleNamespace
+from typing import Any
+
+from boundary_env_ros.simulation.readings import (
+    ContactReading,
+    ImageReading,
+    ImuReading,
+    JointReading,
+    OdometryReading,
+    PoseReading,
+    Reading,
+    ScanReading,
+    TruthReading,
+)
+
+Fields = Mapping[str, Any]  # values are numbers, texts, arrays or again such mappings
+
+#: Relative topic and ROS type of each sensor, in the order of ``config.SENSOR_NAMES``.
+WIRE: Mapping[str, tuple[str, str]] = {
+    'odometry': ('odom', 'nav_msgs/msg/Odometry'),
+    'joint_states': ('joint_states', 'sensor_msgs/msg/JointState'),
+    'imu': ('imu', 'sensor_msgs/msg/Imu'),
+    'scan': ('scan', 'sensor_msgs/msg/LaserScan'),
+    'camera': ('camera/image_raw', 'sensor_msgs/msg/Image'),
+    'pose_detections': ('pose_detections', 'geometry_msgs/msg/PoseWithCovarianceStamped'),
+    'ground_truth': ('ground_truth', 'nav_msgs/msg/Odometry'),
+    'contact': ('contact', 'std_msgs/msg/Bool'),
+}
+
+HALL, BASE, LASER, CAMERA = 'hall', 'base_link', 'laser', 'camera'
+
+
+def message_fields(reading: Reading) -> Fields:
+    """
+    Return the fields of the ROS message of a reading that was not dropped.
+
+    Frames: ``hall``, ``base_link``, ``laser``, ``camera``; SI units; covariances row-major as in REP-103.
+    """
+    payload = reading.payload
+    if payload is None:
+        raise ValueError(f'Expect a reading that was published, actually: {reading.sensor} was dropped.')
+    return _WRITERS[type(payload)](payload, reading.captured_ns)
+
+
+def plain_message(fields: Fields) -> SimpleNamespace:
+    """Return the fields as an object with attributes, which reads like the ROS message."""
+    return SimpleNamespace(
+        **{
+            name: plain_message(value) if isinstance(value, Mapping) else value
+            for name, value in fields.items()
+        }
+    )
+
+
+def _header(stamp: int, frame: str) -> Fields:
+    seconds, nanoseconds = divmod(stamp, 1_000_000_000)
+    return {'stamp': {'sec': seconds, 'nanosec': nanoseconds}, 'frame_id': frame}
+
+
+def _yaw_quaternion(yaw: float) -> Fields:
+    return {'x': 0.0, 'y': 0.0, 'z': math.sin(yaw / 2.0), 'w': math.cos(yaw / 2.0)}
+
+
+def _vector(x: float, y: float, z: float) -> Fields:
+    return {'x': float(x), 'y': float(y), 'z': float(z)}
+
+
+def _pose(x: float, y: float, yaw: float) -> Fields:
+    return {'position': _vector(x, y, 0.0), 'orientation': _yaw_quaternion(yaw)}
+
+
+def _odometry(reading: OdometryReading | TruthReading, stamp: int) -> Fields:
+    lateral = reading.lateral if isinstance(reading, TruthReading) else 0.0
+    return {
+        'header': _header(stamp, HALL),
+        'child_frame_id': BASE,
+        'pose': {'pose': _pose(reading.x, reading.y, reading.yaw)},
+        'twist': {
+            'twist': {
+                'linear': _vector(reading.linear, lateral, 0.0),
+                'angular': _vector(0.0, 0.0, reading.angular),
+            }
+        },
+    }
+
+
+def _joints(reading: JointReading, stamp: int) -> Fields:
+    return {
+        'header': _header(stamp, ''),
+        'name': list(reading.names),
+        'position': reading.position.tolist(),
+        'velocity': reading.velocity.tolist(),
+    }
+
+
+def _imu(reading: ImuReading, stamp: int) -> Fields:
+    x, y, z, w = reading.orientation.tolist()
+    return {
+        'header': _header(stamp, BASE),
+        'orientation': {'x': x, 'y': y, 'z': z, 'w': w},
+        'angular_velocity': _vector(*reading.angular_velocity.tolist()),
+        'linear_acceleration': _vector(*reading.linear_acceleration.tolist()),
+    }
+
+
+def _scan(reading: ScanReading, stamp: int) -> Fields:
+    last = reading.angle_min + reading.angle_increment * (len(reading.ranges) - 1)
+    return {
+        'header': _header(stamp, LASER),
+        'angle_min': reading.angle_min,
+        'angle_max': last,
+        'angle_increment': reading.angle_increment,
+        'range_min': reading.range_min,
+        'range_max': reading.range_max,
+        'ranges': reading.ranges.astype('float32'),
+    }
+
+
+def _image(reading: ImageReading, stamp: int) -> Fields:
+    height, width, _ = reading.pixels.shape
+    return {
+        'header': _header(stamp, CAMERA),
+        'height': height,
+        'width': width,
+        'encoding': 'rgb8',
+        'is_bigendian': 0,
+        'step': width * 3,
+        'data': reading.pixels.tobytes(),
+    }
+
+
+def _detection(reading: PoseReading, stamp: int) -> Fields:
+    covariance = [0.0] * 36
+    covariance[0] = covariance[7] = reading.position_std**2
+    covariance[35] = reading.yaw_std**2
+    return {
+        'header': _header(stamp, HALL),
+        'pose': {'pose': _pose(reading.x, reading.y, reading.yaw), 'covariance': covariance},
+    }
+
+
+def _contact(reading: ContactReading, stamp: int) -> Fields:
+    return {'data': reading.touching}
+
+
+_WRITERS: Mapping[type, Callable[[Any, int], Fields]] = {
+    OdometryReading: _odometry,
+    TruthReading: _odometry,
+    JointReading: _joints,
+    ImuReading: _imu,
+    ScanReading: _scan,
+    ImageReading: _image,
+    PoseReading: _detection,
+    ContactReading: _contact,
+}

@@ -41,12 +41,14 @@ def share_files() -> list[tuple[str, list[str]]]:
         (f'share/{NAME}', ['package.xml']),
     ]
     for top in ('config', 'launch'):
-        for folder in sorted({path.parent for path in (ROOT / top).rglob('*') if path.is_file()}):
-            relative = folder.relative_to(ROOT).as_posix()
-            if '__pycache__' in relative:
-                continue
-            names = [f'{relative}/{path.name}' for path in sorted(folder.iterdir()) if path.is_file()]
-            found.append((f'share/{NAME}/{relative}', names))
+        for folder in (ROOT / top, *sorted((ROOT / top).rglob('*/'))):
+            names = [
+                path.relative_to(ROOT).as_posix()
+                for path in sorted(folder.glob('*'))
+                if path.is_file() and path.suffix != '.pyc'
+            ]
+            if names:
+                found.append((f'share/{NAME}/{folder.relative_to(ROOT).as_posix()}', names))
     return found
 
 

@@ -20,9 +20,9 @@ import sys
 from ros_distributions import (
     DISTRIBUTIONS,
     DISTRO_VARIABLE,
-    INTERFACES_VARIABLE,
     generator_version,
     interfaces_mode,
+    INTERFACES_VARIABLE,
     selected_distro,
 )
 from setuptools import Command, Distribution
@@ -198,12 +198,8 @@ class InstallData(_install_data):
             patterns = leave_out.get(Path(folder), ('__pycache__',))
             return shutil.ignore_patterns(*patterns)(folder, names)
 
-        shutil.copytree(
-            staged_package, site_packages / NAME, dirs_exist_ok=True, ignore=left_out
-        )
-        shutil.copytree(
-            built.stage_dir, self.install_dir, dirs_exist_ok=True, ignore=left_out
-        )
+        shutil.copytree(staged_package, site_packages / NAME, dirs_exist_ok=True, ignore=left_out)
+        shutil.copytree(built.stage_dir, self.install_dir, dirs_exist_ok=True, ignore=left_out)
         site_packages.joinpath(f'{NAME}.pth').write_text(_PATH_HOOK, encoding='utf-8')
 
 

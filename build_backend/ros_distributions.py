@@ -136,7 +136,7 @@ def wheels_exist_here() -> bool:
 
 
 def build_requirements() -> list[str]:
-    """Return what a build of the interfaces needs beside setuptools; nothing where it cannot be."""
+    """Return what building the interfaces needs, setuptools apart; nothing where it cannot be."""
     mode = interfaces_mode()
     if mode == 'off' or (mode == 'auto' and not wheels_exist_here()):
         return []

@@ -1,0 +1,93 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+
+# make demo    run the demonstration           make demo ARGS='--episodes 3'
+# make test    run all tests                   make test ARGS='-m "not packaging"'
+# make lint    run the static checks
+# make bench   run the benchmarks, if there are any
+# make env     only make the environment       make env PYTHON=python3.12
+# make clean   remove the environment and every build
+#
+# Everything runs in an environment of its own, .venv, which the first call makes: real ROS 2 from
+# PyPI and this package, editable, with built messages. It needs Linux x86-64, Python 3.10 to 3.13
+# and a compiler. PYTHON chooses the Python, BOUNDARY_ENV_ROS_DISTRO=kilted another ROS 2.
+
+PYTHON ?=
+ARGS ?=
+DISTRO := $(or $(BOUNDARY_ENV_ROS_DISTRO),jazzy)
+export BOUNDARY_ENV_ROS_DISTRO := $(DISTRO)
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+
+# A stamp is written when its step has succeeded; a step that failed is done again. Another Python
+# or another ROS 2 has another stamp, so that it gets a new environment.
+MADE := $(VENV)/.made-$(DISTRO)-$(or $(subst /,_,$(PYTHON)),python3)
+FETCHED := $(MADE)-fetched
+BUILT := $(MADE)-built
+
+EXTRAS := lint,report,ros,sim,test
+INTERFACES := $(wildcard msg/*.msg srv/*.srv)
+SHARED := $(shell find config launch -type f -not -name '*.pyc' 2>/dev/null)
+BUILD_FILES := CMakeLists.txt package.xml pyproject.toml setup.py $(wildcard build_backend/*.py cmake/*)
+
+# Neither a sourced workspace nor another environment may leak in.
+unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH PYTHONPATH PYTHONHOME
+unexport LD_LIBRARY_PATH VIRTUAL_ENV _ROS_WHEELS_BOOTSTRAP_COMPLETE
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: bench clean demo env help lint test
+
+help:
+	@sed -n '4,13s/^# \{0,1\}//p' Makefile
+
+demo: $(BUILT)
+	@$(VENV)/bin/boundary-env demo $(ARGS)
+
+test: $(BUILT)
+	@$(RUN) -m pytest $(ARGS)
+
+# All of them, whatever the first one says.
+lint: $(BUILT)
+	@failed=; \
+	check() { echo "== $$*"; "$$@" || failed="$$failed $$1"; }; \
+	cd $(CURDIR) && \
+	check ruff check . && \
+	check ruff format --check --quiet . && \
+	check mypy && \
+	check lint-imports --no-logo && \
+	check python .ci/check_metadata.py && \
+	test -z "$$failed" || { echo "Failed:$$failed"; exit 1; }
+
+bench: $(BUILT)
+	@test -d bench || { echo 'Expect a folder bench/, actually: there are no benchmarks yet.'; exit 1; }
+	@$(RUN) -m bench $(ARGS)
+
+env: $(BUILT)
+
+clean:
+	rm -rf $(VENV) build dist install log .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf *.egg-info .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# PATH as the user has it: the Python of an environment that is about to be replaced is none.
+$(MADE): PATH := $(patsubst $(CURDIR)/$(VENV)/bin:%,%,$(PATH))
+$(MADE):
+	@python=$$(.ci/check-machine $(PYTHON)) && \
+	  echo "[1/3] New environment in $(VENV), of $$($$python -V) ($$python)" && \
+	  rm -rf $(VENV) && $$python -m venv $(VENV)
+	@touch $@
+
+$(FETCHED): $(MADE) setup.py pyproject.toml build_backend/ros_distributions.py
+	@echo '[2/3] ROS 2 $(DISTRO), MuJoCo and tools from PyPI (about 600 MB unpacked; 1 to 3 minutes)'
+	@$(PIP) install 'setuptools>=68' wheel $$($(RUN) build_backend/ros_distributions.py)
+	@BOUNDARY_ENV_ROS_INTERFACES=off $(PIP) install --no-build-isolation --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(BUILT): $(FETCHED) $(INTERFACES) $(SHARED) $(BUILD_FILES)
+	@echo '[3/3] Building $(words $(INTERFACES)) messages and services (1 to 2 minutes if they changed)'
+	@BOUNDARY_ENV_ROS_INTERFACES=on $(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@

@@ -1,0 +1,103 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where the shipped contracts, parameter files and launch files are.
+
+They stand once, at the top of the repository, and are installed under
+``<prefix>/share/boundary_env_ros``, where ROS expects them. The first of these places that exists
+is the share, and the only one: files of two versions do not mix.
+
+1. the source tree that this module runs from (a checkout, an editable install);
+2. the prefix that this module is installed under (pip, colcon, Debian package);
+3. the prefix of the interpreter, and the one of ``pip install --user``;
+4. the prefixes of ``AMENT_PREFIX_PATH``, in their order.
+
+No ROS is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+import site
+import sys
+
+from boundary_env_ros.errors import BoundaryError
+
+_NAME = 'boundary_env_ros'
+# From the package up to its prefix: site-packages, python3.x, lib, prefix. Debian's Python and
+# `pip install --target` have fewer steps or other names, but never more.
+_STEPS_TO_PREFIX = 4
+
+
+def share_file(name: str) -> Path:
+    """
+    Find a file that ships with the package.
+
+    Parameters
+    ----------
+    name
+        Path relative to the top of the repository, with ``/``: ``config/warehouse_cart.yaml``.
+
+    Returns
+    -------
+    Path
+        An existing file. It may be a link into a workspace: do not write to it.
+
+    Raises
+    ------
+    BoundaryError
+        If it is not there (the message names the place), or `name` leads out of the share.
+
+    """
+    relative = PurePosixPath(name)
+    if relative.is_absolute() or '..' in relative.parts:
+        raise BoundaryError(
+            f'Expect a path inside the share of {_NAME} (for example config/warehouse_cart.yaml), '
+            f'actually: {name!r}. Open a file of your own by its path.'
+        )
+    share = share_directory()
+    path = share / relative
+    if not path.is_file():
+        beside = sorted(entry.name for entry in path.parent.glob('*') if entry.is_file())
+        there = f'it has {", ".join(beside)}' if beside else 'it has no files'
+        raise BoundaryError(
+            f'Expect {path.name} in {path.parent}, actually: {there}. '
+            'Check the name, or give the path of a file of your own.'
+        )
+    return path
+
+
+def share_directory() -> Path:
+    """
+    Find the directory that holds the shipped files.
+
+    Returns
+    -------
+    Path
+        The top of a source tree, or ``<prefix>/share/boundary_env_ros``.
+
+    Raises
+    ------
+    BoundaryError
+        If there is none; the message names the places.
+
+    """
+    # Not resolved: the links of a symlink install lead out of the prefix that they stand in.
+    package = Path(__file__).parent
+    environment = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    prefixes = [
+        *list(package.parents)[:_STEPS_TO_PREFIX],
+        Path(sys.prefix),
+        Path(site.getuserbase()),
+        *(Path(entry) for entry in environment if entry),
+    ]
+    places = [package.parent, *(prefix / 'share' / _NAME for prefix in prefixes)]
+    for place in places:
+        if (place / 'package.xml').is_file():
+            return place
+    looked = ''.join(f'\n  {place}' for place in dict.fromkeys(places))
+    raise BoundaryError(
+        f'Expect the shared files of {_NAME} in one of these directories, actually: none has its '
+        f'package.xml.{looked}\nInstall the package again.'
+    )

@@ -1,0 +1,170 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit found, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from boundary_env_ros.evidence.audit_rules import RULE
+from boundary_env_ros.evidence.rules.base import Severity
+
+Plain = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """
+    One place where a record does not keep one rule.
+
+    Attributes
+    ----------
+    rule
+        Id of the rule.
+    agent, episode, step
+        Step that it was found in; empty and None if it is about the record as a whole.
+    field
+        Where in the step, for example ``decisions[0].command[1]``; for a record that cannot be
+        read, its line or topic.
+    expected, actual
+        What the rule asks for there, and what came.
+
+    """
+
+    rule: str
+    agent: str = ''
+    episode: str = ''
+    step: int | None = None
+    field: str = ''
+    expected: str
+    actual: str
+
+    @property
+    def severity(self) -> Severity:
+        """Return the severity of its rule."""
+        return RULE[self.rule].severity
+
+    def __str__(self) -> str:
+        return f'{self.severity.value} {self.rule}: {self.told}'
+
+    @property
+    def told(self) -> str:
+        """Return place, expectation and what came, as one line."""
+        place = [
+            f'episode {self.episode}' if self.episode else '',
+            f'step {self.step}' if self.step is not None else '',
+            self.field,
+        ]
+        where = ', '.join(part for part in place if part)
+        return f'{where}: expect {self.expected}, actually: {self.actual}'
+
+    def to_json(self) -> Plain:
+        """Return the finding as plain data."""
+        return {
+            'rule': self.rule,
+            'severity': self.severity.value,
+            'agent': self.agent,
+            'episode': self.episode,
+            'step': self.step,
+            'field': self.field,
+            'expected': self.expected,
+            'actual': self.actual,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """
+    Outcome of an audit.
+
+    Attributes
+    ----------
+    findings
+        The first findings of each rule, in the order of the record.
+    counts
+        How often each rule was broken; rules that were kept are not in it.
+    transitions, episodes, decisions
+        How many were looked at.
+    contract, digest
+        Name and version, and digest, of the contract that the record was held against; empty if
+        none was known.
+    not_applied
+        Rules that could not be applied because the contract was not known.
+
+    """
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]
+    transitions: int
+    episodes: int
+    decisions: int
+    contract: str = ''
+    digest: str = ''
+    not_applied: tuple[str, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings of a severity there were."""
+        return sum(n for name, n in self.counts.items() if RULE[name].severity is severity)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the record may be believed: there was no error, warnings apart."""
+        return self.count(Severity.ERROR) == 0
+
+    def __str__(self) -> str:
+        return '\n'.join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        size = (
+            f'{_many(self.transitions, "transition")} of {_many(self.episodes, "episode")}, '
+            f'{_many(self.decisions, "decision")} of the gate'
+        )
+        errors, warnings = self.count(Severity.ERROR), self.count(Severity.WARNING)
+        if not self.counts:
+            yield f'Audit: clean. {size} keep all {len(RULE) - len(self.not_applied)} rules.'
+        else:
+            yield f'Audit: {_many(errors, "error")}, {_many(warnings, "warning")} in {size}.'
+        if self.contract:
+            yield f'Contract: {self.contract}, {self.digest[:19]}...'
+        else:
+            yield (
+                f'Contract: unknown, so {len(self.not_applied)} of {len(RULE)} rules were not '
+                'applied. Give the run folder, or the contract file.'
+            )
+        order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
+        for name in order:
+            yield ''
+            shown = [finding for finding in self.findings if finding.rule == name]
+            rule, times = RULE[name], self.counts[name]
+            yield f'{rule.severity.value} {name}' + (f' ({times} times)' if times > 1 else '')
+            yield f'  Rule: {rule.sentence}'
+            for finding in shown[:_SHOWN]:
+                yield f'  - {finding.told}'
+            if times > _SHOWN:
+                yield f'  - and {times - min(_SHOWN, len(shown))} more'
+            yield f'  Way out: {rule.way_out}'
+
+    def to_json(self) -> Plain:
+        """Return the report as plain data."""
+        return {
+            'ok': self.ok,
+            'errors': self.count(Severity.ERROR),
+            'warnings': self.count(Severity.WARNING),
+            'transitions': self.transitions,
+            'episodes': self.episodes,
+            'decisions': self.decisions,
+            'contract': self.contract,
+            'digest': self.digest,
+            'rules': len(RULE) - len(self.not_applied),
+            'not_applied': list(self.not_applied),
+            'counts': dict(self.counts),
+            'findings': [finding.to_json() for finding in self.findings],
+        }
+
+
+_SHOWN = 3
+
+
+def _many(count: int, noun: str) -> str:
+    return f'{count} {noun}' + ('' if count == 1 else 's')

@@ -1,0 +1,301 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a rule of the audit is, and what it gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+import math
+
+from boundary_env_ros.core.contract import Contract, FieldSpec, Vector
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import Transition
+
+#: Numbers that went through a sum or a difference in another order may differ by this.
+ROUNDING = 1e-9
+
+
+class Severity(Enum):
+    """
+    How bad a finding is.
+
+    ``ERROR``: the record contradicts itself or the contract, so no claim may rest on it.
+    ``WARNING``: the record is true as far as can be seen, but something is missing from it or
+    looks odd.
+    """
+
+    ERROR = 'error'
+    WARNING = 'warning'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """
+    One place where a record does not keep a rule.
+
+    Attributes
+    ----------
+    field
+        Where in the record, for example ``decisions[0].command[1]``.
+    expected, actual
+        What the rule asks for there, and what came.
+
+    """
+
+    field: str
+    expected: str
+    actual: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """
+    A contract in the form in which the rules use it.
+
+    Attributes
+    ----------
+    contract, digest
+        The contract and its digest.
+    low, high, safe, rate, stop
+        Of each dimension of the action, one action group after the other.
+    limits
+        What the rules of the gate need of the contract.
+    observation
+        Specification of each observation field, by name.
+
+    """
+
+    contract: Contract
+    digest: str
+    low: Vector
+    high: Vector
+    safe: Vector
+    rate: Vector
+    stop: Vector
+    limits: Limits
+    observation: Mapping[str, FieldSpec]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """
+    One decision of the gate in the chain of its decisions.
+
+    Attributes
+    ----------
+    decision
+        The decision.
+    place
+        Where it stands in the record, for example ``decisions[2]``.
+    before
+        The decision before it in the record; None for the first one.
+    published
+        The last decision before it that published a command.
+    heard, seen
+        The last request before it that was not refused, and the last one of all.
+    direct
+        Whether it must follow ``before`` directly: False where the record holds no decisions
+        between two episodes.
+
+    """
+
+    decision: GateDecision
+    place: str
+    before: GateDecision | None
+    published: GateDecision | None
+    heard: ActionRequest | None
+    seen: ActionRequest | None
+    direct: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """
+    What a rule gets to see: one transition, and what came before it.
+
+    Attributes
+    ----------
+    now
+        The transition.
+    first
+        The first transition of the record.
+    last
+        The transition of the same agent before this one; None for its first.
+    start
+        The first transition of the episode; ``now`` itself if it is that.
+    answered
+        The step whose observation the action of this one answers; None if it is not known any
+        more.
+    reopened
+        Whether the episode had been left for another one before.
+    links
+        The decisions of the transition, in the chain of the gate.
+    terms, task
+        The contract and its task; None if they are not known.
+
+    """
+
+    now: Transition
+    first: Transition
+    last: Transition | None
+    start: Transition
+    answered: Transition | None
+    reopened: bool
+    links: tuple[Link, ...]
+    terms: Terms | None
+    task: Task | None
+
+    @property
+    def earlier(self) -> Transition | None:
+        """Return the transition of the same episode before this one."""
+        last = self.last
+        if last is not None and last.id.episode_id == self.now.id.episode_id:
+            return last
+        return None
+
+    @property
+    def answer(self) -> GateDecision | None:
+        """Return the decision that answered the action of this step."""
+        if 0 <= self.now.decision < len(self.now.decisions):
+            return self.now.decisions[self.now.decision]
+        return None
+
+
+Found = Iterator[Mismatch]
+Check = Callable[[Scene], Found]
+CheckLink = Callable[[Link, Terms | None], Found]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """
+    One rule of the audit.
+
+    Attributes
+    ----------
+    id
+        Its name in reports; never changes.
+    severity
+        See :class:`Severity`.
+    sentence
+        What an honest record keeps.
+    way_out
+        Where to look when one does not.
+    needs_contract
+        Whether it can only be applied with the contract at hand.
+    check, check_link
+        Pure function from a scene, or from a decision of the gate, to what is wrong in it. A rule
+        has one of the two, or none if it is about the record as a whole, which only the auditor
+        sees.
+
+    """
+
+    id: str
+    severity: Severity
+    sentence: str
+    way_out: str
+    needs_contract: bool = False
+    check: Check | None = None
+    check_link: CheckLink | None = None
+
+
+def rule(
+    name: str,
+    sentence: str,
+    way_out: str,
+    *,
+    severity: Severity = Severity.ERROR,
+    needs_contract: bool = False,
+) -> Callable[[Check], Rule]:
+    """Make a rule of the function that checks it."""
+
+    def make(check: Check) -> Rule:
+        return Rule(
+            id=name,
+            severity=severity,
+            sentence=sentence,
+            way_out=way_out,
+            needs_contract=needs_contract,
+            check=check,
+        )
+
+    return make
+
+
+def link_rule(
+    name: str,
+    sentence: str,
+    way_out: str,
+    *,
+    severity: Severity = Severity.ERROR,
+    needs_contract: bool = False,
+) -> Callable[[CheckLink], Rule]:
+    """Make a rule about decisions of the function that checks one."""
+
+    def make(check_link: CheckLink) -> Rule:
+        return Rule(
+            id=name,
+            severity=severity,
+            sentence=sentence,
+            way_out=way_out,
+            needs_contract=needs_contract,
+            check_link=check_link,
+        )
+
+    return make
+
+
+def terms_of(contract: Contract, digest: str) -> Terms:
+    """Return the contract in the form in which the rules use it."""
+    return Terms(
+        contract=contract,
+        digest=digest,
+        low=contract.flat('low'),
+        high=contract.flat('high'),
+        safe=contract.flat('safe'),
+        rate=contract.flat('rate'),
+        stop=contract.flat('stop'),
+        limits=Limits.of(contract),
+        observation={spec.name: spec for spec in contract.observation},
+    )
+
+
+def known(terms: Terms | None) -> Terms:
+    """Return the terms of a rule that is only applied with the contract."""
+    if terms is None:
+        raise ValueError('Expect a contract for a rule that needs one, actually: none.')
+    return terms
+
+
+def number(value: float | None) -> str:
+    """Return a number as text for a person, exact enough to see a difference."""
+    return 'unknown' if value is None else f'{value:.9g}'
+
+
+def vector(values: Sequence[float]) -> str:
+    """Return numbers as text for a person."""
+    return f'[{", ".join(map(number, values))}]' if values else 'nothing'
+
+
+def close(one: float, other: float, tolerance: float = ROUNDING) -> bool:
+    """Return whether two numbers are the same but for rounding."""
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    return one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other))
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two records are the same, bit by bit, NaN being the same as NaN."""
+    if one is other or one == other:
+        return True
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isnan(one) and math.isnan(other)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if type(one) is type(other) and is_dataclass(one):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return False

@@ -1,0 +1,344 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about what the gate let through, what it changed, and whether it says so."""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
+from boundary_env_ros.evidence.rules.base import (
+    close,
+    Found,
+    known,
+    Link,
+    link_rule,
+    Mismatch,
+    number,
+    Rule,
+    Severity,
+    Terms,
+    vector,
+)
+
+#: Verdicts under which the robot goes on as it was asked to.
+MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)
+
+
+def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Return whether two vectors are the same but for rounding."""
+    return len(one) == len(other) and all(map(close, one, other))
+
+
+@link_rule(
+    'decision-sequence',
+    'The decisions of a gate are numbered without a gap; only a gate that was started anew begins '
+    'again at 1.',
+    'Look for lost messages (`lost` in the status of the recorder), or for decisions that were '
+    'taken out.',
+)
+def _decision_sequence(link: Link, terms: Terms | None) -> Found:
+    before, sequence = link.before, link.decision.sequence
+    if before is None or (sequence == 1 and not link.direct):
+        return
+    expected = before.sequence + 1
+    if sequence != expected and (link.direct or sequence < expected):
+        yield Mismatch(field='sequence', expected=str(expected), actual=str(sequence))
+
+
+@link_rule(
+    'verdict-explained',
+    'A verdict is the strictest outcome of the rules that touched the action, and ADMITTED if '
+    'none '
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    ''
+    'did.',
+    'Look for a rule result that was taken out, or a verdict that was made milder.',
+)
+def _verdict_explained(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    expected = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
+    if decision.verdict is not expected:
+        yield Mismatch(
+            field='verdict',
+            expected=f'{expected.name}, by {_rules(decision)}',
+            actual=decision.verdict.name,
+        )
+
+
+def _rules(decision: GateDecision) -> str:
+    return ', '.join(result.rule for result in decision.rules) or 'no rule'
+
+
+@link_rule(
+    'hidden-clip',
+    'Whatever differs between the requested and the admitted action was changed by rules that '
+    'say so, dimension by dimension.',
+    'A change without a reason means that somebody else clips: find it between policy and '
+    'command topic.',
+)
+def _hidden_clip(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    if decision.verdict not in MOVING:
+        return
+    start = (
+        decision.requested_action
+        if decision.trigger is Trigger.REQUEST
+        else decision.previous_command
+    )
+    end = decision.admitted_action
+    if len(start) != len(end):
+        yield Mismatch(
+            field='admitted_action', expected=f'{len(start)} values', actual=f'{len(end)}'
+        )
+        return
+    values = list(start)
+    for i, result in enumerate(decision.rules):
+        if result.outcome is not Verdict.LIMITED:
+            continue
+        if (
+            not 0 <= result.dimension < len(values)
+            or result.before is None
+            or result.after is None
+        ):
+            yield Mismatch(
+                field=f'rules[{i}]',
+                expected='a dimension, and its value before and after',
+                actual=f'{result.rule} of dimension {result.dimension}',
+            )
+            return
+        if not close(result.before, values[result.dimension]) or result.before == result.after:
+            yield Mismatch(
+                field=f'rules[{i}].before',
+                expected=f'{number(values[result.dimension])}, and a change',
+                actual=f'{number(result.before)} to {number(result.after)}',
+            )
+        values[result.dimension] = result.after
+    for i, (explained, admitted) in enumerate(zip(values, end, strict=True)):
+        if not close(explained, admitted):
+            yield Mismatch(
+                field=f'admitted_action[{i}]',
+                expected=f'{number(explained)}, left of {number(start[i])} by {_rules(decision)}',
+                actual=number(admitted),
+            )
+
+
+@link_rule(
+    'refusal-publishes-nothing',
+    'Because of a refused request nothing is published; every other decision publishes a command.',
+    'Look at the gate: what is not a command must not move the robot.',
+)
+def _refusal_publishes_nothing(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    if decision.verdict is Verdict.REJECTED:
+        for name in ('command', 'admitted_action'):
+            if getattr(decision, name):
+                yield Mismatch(
+                    field=name,
+                    expected='nothing for REJECTED',
+                    actual=vector(getattr(decision, name)),
+                )
+    elif not decision.command:
+        yield Mismatch(
+            field='command', expected=f'a command for {decision.verdict.name}', actual='nothing'
+        )
+
+
+@link_rule(
+    'decision-stamped',
+    'A decision that published a command says when, one on a request when it had it, and no '
+    'other does.',
+    'Look at the gate that wrote it: without the instants nobody can tell how long it took.',
+)
+def _decision_stamped(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    for name, needed in (
+        ('commanded', decision.published),
+        ('received', decision.request is not None),
+    ):
+        if (getattr(decision, name) is not None) != needed:
+            yield Mismatch(
+                field=name,
+                expected='an instant' if needed else 'none',
+                actual='unknown' if needed else 'an instant',
+            )
+    passed = elapsed(decision.received, decision.commanded)
+    if passed is not None and passed < 0:
+        yield Mismatch(
+            field='commanded', expected='not before `received`', actual=f'{number(passed)} s'
+        )
+
+
+@link_rule(
+    'request-carried',
+    'A decision on a request carries the request as it came, and the requested action is the one '
+    'in it.',
+    'Look for a request that was changed afterwards: what the policy asked for must stay what it '
+    'asked for.',
+)
+def _request_carried(link: Link, terms: Terms | None) -> Found:
+    decision, request = link.decision, link.decision.request
+    if (decision.trigger is Trigger.REQUEST) != (request is not None):
+        yield Mismatch(
+            field='request',
+            expected=f'{"one" if request is None else "none"} for {decision.trigger.name}',
+            actual='none' if request is None else 'one',
+        )
+    asked = () if request is None else request.action
+    if len(asked) != len(decision.requested_action) or any(
+        one != other and not (math.isnan(one) and math.isnan(other))
+        for one, other in zip(asked, decision.requested_action, strict=False)
+    ):
+        yield Mismatch(
+            field='requested_action',
+            expected=f'{vector(asked)} as in the request',
+            actual=vector(decision.requested_action),
+        )
+    if request is not None and request.id != decision.id:
+        yield Mismatch(
+            field='id', expected=f'that of the request, {request.id}', actual=str(decision.id)
+        )
+
+
+@link_rule(
+    'request-order',
+    'The requests that were heard under one lease are numbered upwards.',
+    'A request that was sent twice or overtaken must be REJECTED, not published.',
+)
+def _request_order(link: Link, terms: Terms | None) -> Found:
+    heard, request = link.heard, link.decision.request
+    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
+        return
+    if heard.lease_id == request.lease_id and request.sequence <= heard.sequence:
+        yield Mismatch(
+            field='request.sequence',
+            expected=f'more than {heard.sequence}',
+            actual=str(request.sequence),
+        )
+
+
+@link_rule(
+    'armed',
+    'An action is let through only while the gate is armed for its episode and no emergency stop '
+    'is latched.',
+    'Look at the gate: without a lease, or with the emergency stop latched, the only command is '
+    'a stop.',
+)
+def _armed(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    if decision.verdict not in MOVING:
+        return
+    if not decision.armed:
+        yield Mismatch(field='armed', expected=f'True for {decision.verdict.name}', actual='False')
+    if decision.emergency_stop:
+        yield Mismatch(field='verdict', expected='STOPPED', actual=decision.verdict.name)
+    request = decision.request
+    if request is not None and not (request.lease_id and request.id.episode_id):
+        yield Mismatch(
+            field='request.lease_id', expected='a lease and an episode', actual='nothing'
+        )
+
+
+@link_rule(
+    'action-age',
+    'No action is let through that answers an observation older than the contract allows.',
+    'Compare `max_action_age:` in the contract with the instants `observed` and `received`.',
+    needs_contract=True,
+)
+def _action_age(link: Link, terms: Terms | None) -> Found:
+    contract, decision = known(terms).contract, link.decision
+    request = decision.request
+    if request is None or decision.verdict is Verdict.REJECTED:
+        return
+    age: float | None = None
+    if contract.pacing is Pacing.REALTIME:
+        age = elapsed(request.observed, decision.received)
+    elif request.observed is not None and decision.received is not None:
+        passed = decision.received.ros.nanoseconds - request.observed.ros.nanoseconds
+        age = passed / NANOSECONDS
+    limit = contract.safety.max_action_age
+    if request.observed is None or (age is not None and age > limit):
+        yield Mismatch(
+            field='request.observed',
+            expected=f'at most {number(limit)} s before `received`',
+            actual=number(age),
+        )
+
+
+@link_rule(
+    'request-lost',
+    'The requests of one lease are numbered without a gap.',
+    'Requests were lost on the way to the gate, or came too late; look at network and load.',
+    severity=Severity.WARNING,
+)
+def _request_lost(link: Link, terms: Terms | None) -> Found:
+    seen, request = link.seen, link.decision.request
+    if request is None or seen is None or seen.lease_id != request.lease_id:
+        return
+    if request.sequence > seen.sequence + 1:
+        yield Mismatch(
+            field='request.sequence',
+            expected=str(seen.sequence + 1),
+            actual=str(request.sequence),
+        )
+
+
+RULES: tuple[Rule, ...] = (
+    _decision_sequence,
+    _verdict_explained,
+    _hidden_clip,
+    _refusal_publishes_nothing,
+    _decision_stamped,
+    _request_carried,
+    _request_order,
+    _armed,
+    _action_age,
+    _request_lost,
+)

@@ -1,0 +1,340 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about what the policy saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import math
+
+from boundary_env_ros.core.contract import Beyond, FieldSpec, WhenStale
+from boundary_env_ros.core.observation import age_of, FieldStatus, ObservationField
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.evidence.rules.base import (
+    close,
+    Found,
+    known,
+    Mismatch,
+    number,
+    Rule,
+    rule,
+    same,
+    Scene,
+    Severity,
+    vector,
+)
+from boundary_env_ros.evidence.rules.ending import ended
+
+
+def _views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], Instant | None]]:
+    """
+    Yield the observations of the transition, each with the instant at which it was frozen.
+
+    The one before is looked at only where no earlier step shows it already.
+    """
+    now = scene.now
+    if scene.earlier is None and now.before:
+        yield 'before', now.before, None
+    yield 'after', now.after, now.closed
+
+
+def _declared(scene: Scene) -> Iterator[tuple[str, FieldSpec, ObservationField, Instant | None]]:
+    """Yield each field that the contract declares, with its specification."""
+    specs = known(scene.terms).observation
+    for view, fields, frozen in _views(scene):
+        for field in fields:
+            if field.name in specs:
+                yield f'{view}.{field.name}', specs[field.name], field, frozen
+
+
+@rule(
+    'fields-as-contract',
+    'An observation has the fields of the contract, in its order, each with its number of values '
+    'and its frame.',
+    'Audit against the contract that the run was made with, and look at who dropped or added a '
+    'field.',
+    needs_contract=True,
+)
+def _fields_as_contract(scene: Scene) -> Found:
+    expected = tuple(known(scene.terms).observation)
+    for view, fields, _ in _views(scene):
+        actual = tuple(field.name for field in fields)
+        if actual != expected:
+            yield Mismatch(
+                field=view,
+                expected=f'the fields {", ".join(expected)}',
+                actual=', '.join(actual) or 'none',
+            )
+    for place, spec, field, _ in _declared(scene):
+        if field.frame_id != spec.frame:
+            yield Mismatch(
+                field=f'{place}.frame_id', expected=repr(spec.frame), actual=repr(field.frame_id)
+            )
+        size = 0 if spec.is_image else math.prod(spec.shape)
+        if field.status is not FieldStatus.MISSING and len(field.values) != size:
+            yield Mismatch(
+                field=f'{place}.values',
+                expected=f'{size} values',
+                actual=f'{len(field.values)}',
+            )
+
+
+@rule(
+    'evaluator-withheld',
+    "No field of the evaluator is in the policy's observation.",
+    'Take the field out of the observation and run again: a result with it is not one.',
+    needs_contract=True,
+)
+def _evaluator_withheld(scene: Scene) -> Found:
+    contract = known(scene.terms).contract
+    hidden = {spec.name for spec in contract.evaluator}
+    topics = {spec.topic for spec in contract.evaluator if spec.topic}
+    topics -= {spec.topic for spec in contract.observation}
+    for view in ('before', 'after'):
+        for field in getattr(scene.now, view):
+            source = field.source
+            if field.name in hidden or any(
+                source == topic or source.endswith(f'/{topic}') for topic in topics
+            ):
+                yield Mismatch(
+                    field=f'{view}.{field.name}',
+                    expected='nothing that only the evaluator may see',
+                    actual=f'{field.name!r} from {source!r}',
+                )
+
+
+@rule(
+    'values-in-bounds',
+    'Every value of an observation is a number within the bounds that the contract declares for '
+    'it.',
+    'Look at the adapter of the field; `beyond:` in the contract says what becomes of a value '
+    'outside.',
+    needs_contract=True,
+)
+def _values_in_bounds(scene: Scene) -> Found:
+    for place, spec, field, _ in _declared(scene):
+        if spec.is_image or (spec.beyond is Beyond.TRUNCATE and ended(scene)):
+            continue
+        for i, (value, low, high) in enumerate(
+            zip(field.values, spec.low, spec.high, strict=False)
+        ):
+            if not low <= value <= high:
+                yield Mismatch(
+                    field=f'{place}.values[{i}]',
+                    expected=f'between {number(low)} and {number(high)}',
+                    actual=number(value),
+                )
+
+
+@rule(
+    'clipped-as-declared',
+    'A field is marked as clipped only where the contract lets it clip, and then has a value at a '
+    'bound.',
+    'Compare `beyond:` of the field in the contract.',
+    needs_contract=True,
+)
+def _clipped_as_declared(scene: Scene) -> Found:
+    for place, spec, field, _ in _declared(scene):
+        if not field.clipped:
+            continue
+        at_bound = any(
+            value in (low, high)
+            for value, low, high in zip(field.values, spec.low, spec.high, strict=False)
+        )
+        if spec.beyond is not Beyond.CLIP or not at_bound:
+            yield Mismatch(
+                field=f'{place}.clipped',
+                expected='no clipping' if spec.beyond is not Beyond.CLIP else 'a value at a bound',
+                actual=f'clipped {vector(field.values)}',
+            )
+
+
+@rule(
+    'age-recomputed',
+    'The age of a field is the time from its capture to the instant at which the observation was '
+    'frozen.',
+    'Trust the stamps, not the age, and find out who wrote another one.',
+)
+def _age_recomputed(scene: Scene) -> Found:
+    for view, fields, frozen in _views(scene):
+        if frozen is None:
+            continue
+        for field in fields:
+            if field.status is FieldStatus.MISSING:
+                continue
+            expected = age_of(field.captured, frozen)
+            if expected is None or field.age is None:
+                agree = expected is field.age
+            else:
+                agree = close(expected, field.age)
+            if not agree:
+                yield Mismatch(
+                    field=f'{view}.{field.name}.age',
+                    expected=f'{number(expected)} s, frozen minus captured',
+                    actual=number(field.age),
+                )
+
+
+@rule(
+    'status-recomputed',
+    'A field is FRESH up to the greatest age that the contract allows, STALE beyond it, and '
+    'MISSING with no value if it never came.',
+    'Compare `max_age:` of the field in the contract with the age in the record.',
+)
+def _status_recomputed(scene: Scene) -> Found:
+    for view, fields, frozen in _views(scene):
+        for field in fields:
+            empty = not field.values and field.image is None
+            if (field.status is FieldStatus.MISSING) != empty:
+                yield Mismatch(
+                    field=f'{view}.{field.name}.status',
+                    expected='MISSING exactly if there is no value',
+                    actual=f'{field.status.name} with {vector(field.values)}',
+                )
+                continue
+            if empty or frozen is None or scene.terms is None:
+                continue
+            spec = scene.terms.observation.get(field.name)
+            if spec is None:
+                continue
+            age = age_of(field.captured, frozen)
+            limit = spec.max_age
+            fresh = limit is None or (age is not None and age <= limit)
+            if fresh != (field.status is FieldStatus.FRESH):
+                yield Mismatch(
+                    field=f'{view}.{field.name}.status',
+                    expected=f'{"FRESH" if fresh else "STALE"} at an age of {number(age)} s '
+                    f'(limit {number(limit)})',
+                    actual=field.status.name,
+                )
+
+
+@rule(
+    'stale-ends-episode',
+    'A field that is too old, never came or left its bounds ends the episode where the contract '
+    'says so.',
+    'Compare `when_stale:` and `beyond:` of the field in the contract.',
+    needs_contract=True,
+)
+def _stale_ends_episode(scene: Scene) -> Found:
+    if ended(scene):
+        return
+    for place, spec, field, frozen in _declared(scene):
+        if frozen is None:
+            continue
+        if spec.when_stale is WhenStale.TRUNCATE and field.status is not FieldStatus.FRESH:
+            yield Mismatch(
+                field=f'{place}.status',
+                expected='FRESH, or an ending',
+                actual=f'{field.status.name} in a running episode',
+            )
+
+
+@rule(
+    'age-not-negative',
+    'No sensor is ahead of the clock that the observation was frozen by.',
+    'Synchronise the clocks of the hosts (chrony, PTP), or name the clock of the sensor in the '
+    'contract.',
+    severity=Severity.WARNING,
+)
+def _age_not_negative(scene: Scene) -> Found:
+    for field in scene.now.after:
+        if field.age is not None and field.age < 0:
+            yield Mismatch(
+                field=f'after.{field.name}.age', expected='at least 0 s', actual=number(field.age)
+            )
+
+
+@rule(
+    'confidence-range',
+    'A confidence lies between 0 and 1.',
+    'Compare `confidence:` of the field in the contract with what its source sends.',
+)
+def _confidence_range(scene: Scene) -> Found:
+    for view, fields, _ in _views(scene):
+        for field in fields:
+            if field.confidence is not None and not 0.0 <= field.confidence <= 1.0:
+                yield Mismatch(
+                    field=f'{view}.{field.name}.confidence',
+                    expected='between 0 and 1',
+                    actual=number(field.confidence),
+                )
+
+
+@rule(
+    'image-referenced',
+    'An image field refers to an image of the declared size and encoding by topic, stamp and '
+    'hash.',
+    'Look at the camera adapter; an image that is not referred to cannot be found again.',
+    needs_contract=True,
+)
+def _image_referenced(scene: Scene) -> Found:
+    for place, spec, field, _ in _declared(scene):
+        if not spec.is_image:
+            if field.image is not None:
+                yield Mismatch(field=f'{place}.image', expected='no image', actual='one')
+            continue
+        image = field.image
+        if image is None:
+            continue
+        height, width = spec.shape[:2]
+        if (image.height, image.width, image.encoding) != (height, width, spec.encoding):
+            yield Mismatch(
+                field=f'{place}.image',
+                expected=f'{width}x{height} {spec.encoding}',
+                actual=f'{image.width}x{image.height} {image.encoding}',
+            )
+        if len(image.sha256) != 32 or not any(image.sha256):
+            yield Mismatch(
+                field=f'{place}.image.sha256',
+                expected='the hash of the image',
+                actual=repr(image.sha256.hex()),
+            )
+        stamp = field.captured
+        if stamp is not None and int(image.stamp) != stamp.nanoseconds:
+            yield Mismatch(
+                field=f'{place}.image.stamp',
+                expected=f'{stamp.nanoseconds} ns as captured',
+                actual=f'{int(image.stamp)} ns',
+            )
+
+
+@rule(
+    'observation-chain',
+    'The observation before a step is the one after the step before it, bit by bit.',
+    'Look for a step that was taken out, or for an observation that was changed on one side only.',
+)
+def _observation_chain(scene: Scene) -> Found:
+    earlier, now = scene.earlier, scene.now
+    if earlier is None or now.id.step != earlier.id.step + 1 or same(now.before, earlier.after):
+        return
+    if len(now.before) != len(earlier.after):
+        yield Mismatch(
+            field='before',
+            expected=f'{len(earlier.after)} fields as after step {earlier.id.step}',
+            actual=f'{len(now.before)} fields',
+        )
+        return
+    for old, new in zip(earlier.after, now.before, strict=True):
+        if not same(old, new):
+            yield Mismatch(
+                field=f'before.{new.name}',
+                expected=f'{old.name} {vector(old.values)} as after step {earlier.id.step}',
+                actual=f'{vector(new.values)}'
+                + (' with another status, stamp or age' if old.values == new.values else ''),
+            )
+
+
+RULES: tuple[Rule, ...] = (
+    _fields_as_contract,
+    _evaluator_withheld,
+    _values_in_bounds,
+    _clipped_as_declared,
+    _age_recomputed,
+    _status_recomputed,
+    _stale_ends_episode,
+    _age_not_negative,
+    _confidence_range,
+    _image_referenced,
+    _observation_chain,
+)

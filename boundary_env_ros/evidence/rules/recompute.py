@@ -1,0 +1,158 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The decisions of the gate, computed again.
+
+The other rules about the gate look at what must hold of any decision; this one runs the rules of
+the gate once more on what the decision says it was based on, and asks for the same ruling.
+"""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.decision import (
+    GateDecision,
+    Reason,
+    RuleResult,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.gate_rules import rule as rule_on
+from boundary_env_ros.core.gate_rules import Situation, well_formed
+from boundary_env_ros.evidence.rules.base import (
+    close,
+    Found,
+    known,
+    Link,
+    link_rule,
+    Mismatch,
+    Rule,
+    Terms,
+    vector,
+)
+from boundary_env_ros.evidence.rules.gate import same_numbers
+
+
+@link_rule(
+    'ruling-recomputed',
+    "The gate's rules, run again on the recorded request and inputs, give the recorded verdict, "
+    'action, command and reasons.',
+    'Compare the decision with its inputs; if the gate itself wrote it so, its rules have changed '
+    'since.',
+    needs_contract=True,
+)
+def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    if decision.verdict is Verdict.REJECTED:
+        yield from _refusal(decision, known(terms))
+        return
+    limits = known(terms).limits
+    size = len(limits.low)
+    wanted = _wanted(decision)
+    if (wanted is not None and well_formed(wanted, size)) or (
+        decision.previous_command and len(decision.previous_command) != size
+    ):
+        yield Mismatch(
+            field='requested_action',
+            expected=f'REJECTED, unless it is {size} finite values',
+            actual=f'{decision.verdict.name} for {vector(wanted or ())}',
+        )
+        return
+    ruling = rule_on(
+        limits,
+        Situation(
+            trigger=decision.trigger,
+            time_step=decision.time_step or 0.0,
+            previous=decision.previous_command or None,
+            emergency_stop=decision.emergency_stop,
+            # Whether the lease had ended is no number; to say that it had can only make the ruling
+            # stricter.
+            over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
+            since_request=decision.since_request,
+            since_environment=decision.since_environment,
+            measurements={found.name: found for found in decision.measurements},
+        ),
+        wanted,
+    )
+    if ruling.verdict is not decision.verdict:
+        yield Mismatch(
+            field='verdict',
+            expected=f'{ruling.verdict.name} {_reasons(ruling.results)}',
+            actual=decision.verdict.name,
+        )
+        return
+    for name, expected, actual in (
+        ('admitted_action', ruling.admitted, decision.admitted_action),
+        ('command', ruling.command, decision.command),
+    ):
+        if not same_numbers(expected, actual):
+            yield Mismatch(field=name, expected=vector(expected), actual=vector(actual))
+    if len(ruling.results) != len(decision.rules):
+        yield Mismatch(
+            field='rules', expected=_reasons(ruling.results), actual=_reasons(decision.rules)
+        )
+        return
+    for i, (ours, theirs) in enumerate(zip(ruling.results, decision.rules, strict=True)):
+        if not _same_result(ours, theirs):
+            yield Mismatch(field=f'rules[{i}]', expected=_told(ours), actual=_told(theirs))
+
+
+def _refusal(decision: GateDecision, terms: Terms) -> Found:
+    """Yield what speaks against the reasons of a refusal, as far as can be seen."""
+    request = decision.request
+    if request is None:
+        yield Mismatch(field='request', expected='the request that was refused', actual='none')
+        return
+    reasons = {result.reason for result in decision.rules}
+    malformed = {result.reason for result in well_formed(request.action, len(terms.low))}
+    claimed = reasons & {Reason.WRONG_SHAPE, Reason.NOT_FINITE}
+    if malformed != claimed:
+        yield Mismatch(
+            field='rules',
+            expected=', '.join(sorted(r.name for r in malformed)) or 'no fault in its form',
+            actual=', '.join(sorted(r.name for r in claimed)) or 'no fault in its form',
+        )
+    if Reason.WRONG_DIGEST in reasons and request.id.digest == terms.digest:
+        yield Mismatch(field='rules', expected='another reason', actual='WRONG_DIGEST')
+
+
+def _wanted(decision: GateDecision) -> Vector | None:
+    if decision.trigger is Trigger.REQUEST:
+        return decision.requested_action
+    # The timer holds the last command; there is none to hold yet if the one before was measured.
+    if decision.seeded or not decision.previous_command:
+        return None
+    return decision.previous_command
+
+
+def _reasons(results: tuple[RuleResult, ...]) -> str:
+    return ', '.join(f'{r.rule} ({r.reason.name.lower()})' for r in results) or 'with no rule'
+
+
+def _same_result(one: RuleResult, other: RuleResult) -> bool:
+    if (one.rule, one.outcome, one.reason, one.dimension, one.unit) != (
+        other.rule,
+        other.outcome,
+        other.reason,
+        other.dimension,
+        other.unit,
+    ):
+        return False
+    for name in ('before', 'after', 'value', 'limit'):
+        ours, theirs = getattr(one, name), getattr(other, name)
+        if (ours is None) != (theirs is None):
+            return False
+        if ours is not None and theirs is not None and not close(ours, theirs, 1e-6):
+            return False
+    return True
+
+
+def _told(result: RuleResult) -> str:
+    return (
+        f'{result.rule} ({result.reason.name.lower()}) of dimension {result.dimension}: '
+        f'{result.before} to {result.after} for {result.value} against {result.limit} '
+        f'{result.unit}'
+    ).rstrip()
+
+
+RULES: tuple[Rule, ...] = (_ruling_recomputed,)

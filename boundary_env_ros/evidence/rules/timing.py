@@ -1,0 +1,277 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about when it happened, and how long each stage took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.timebase import Clock, elapsed, Instant, Stamp
+from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.evidence.rules.base import (
+    close,
+    Found,
+    known,
+    Mismatch,
+    number,
+    Rule,
+    rule,
+    Scene,
+    Severity,
+)
+
+#: The instants of a step that its own processes took, in the order in which they happen.
+IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
+
+#: Seconds that one pair of readings of the two clocks may lie apart because the process was
+#: interrupted between them.
+READING = 0.02
+
+
+@rule(
+    'instants-present',
+    'A step whose action was published knows every instant up to `commanded`, and the stages '
+    'between them.',
+    'Look at which process did not stamp: environment (captured, observed), client (delivered, '
+    'requested), gate (the others).',
+)
+def _instants_present(scene: Scene) -> Found:
+    now, answer = scene.now, scene.answer
+    if now.kind is not Kind.STEP or answer is None or not answer.published:
+        return
+    for name in ('captured', *IN_ORDER):
+        if getattr(now, name) is None:
+            yield Mismatch(field=name, expected='an instant', actual='unknown')
+    for name in ('capture', 'transport', 'inference', 'gate'):
+        stage: LatencyStage = getattr(now.latency, name)
+        if stage.duration is None:
+            yield Mismatch(
+                field=f'latency.{name}.duration', expected='a duration', actual='unknown'
+            )
+
+
+@rule(
+    'stages-recomputed',
+    'Every stage of the latency is the difference of its instants, with the clock offset that was '
+    'measured.',
+    'Trust the instants, not the stage, and find out who wrote another one.',
+)
+def _stages_recomputed(scene: Scene) -> Found:
+    now = scene.now
+    expected = measure(
+        captured=now.captured,
+        observed=now.observed,
+        delivered=now.delivered,
+        requested=now.requested,
+        received=now.received,
+        commanded=now.commanded,
+        actuated=now.actuated,
+        budget={},
+        offsets=now.clock_offsets,
+    )
+    for name in STAGES:
+        ours: LatencyStage = getattr(expected, name)
+        theirs: LatencyStage = getattr(now.latency, name)
+        for part in ('duration', 'clock_offset', 'uncertainty'):
+            one, other = getattr(ours, part), getattr(theirs, part)
+            if (one is None) != (other is None) or (
+                one is not None and other is not None and not close(one, other)
+            ):
+                yield Mismatch(
+                    field=f'latency.{name}.{part}',
+                    expected=f'{number(one)} s, from the instants',
+                    actual=number(other),
+                )
+
+
+@rule(
+    'stages-add-up',
+    'The stages of a step add up to its reaction time.',
+    'Look for a stage or a reaction time that was changed alone.',
+)
+def _stages_add_up(scene: Scene) -> Found:
+    latency = scene.now.latency
+    stages: list[LatencyStage] = [getattr(latency, name) for name in STAGES]
+    durations = [stage.duration for stage in stages if stage.duration is not None]
+    if len(durations) < len(STAGES):
+        return
+    *parts, reaction = durations
+    if not close(sum(parts), reaction):
+        yield Mismatch(
+            field='latency.reaction.duration',
+            expected=f'{number(sum(parts))} s, the sum of the stages',
+            actual=number(reaction),
+        )
+
+
+@rule(
+    'budgets-as-contract',
+    'Every stage is held against the budget of the contract.',
+    'Compare `latency_budget:` in the contract.',
+    needs_contract=True,
+)
+def _budgets_as_contract(scene: Scene) -> Found:
+    budget = known(scene.terms).contract.latency_budget
+    if scene.now.kind is not Kind.STEP:
+        return
+    for name in STAGES:
+        stage: LatencyStage = getattr(scene.now.latency, name)
+        if stage.budget != budget.get(name):
+            yield Mismatch(
+                field=f'latency.{name}.budget',
+                expected=number(budget.get(name)),
+                actual=number(stage.budget),
+            )
+
+
+@rule(
+    'instants-in-order',
+    'Nothing happens before what caused it: observed, delivered, requested, received, commanded, '
+    'closed follow one another on the steady clock.',
+    'Look for an instant that was changed, or for a record whose host names are wrong.',
+)
+def _instants_in_order(scene: Scene) -> Found:
+    now = scene.now
+    known_ones = [
+        (name, instant)
+        for name in (*IN_ORDER, 'closed')
+        if (instant := getattr(now, name)) is not None
+    ]
+    for (first, start), (second, end) in pairwise(known_ones):
+        seconds = elapsed(start, end)
+        if seconds is not None and seconds < 0:
+            yield Mismatch(
+                field=second,
+                expected=f'not before {first!r}',
+                actual=f'{number(-seconds)} s before it',
+            )
+
+
+@rule(
+    'actuated-after-commanded',
+    'Evidence of execution is captured after the command that it is evidence for, and says where '
+    'it was seen and how coarse it is.',
+    'Look at the feedback of the contract: evidence from before the command is of the command '
+    'before.',
+)
+def _actuated_after_commanded(scene: Scene) -> Found:
+    now = scene.now
+    if now.actuated is None:
+        return
+    if now.commanded is None:
+        yield Mismatch(field='actuated', expected='nothing without a command', actual='an instant')
+        return
+    start = now.commanded.ros
+    if start.clock is now.actuated.clock and start.host == now.actuated.host:
+        passed = now.actuated.nanoseconds - start.nanoseconds
+        if passed < 0:
+            yield Mismatch(
+                field='actuated',
+                expected='not before `commanded`',
+                actual=f'{number(-passed / 1e9)} s before it',
+            )
+    if not now.actuated_source:
+        yield Mismatch(field='actuated_source', expected='a topic', actual='nothing')
+    if now.actuated_quantum is None or now.actuated_quantum < 0:
+        yield Mismatch(
+            field='actuated_quantum',
+            expected='at least 0 s',
+            actual=number(now.actuated_quantum),
+        )
+
+
+def _instants(scene: Scene) -> Iterator[tuple[str, Instant]]:
+    now = scene.now
+    for name in (*IN_ORDER, 'closed'):
+        instant = getattr(now, name)
+        if instant is not None:
+            yield name, instant
+    for i, decision in enumerate(now.decisions):
+        if decision.received is not None:
+            yield f'decisions[{i}].received', decision.received
+        if decision.commanded is not None:
+            yield f'decisions[{i}].commanded', decision.commanded
+
+
+def _stamps(scene: Scene) -> Iterator[tuple[str, Stamp]]:
+    now = scene.now
+    for name in ('captured', 'actuated', 'measured_at'):
+        stamp = getattr(now, name)
+        if stamp is not None:
+            yield name, stamp
+    for field in now.after:
+        if field.captured is not None:
+            yield f'after.{field.name}.captured', field.captured
+    for i, decision in enumerate(now.decisions):
+        for measurement in decision.measurements:
+            if measurement.captured is not None:
+                yield f'decisions[{i}].{measurement.name}.captured', measurement.captured
+
+
+@rule(
+    'one-clock',
+    'All instants of a record are of one ROS clock: simulated time if the contract says so, else '
+    'the system clock; middleware stamps are always of the system clock.',
+    'Set `use_sim_time` the same for every node, and `clock:` in the contract to match.',
+)
+def _one_clock(scene: Scene) -> Found:
+    if scene.terms is not None:
+        expected = Clock.ROS if scene.terms.contract.sim_time else Clock.SYSTEM
+    else:
+        expected = scene.first.closed.ros.clock
+    for place, instant in _instants(scene):
+        if instant.ros.clock is not expected:
+            yield Mismatch(
+                field=f'{place}.ros.clock', expected=expected.name, actual=instant.ros.clock.name
+            )
+        elif instant.steady <= 0:
+            yield Mismatch(
+                field=f'{place}.steady', expected='a steady reading', actual=str(instant.steady)
+            )
+    for place, stamp in _stamps(scene):
+        if stamp.clock is not expected:
+            yield Mismatch(field=f'{place}.clock', expected=expected.name, actual=stamp.clock.name)
+    for field in scene.now.after:
+        for name in ('published', 'arrived'):
+            found: Stamp | None = getattr(field, name)
+            if found is not None and found.clock is not Clock.SYSTEM:
+                yield Mismatch(
+                    field=f'after.{field.name}.{name}.clock',
+                    expected=Clock.SYSTEM.name,
+                    actual=found.clock.name,
+                )
+
+
+@rule(
+    'clocks-agree',
+    'Between two instants of one host the system clock and the steady clock pass the same time.',
+    'The system clock was set during the step, or one of the two readings was changed.',
+    severity=Severity.WARNING,
+)
+def _clocks_agree(scene: Scene) -> Found:
+    known_ones = [(n, i) for n, i in _instants(scene) if '.' not in n]
+    for (_, start), (name, end) in pairwise(known_ones):
+        one, other = start.ros, end.ros
+        if one.clock is not Clock.SYSTEM or other.clock is not one.clock or one.host != other.host:
+            continue
+        difference = ((other.nanoseconds - one.nanoseconds) - (end.steady - start.steady)) / 1e9
+        if abs(difference) > READING:
+            yield Mismatch(
+                field=name,
+                expected=f'clocks that differ by less than {READING} s since the instant before',
+                actual=f'{number(difference)} s',
+            )
+
+
+RULES: tuple[Rule, ...] = (
+    _instants_present,
+    _stages_recomputed,
+    _stages_add_up,
+    _budgets_as_contract,
+    _instants_in_order,
+    _actuated_after_commanded,
+    _one_clock,
+    _clocks_agree,
+)

@@ -1,0 +1,103 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of a stream in memory that does not grow with it, and how sure a proportion is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+import math
+
+#: Two-sided 95 % point of the standard normal distribution.
+Z95 = 1.959963984540054
+
+#: Greatest relative error of a quantile.
+ACCURACY = 0.005
+
+_GAMMA = (1.0 + ACCURACY) / (1.0 - ACCURACY)
+_LOG_GAMMA = math.log(_GAMMA)
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proportion:
+    """
+    How many out of how many.
+
+    Attributes
+    ----------
+    count, of
+        So many, out of so many.
+
+    """
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """Return the proportion; None out of nothing."""
+        return self.count / self.of if self.of else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """
+        Return the 95 % score interval; None out of nothing.
+
+        E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference,
+        Journal of the American Statistical Association 22(158), 209-212. Unlike the normal
+        interval it stays within [0, 1] and says something at 0 of n.
+        """
+        if not self.of:
+            return None
+        n, p = self.of, self.count / self.of
+        scale = 1.0 + Z95**2 / n
+        centre = (p + Z95**2 / (2 * n)) / scale
+        half = Z95 / scale * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n**2))
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+    def __str__(self) -> str:
+        if self.interval is None or self.value is None:
+            return 'none'
+        low, high = self.interval
+        interval = f'{100 * low:.0f}-{100 * high:.0f}'
+        return f'{100 * self.value:.0f} % ({self.count} of {self.of}; {interval})'
+
+
+class Quantiles:
+    """
+    Quantiles of a stream, each right to within ``ACCURACY`` of its value.
+
+    Memory is bounded by the range of the values, which are counted in buckets that grow by a
+    constant factor: C. Masson, J. E. Rim and H. K. Lee (2019), DDSketch: a fast and fully-
+    mergeable quantile sketch with relative-error guarantees, PVLDB 12(12), 2195-2205.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.greatest = -math.inf
+        # Keyed so that the order of the keys is that of the values: sign first, then size.
+        self._buckets: Counter[tuple[int, int]] = Counter()
+
+    def add(self, value: float) -> None:
+        """Take one finite value."""
+        self.count += 1
+        self.greatest = max(self.greatest, value)
+        size = abs(value)
+        if size < _LEAST:
+            self._buckets[0, 0] += 1
+            return
+        sign = 1 if value > 0 else -1
+        self._buckets[sign, sign * math.ceil(math.log(size) / _LOG_GAMMA)] += 1
+
+    def at(self, fraction: float) -> float | None:
+        """Return the value that this fraction of all does not exceed; None if there were none."""
+        if not self.count:
+            return None
+        rank = fraction * (self.count - 1)
+        passed = 0
+        for sign, signed in sorted(self._buckets):
+            passed += self._buckets[sign, signed]
+            if passed > rank:
+                return sign * 2.0 * _GAMMA ** (sign * signed) / (_GAMMA + 1.0)
+        return self.greatest

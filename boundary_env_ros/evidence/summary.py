@@ -1,0 +1,451 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run, episode by episode and step by step, apart for each client."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+import math
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import Reason, Verdict
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.observation import FieldStatus
+from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.evidence.statistics import Proportion, Quantiles
+
+#: Stages of the action that are held against each other.
+PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
+
+#: Steps that are remembered until the evidence of their execution comes.
+WINDOW = 1024
+
+#: Steps of an episode that wait for its first request, which names the client.
+UNNAMED = 100
+
+#: Verdict of a step without a decision.
+NONE = 'NONE'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSummary:
+    """
+    One stage of the latency.
+
+    Attributes
+    ----------
+    known
+        Steps that know it.
+    p50, p99, greatest
+        Seconds; None if no step knows it. The quantiles are right to within 0.5 %.
+    budget
+        Seconds that the contract allows; None if it says nothing.
+    over
+        Steps that took longer.
+
+    """
+
+    known: int
+    p50: float | None
+    p99: float | None
+    greatest: float | None
+    budget: float | None
+    over: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """
+    How far two stages of the action lie apart, in one dimension.
+
+    Attributes
+    ----------
+    steps
+        Steps that know both.
+    differing
+        Steps in which they are not equal.
+    mean, greatest
+        Mean and greatest absolute difference, in the unit of the dimension; None if no step knows
+        both.
+
+    """
+
+    steps: int
+    differing: int
+    mean: float | None
+    greatest: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSummary:
+    """
+    What one client did.
+
+    Attributes
+    ----------
+    client
+        Name that it gave in its requests; empty if it never sent one.
+    episodes, unfinished, steps
+        Episodes with an ending, episodes without one (which are in no rate), and steps.
+    endings
+        Number of endings by cause.
+    success
+        Proportion of successes among all ended episodes: a truncation counts as failure.
+    success_of_terminated, truncated
+        Proportion of successes among the terminated episodes only, and the number that were
+        truncated, apart.
+    mean_return, mean_length
+        Mean of the sum of rewards, and of the number of steps, of the ended episodes.
+    clipped
+        Steps whose action was limited by its bounds.
+    intervened
+        Steps in which the gate did anything but admit.
+    overruns
+        Ticks that came before an action.
+    verdicts, reasons
+        Steps by verdict (``NONE``: no decision came), and rule results by reason.
+    stages
+        Latency, by stage.
+    stale, missing
+        Observations in which a field was too old, or had never come, by field.
+    differences
+        By pair of stages of the action, then by dimension.
+
+    """
+
+    client: str
+    episodes: int
+    unfinished: int
+    steps: int
+    endings: Mapping[str, int]
+    success: Proportion
+    success_of_terminated: Proportion
+    truncated: int
+    mean_return: float | None
+    mean_length: float | None
+    clipped: Proportion
+    intervened: Proportion
+    overruns: Proportion
+    verdicts: Mapping[str, int]
+    reasons: Mapping[str, int]
+    stages: Mapping[str, StageSummary]
+    stale: Mapping[str, int]
+    missing: Mapping[str, int]
+    differences: Mapping[str, Mapping[str, Difference]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """
+    The figures of a run.
+
+    Attributes
+    ----------
+    contract, digest, software_version
+        What the run was made under and with.
+    clients
+        Apart for each client, in the order of their first episode.
+
+    """
+
+    contract: str
+    digest: str
+    software_version: str
+    clients: tuple[ClientSummary, ...]
+
+
+def summarise(
+    records: Iterable[object],
+    contract: Contract | None = None,
+) -> Summary:
+    """
+    Summarise a record, in memory that does not grow with it.
+
+    Parameters
+    ----------
+    records
+        Transitions, in the order in which they were recorded. Among them may be late
+        ``ActuationEvidence``, which completes the stages of its step, and ``EpisodeStatus``, which
+        tells the ending of an episode whose environment died; anything else is passed over.
+    contract
+        For budgets and names of the dimensions.
+
+    """
+    summariser = Summariser(contract)
+    for record in records:
+        summariser.add(record)
+    return summariser.summary()
+
+
+# Collecting --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Gap:
+    steps: int = 0
+    differing: int = 0
+    total: float = 0.0
+    greatest: float = 0.0
+
+    def add(self, one: float, other: float) -> None:
+        if not (math.isfinite(one) and math.isfinite(other)):
+            return
+        gap = abs(one - other)
+        self.steps += 1
+        self.differing += gap > 0.0
+        self.total += gap
+        self.greatest = max(self.greatest, gap)
+
+
+@dataclass(slots=True)
+class _Stage:
+    quantiles: Quantiles = field(default_factory=Quantiles)
+    over: int = 0
+
+
+@dataclass(slots=True)
+class _Client:
+    endings: Counter[str] = field(default_factory=Counter)
+    episodes: int = 0
+    unfinished: int = 0
+    successes: int = 0
+    truncated: int = 0
+    returns: float = 0.0
+    ended_steps: int = 0
+    steps: int = 0
+    clipped: int = 0
+    intervened: int = 0
+    overruns: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    stages: dict[str, _Stage] = field(default_factory=lambda: {s: _Stage() for s in STAGES})
+    stale: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+    gaps: dict[tuple[str, int], _Gap] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Episode:
+    """The episode that runs, and its first steps, which wait until its client is known."""
+
+    episode_id: str
+    client: str = ''
+    steps: int = 0
+    reward: float = 0.0
+    cause: str = ''
+    truncated: bool = False
+    named: bool = False
+    unnamed: list[Transition] = field(default_factory=list)
+
+
+class Summariser:
+    """
+    Takes a record piece by piece; :func:`summarise` for a stream that is still running.
+
+    Parameters
+    ----------
+    contract
+        For budgets and names of the dimensions.
+
+    """
+
+    def __init__(self, contract: Contract | None = None) -> None:
+        self._contract = contract
+        self._clients: dict[str, _Client] = {}
+        self._running: dict[str, _Episode] = {}
+        self._announced: dict[str, EpisodeStatus] = {}
+        self._open: OrderedDict[tuple[str, int], tuple[_Client, Transition]] = OrderedDict()
+        self._first: Transition | None = None
+
+    def add(self, record: object) -> None:
+        """Take the next piece of the record."""
+        if isinstance(record, Transition):
+            self._transition(record)
+        elif isinstance(record, ActuationEvidence):
+            self._evidence(record)
+        elif isinstance(record, EpisodeStatus):
+            if record.state.over:
+                self._announced[record.id.agent] = record
+            running = self._running.get(record.id.agent)
+            if running is not None and running.episode_id == record.id.episode_id:
+                self._name(running, record.client)
+
+    def summary(self) -> Summary:
+        """Return the figures up to here; the episodes that still run count as unfinished."""
+        for agent in tuple(self._running):
+            self._close(agent)
+        first = self._first
+        return Summary(
+            contract=f'{first.contract} {first.contract_version}' if first else '',
+            digest=first.id.digest if first else '',
+            software_version=first.software_version if first else '',
+            clients=tuple(self._told(name, c) for name, c in self._clients.items()),
+        )
+
+    # Episodes ------------------------------------------------------------------------------------
+
+    def _transition(self, now: Transition) -> None:
+        self._first = self._first or now
+        running = self._running.get(now.id.agent)
+        if running is None or running.episode_id != now.id.episode_id:
+            self._close(now.id.agent)
+            running = self._running[now.id.agent] = _Episode(episode_id=now.id.episode_id)
+        running.cause = running.cause or now.cause
+        running.truncated = running.truncated or now.truncated
+        running.reward += now.reward
+        running.steps += now.kind is Kind.STEP
+        running.unnamed.append(now)
+        for decision in now.decisions:
+            if decision.request is not None:
+                self._name(running, decision.request.client)
+                break
+        if running.named or len(running.unnamed) > UNNAMED:
+            self._name(running, running.client)
+
+    def _name(self, running: _Episode, client: str) -> None:
+        """Learn whose episode it is, and count what was waiting for that."""
+        if not running.named:
+            running.client, running.named = client, True
+        for waiting in running.unnamed:
+            self._step(self._client(running.client), waiting)
+        running.unnamed.clear()
+
+    def _client(self, name: str) -> _Client:
+        return self._clients.setdefault(name, _Client())
+
+    def _close(self, agent: str) -> None:
+        running = self._running.pop(agent, None)
+        if running is None:
+            return
+        self._name(running, running.client)
+        client = self._client(running.client)
+        announced = self._announced.get(agent)
+        if not running.cause and announced and announced.id.episode_id == running.episode_id:
+            running.cause = announced.cause
+            running.truncated = announced.state is EpisodeState.TRUNCATED
+        if not running.cause:
+            client.unfinished += 1
+            return
+        client.episodes += 1
+        client.endings[running.cause] += 1
+        client.truncated += running.truncated
+        client.successes += running.cause == SUCCESS and not running.truncated
+        client.returns += running.reward
+        client.ended_steps += running.steps
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _step(self, client: _Client, now: Transition) -> None:
+        for found in now.after:
+            client.stale[found.name] += found.status is FieldStatus.STALE
+            client.missing[found.name] += found.status is FieldStatus.MISSING
+        if now.kind is not Kind.STEP:
+            return
+        client.steps += 1
+        client.verdicts[now.verdict.name if now.verdict else NONE] += 1
+        client.overruns += now.overrun
+        client.intervened += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
+        answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
+        client.clipped += answer is not None and any(
+            r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in answer.rules
+        )
+        for decision in now.decisions:
+            client.reasons.update(result.reason.name for result in decision.rules)
+        for one, other in PAIRS:
+            a, b = getattr(now, f'{one}_action'), getattr(now, f'{other}_action')
+            if len(a) == len(b):
+                for i, (left, right) in enumerate(zip(a, b, strict=True)):
+                    client.gaps.setdefault((f'{one} - {other}', i), _Gap()).add(left, right)
+        for name in STAGES:
+            self._stage(client, name, getattr(now.latency, name))
+        if now.actuated is None and answer is not None and answer.published:
+            self._open[now.id.agent, answer.sequence] = (client, now)
+            if len(self._open) > WINDOW:
+                self._open.popitem(last=False)
+
+    def _stage(self, client: _Client, name: str, stage: LatencyStage) -> None:
+        if stage.duration is None:
+            return
+        kept = client.stages[name]
+        kept.quantiles.add(stage.duration)
+        kept.over += stage.over_budget
+
+    def _evidence(self, evidence: ActuationEvidence) -> None:
+        """Complete the step whose execution was not known yet when it was closed."""
+        client, step = self._open.pop(
+            (evidence.id.agent, evidence.decision_sequence), (None, None)
+        )
+        if client is None or step is None or step.commanded != evidence.commanded:
+            return
+        latency = measure(
+            captured=step.captured,
+            observed=None,
+            delivered=None,
+            requested=None,
+            received=None,
+            commanded=step.commanded,
+            actuated=evidence.actuated,
+            budget=self._contract.latency_budget if self._contract else {},
+            offsets=step.clock_offsets,
+        )
+        self._stage(client, 'actuation', latency.actuation)
+        self._stage(client, 'reaction', latency.reaction)
+
+    # Telling -------------------------------------------------------------------------------------
+
+    def _told(self, name: str, client: _Client) -> ClientSummary:
+        terminated = client.episodes - client.truncated
+        budget = self._contract.latency_budget if self._contract else {}
+        differences: dict[str, dict[str, Difference]] = {}
+        for (pair, dimension), gap in client.gaps.items():
+            differences.setdefault(pair, {})[self._dimension(dimension)] = Difference(
+                steps=gap.steps,
+                differing=gap.differing,
+                mean=gap.total / gap.steps if gap.steps else None,
+                greatest=gap.greatest if gap.steps else None,
+            )
+        return ClientSummary(
+            client=name,
+            episodes=client.episodes,
+            unfinished=client.unfinished,
+            steps=client.steps,
+            endings=dict(client.endings),
+            success=Proportion(count=client.successes, of=client.episodes),
+            success_of_terminated=Proportion(count=client.successes, of=terminated),
+            truncated=client.truncated,
+            mean_return=client.returns / client.episodes if client.episodes else None,
+            mean_length=client.ended_steps / client.episodes if client.episodes else None,
+            clipped=Proportion(count=client.clipped, of=client.steps),
+            intervened=Proportion(count=client.intervened, of=client.steps),
+            overruns=Proportion(count=client.overruns, of=client.steps),
+            verdicts=dict(client.verdicts),
+            reasons=dict(client.reasons),
+            stages={
+                stage: StageSummary(
+                    known=kept.quantiles.count,
+                    p50=kept.quantiles.at(0.5),
+                    p99=kept.quantiles.at(0.99),
+                    greatest=kept.quantiles.greatest if kept.quantiles.count else None,
+                    budget=budget.get(stage),
+                    over=kept.over,
+                )
+                for stage, kept in client.stages.items()
+            },
+            stale=dict(client.stale),
+            missing=dict(client.missing),
+            differences=differences,
+        )
+
+    def _dimension(self, index: int) -> str:
+        if self._contract is None:
+            return str(index)
+        names = [
+            f'{group.name}.{path} ({unit})'
+            for group in self._contract.action
+            for path, unit in zip(group.fields, group.unit, strict=True)
+        ]
+        return names[index] if index < len(names) else str(index)

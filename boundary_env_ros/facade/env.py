@@ -93,6 +93,16 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         """The identity of that contract."""
         return self._loaded.digest
 
+    @property
+    def episode_id(self) -> str:
+        """UUID of the last episode, as in its record; empty before the first."""
+        return '' if self._last is None else self._last.transition.id.episode_id
+
+    @property
+    def last(self) -> Delivery | None:
+        """The last transition, whole, as it was delivered; None before the first reset."""
+        return self._last
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:

@@ -21,8 +21,9 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
 
     Keys
     ----
-    episode_id, step, contract, digest, software_version, wrapper_version
-        Whose record this is.
+    step, contract, digest, software_version, wrapper_version
+        Whose record this is. The episode's random id is not here, so that equal seeds give equal infos in lockstep; see
+        ``BoundaryEnv.episode_id``.
     verdict, reasons
         What the gate made of the action (None if it got none in time), and why, in words.
     requested_action, admitted_action, commanded_action, measured_action
@@ -45,7 +46,6 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     """
     transition = delivery.transition
     info: Info = {
-        'episode_id': transition.id.episode_id,
         'step': transition.id.step,
         'contract': f'{transition.contract} {transition.contract_version}',
         'digest': transition.id.digest,

@@ -31,7 +31,7 @@ from boundary_env_ros.simulation.config import (
         (lambda: CameraConfig(field_of_view=math.pi), 'field_of_view between 0 and pi'),
         (lambda: CartConfig(max_wheel_accel=0.0), 'max_wheel_accel above 0'),
         (lambda: CartConfig(braking_deceleration=0.0), 'braking_deceleration above 0'),
-        (lambda: CartConfig(driver_timeout=0.05), 'driver_timeout above actuator_delay'),
+        (lambda: CartConfig(driver_timeout=0.03), 'driver_timeout above actuator_delay'),
         (
             lambda: CartConfig(ground_truth=SensorConfig(rate=50.0, delay=0.1)),
             'ground_truth without delay',

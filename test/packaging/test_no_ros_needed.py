@@ -1,0 +1,46 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The part without ROS stays without ROS, and the core with almost nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+import sys
+
+from installs import Environment, REPOSITORY
+import pytest
+
+CORE = sorted((REPOSITORY / 'boundary_env_ros/core').rglob('*.py'))
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ''
+
+
+@pytest.mark.parametrize('path', CORE, ids=lambda path: path.stem)
+def test_core_imports_the_standard_library_and_numpy_only(path: Path) -> None:
+    allowed = {*sys.stdlib_module_names, 'boundary_env_ros', 'numpy'}
+    assert {name.split('.')[0] for name in _imported(path)} <= allowed
+
+
+def test_importing_every_part_but_ros_loads_no_ros() -> None:
+    parts = sorted(
+        folder.name
+        for folder in (REPOSITORY / 'boundary_env_ros').iterdir()
+        if (folder / '__init__.py').is_file() and folder.name != 'ros'
+    )
+    assert 'core' in parts
+    loaded = Environment.current().python(
+        'import importlib, sys\n'
+        f'sys.path.insert(0, {str(REPOSITORY)!r})\n'
+        f'for part in {parts!r}:\n'
+        "    importlib.import_module('boundary_env_ros.' + part)\n"
+        "print(*(name for name in sys.modules if name.split('.')[0] in ('rclpy', 'std_msgs')))\n"
+    )
+    assert loaded.strip() == ''

@@ -70,7 +70,10 @@ def _float_to_json(value: float) -> Json:
 
 def _float_from_json(data: Json, where: str) -> float:
     if isinstance(data, (int, float)) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            raise _wrong(where, 'a number that a float64 can hold', data) from None
     if data in ('nan', 'inf', '-inf'):
         return float(data)
     raise _wrong(where, 'a number, "nan", "inf" or "-inf"', data)
@@ -202,7 +205,7 @@ def to_message(value: object, factory: Callable[[type], Message]) -> Message:
     value
         The record.
     factory
-        Gives a new, empty message for a record class.
+        Gives a new, empty message for a record class; for ``RosTime``, a ``builtin_interfaces/Time``.
 
     """
     message = factory(type(value))
@@ -218,8 +221,12 @@ def _set(
     if kind == 'number':
         setattr(message, name, value)
     elif kind == 'time':
-        time = getattr(message, name)
-        time.sec, time.nanosec = divmod(value, NANOSECONDS)
+        _set_time(getattr(message, name), value)
+    elif kind == 'times':
+        times = [factory(_any(RosTime)) for _ in value]
+        for time, nanoseconds in zip(times, value, strict=True):
+            _set_time(time, nanoseconds)
+        setattr(message, name, times)
     elif kind == 'optional number':
         setattr(message, name, math.nan if value is None else value)
     elif kind == 'enum':
@@ -244,6 +251,10 @@ def _set(
         setattr(message, name, list(value))
 
 
+def _set_time(time: Message, nanoseconds: int) -> None:
+    time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
+
+
 @cache
 def _kind(hint: Any) -> str:
     inner = _optional(hint)
@@ -255,6 +266,8 @@ def _kind(hint: Any) -> str:
         return 'enum' if isinstance(inner, type) and issubclass(inner, IntEnum) else 'optional number'
     element = _element(hint)
     if element is not None:
+        if element is RosTime:
+            return 'times'
         return 'records' if is_dataclass(element) else 'numbers'
     if is_dataclass(hint):
         return 'record'

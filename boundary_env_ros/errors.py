@@ -10,10 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 
 class BoundaryError(Exception):
     """Raised when the boundary was used against its contract; the base of all the others."""
+
+
+class ResultCode(IntEnum):
+    """How an error travels in an answer of a service; the values are those of ``Result.msg``."""
+
+    OK = 0
+    INVALID_ACTION = 1
+    NOT_RESET = 2
+    EPISODE_ENDED = 3
+    RESET_FAILED = 4
+    SIMULATION_FAILED = 5
+    ROBOT_LOST = 6
+    GATE_LOST = 7
+    ENVIRONMENT_LOST = 8
+    TIMEOUT = 9
+    DIGEST_MISMATCH = 10
+    LEASE_HELD = 11
+    NOT_ACTIVE = 12
+    UNKNOWN_AGENT = 13
+    UNKNOWN_EPISODE = 14
+    EMERGENCY_STOPPED = 15
+    INVALID_ARGUMENT = 16
+    UNSUPPORTED = 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +133,21 @@ class PeerLost(LinkError):
 
 
 class Refused(LinkError):
-    """Raised when another process answered with a refusal; the message says which and why."""
+    """
+    Raised when another party answers with a refusal; the message says which and why.
+
+    Parameters
+    ----------
+    message
+        What was expected, what came, and the way out.
+    code
+        What the refusal travels as.
+
+    """
+
+    def __init__(self, message: str, code: ResultCode = ResultCode.INVALID_ARGUMENT) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class MissingDependency(BoundaryError, ImportError):

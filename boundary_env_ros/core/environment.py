@@ -49,7 +49,7 @@ from boundary_env_ros.core.transition import (
     ResetRecord,
     Transition,
 )
-from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 
 Effect: TypeAlias = (
     Observation
@@ -194,14 +194,16 @@ class Environment:
         if begin.digest != self._digest:
             raise Refused(
                 f'Expect the digest {self._digest}, actually: {begin.digest or "none"}. '
-                'Start client and environment with the same contract, pacing and task version.'
+                'Start client and environment with the same contract, pacing and task version.',
+                ResultCode.DIGEST_MISMATCH,
             )
         effects: list[Effect] = []
         active = self.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if active and self._episode.client != begin.client:
             raise Refused(
                 f'Expect no running episode, actually: {self._episode.client!r} runs '
-                f'{self._episode.episode_id}. Wait for its end, or end it.'
+                f'{self._episode.episode_id}. Wait for its end, or end it.',
+                ResultCode.LEASE_HELD,
             )
         seed = drawn_seed if begin.seed is None else begin.seed
         sampled = self._sample(seed, begin.options)

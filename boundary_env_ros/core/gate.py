@@ -39,7 +39,7 @@ from boundary_env_ros.core.gate_rules import (
 )
 from boundary_env_ros.core.lockstep import Advanced, awaited
 from boundary_env_ros.core.timebase import NANOSECONDS, Instant, Stamp, between, elapsed
-from boundary_env_ros.errors import ClockMismatch, Refused
+from boundary_env_ros.errors import ClockMismatch, Refused, ResultCode
 
 Decisions = tuple[GateDecision, ...]
 
@@ -114,27 +114,33 @@ class Gate:
         if digest != self._digest:
             raise Refused(
                 f'Expect the digest {self._digest}, actually: {digest or "none"}. '
-                'Start client and gate with the same contract, pacing and task version.'
+                'Start client and gate with the same contract, pacing and task version.',
+                ResultCode.DIGEST_MISMATCH,
             )
         if agent != self._agent:
-            raise Refused(f'Expect the agent {self._agent!r}, actually: {agent!r}.')
+            raise Refused(
+                f'Expect the agent {self._agent!r}, actually: {agent!r}.', ResultCode.UNKNOWN_AGENT
+            )
         if self._emergency:
             raise Refused(
                 'Expect a released emergency stop, actually: it is latched. '
-                'Release it and call ~/clear_emergency_stop.'
+                'Release it and call ~/clear_emergency_stop.',
+                ResultCode.EMERGENCY_STOPPED,
             )
         if episode is None or episode.id.episode_id != episode_id or episode.state.over:
             known = 'none' if episode is None else episode.id.episode_id
             raise Refused(
                 f'Expect the episode that the environment announced ({known}), actually: {episode_id}. '
-                'Begin an episode first, and arm while it lasts.'
+                'Begin an episode first, and arm while it lasts.',
+                ResultCode.UNKNOWN_EPISODE,
             )
         lease = self._lease
         if lease is not None and lease.episode_id == episode_id:
             if lease.holder == client:
                 return lease
             raise Refused(
-                f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.'
+                f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
+                ResultCode.LEASE_HELD,
             )
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._command = None

@@ -1,0 +1,70 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the clocks of a node: the one place where the package asks what time it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import socket
+import time
+
+from rclpy.clock import Clock as RosClock
+
+from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+
+HOST = socket.gethostname()
+
+
+class NodeClock:
+    """
+    The clocks of one node.
+
+    Parameters
+    ----------
+    clock
+        ROS clock of the node.
+    sim_time
+        Whether it follows ``/clock``.
+
+    """
+
+    def __init__(self, clock: RosClock, *, sim_time: bool) -> None:
+        self._clock = clock
+        self._kind = Clock.ROS if sim_time else Clock.SYSTEM
+
+    def now(self, cause: Stamp | None = None) -> Instant:
+        """
+        Read both clocks.
+
+        Parameters
+        ----------
+        cause
+            ROS stamp of what made the caller look at the clock. Under simulated time a message may overtake the
+            ``/clock`` that it was sent under; nothing happens before its cause.
+
+        """
+        nanoseconds = self._clock.now().nanoseconds
+        steady = time.monotonic_ns()
+        if cause is not None and cause.clock is Clock.ROS is self._kind:
+            nanoseconds = max(nanoseconds, cause.nanoseconds)
+        return Instant(ros=Stamp(clock=self._kind, nanoseconds=nanoseconds, host=HOST), steady=steady)
+
+    def captured(self, nanoseconds: int | None, host: str = '') -> Stamp | None:
+        """Return the stamp of a sensor's header; None if it has none."""
+        if nanoseconds is None:
+            return None
+        return Stamp(clock=self._kind, nanoseconds=nanoseconds, host=host or HOST)
+
+    @staticmethod
+    def system(nanoseconds: int) -> Stamp | None:
+        """Return a stamp of the middleware, which is of the system clock; None for its 0."""
+        if not nanoseconds:
+            return None
+        return Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=HOST)
+
+
+def not_before(instant: Instant, cause: Instant) -> Instant:
+    """Return the instant, but under simulated time not before its cause."""
+    if instant.ros.clock is Clock.ROS and instant.ros.nanoseconds < cause.ros.nanoseconds:
+        return replace(instant, ros=replace(instant.ros, nanoseconds=cause.ros.nanoseconds))
+    return instant

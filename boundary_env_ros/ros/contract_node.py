@@ -1,0 +1,268 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What all nodes of a boundary have in common: the contract, its digest on a latched topic, and an orderly life.
+
+*Configured* means: the contract is loaded and its digest latched. *Active* means: no party in the namespace has latched another
+digest, and the node may act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import gc
+from typing import Any
+
+import rclpy
+from rclpy.clock import Clock as RosClock
+from rclpy.clock_type import ClockType
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rcl_interfaces.msg import ParameterDescriptor
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.clock import NodeClock
+from boundary_env_ros.ros.conversions import set_time
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.storage.contract_file import LoadedContract, load
+
+Success = TransitionCallbackReturn.SUCCESS
+Failure = TransitionCallbackReturn.FAILURE
+
+
+class ContractNode(LifecycleNode):
+    """
+    A lifecycle node under a contract.
+
+    Subclasses implement :meth:`configure`, :meth:`activate`, :meth:`deactivate` and :meth:`cleanup`; whatever
+    :class:`BoundaryError` one of the first two raises is logged and refuses the transition.
+
+    Parameters
+    ----------
+    name, role
+        Name of the node, and its part in the boundary as ``ContractDescription`` names it.
+
+    """
+
+    def __init__(self, name: str, role: str) -> None:
+        super().__init__(name)
+        self._role = role
+        self._peers: dict[str, str] = {}
+        self._loaded: LoadedContract | None = None
+        self._periodic: list[Any] = []
+        self.declare(
+            'contract',
+            'warehouse_cart',
+            'Contract file, or the name of a shipped contract.',
+        )
+        self.declare(
+            'pacing',
+            '',
+            'realtime or lockstep instead of what the contract says; lockstep needs simulated time. Empty: as it says.',
+        )
+        self._description = self.create_publisher(
+            msg.ContractDescription, names.CONTRACT, names.LATCHED
+        )
+        self._listener = self.create_subscription(
+            msg.ContractDescription, names.CONTRACT, self._on_description, names.LATCHED_MANY
+        )
+
+    def declare(self, name: str, default: Any, description: str) -> None:
+        """Declare a read-only parameter."""
+        self.declare_parameter(
+            name, default, ParameterDescriptor(description=description, read_only=True)
+        )
+
+    def value(self, name: str) -> Any:
+        """Return the value of a parameter."""
+        return self.get_parameter(name).value
+
+    # The contract ---------------------------------------------------------------------------------
+
+    @property
+    def loaded(self) -> LoadedContract:
+        """The contract; there is one while the node is configured."""
+        if self._loaded is None:
+            raise BoundaryError('Expect a configured node, actually: it is not. Configure it first.')
+        return self._loaded
+
+    @property
+    def contract(self) -> Contract:
+        """The contract; there is one while the node is configured."""
+        return self.loaded.contract
+
+    @property
+    def agent(self) -> str:
+        """The agent whose boundary this is."""
+        return self.contract.agents[0]
+
+    def topics(self) -> dict[str, str]:
+        """Return the fully qualified name of every sensor topic of the contract, by its relative name."""
+        return {topic: self.resolve_topic_name(topic) for topic in sensor_topics(self.contract)}
+
+    def _on_description(self, description: Any) -> None:
+        if description.node == self.get_fully_qualified_name():
+            return
+        self._peers[description.node] = description.digest
+        if self._loaded is not None and description.digest != self._loaded.digest:
+            self.get_logger().error(
+                f'Expect {description.node} under the contract {self._loaded.digest}, actually: '
+                f'{description.digest}. Start both with the same contract, pacing and task version.'
+            )
+
+    def _load(self) -> None:
+        pacing = self.value('pacing')
+        names_ = {p.name.lower(): p for p in Pacing}
+        if pacing and pacing not in names_:
+            raise BoundaryError(
+                f'Expect the parameter pacing out of {", ".join(names_)}, actually: {pacing!r}.'
+            )
+        self._loaded = load(self.value('contract'), names_.get(pacing))
+        contract = self._loaded.contract
+        if len(contract.agents) != 1:
+            raise BoundaryError(
+                f'Expect a contract with one agent, actually: {", ".join(contract.agents)}. '
+                'This version serves one agent a world.'
+            )
+        use_sim_time = self.get_parameter('use_sim_time').value
+        if contract.sim_time and not use_sim_time:
+            # The contract decides: a node on the wrong clock would stamp nonsense.
+            self.set_parameters([Parameter('use_sim_time', Parameter.Type.BOOL, True)])
+        elif use_sim_time and not contract.sim_time:
+            raise BoundaryError(
+                'Expect use_sim_time false under a contract with `clock: ros`, actually: true. '
+                'Write `clock: sim` in the contract, or leave use_sim_time alone.'
+            )
+        self.clock = NodeClock(self.get_clock(), sim_time=contract.sim_time)
+
+    def _latch(self) -> None:
+        contract = self.contract
+        message = msg.ContractDescription(
+            node=self.get_fully_qualified_name(),
+            role=self._role,
+            contract=contract.name,
+            contract_version=contract.version,
+            digest=self.loaded.digest,
+            software_version=__version__,
+            task_distribution=contract.task.distribution,
+            task_version=contract.task.version,
+            text=self.loaded.text,
+        )
+        set_time(message.header.stamp, self.clock.now().ros.nanoseconds)
+        self._description.publish(message)
+
+    # Life -----------------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Make what the node needs; it may not act yet."""
+
+    def activate(self) -> None:
+        """Begin to act."""
+
+    def deactivate(self) -> None:
+        """Stop acting."""
+
+    def cleanup(self) -> None:
+        """Let go of what :meth:`configure` made."""
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load the contract and latch its digest."""
+        try:
+            self._load()
+            self.configure()
+            self._latch()
+        except BoundaryError as error:
+            self.get_logger().error(str(error))
+            self._let_go()
+            return Failure
+        self.get_logger().info(
+            f'configured with {self.contract.name} {self.contract.version}, {self.loaded.digest[:19]}'
+        )
+        return Success
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Act, unless somebody in the namespace works under another contract."""
+        others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
+        if others:
+            self.get_logger().error(
+                f'Expect the digest {self.loaded.digest} everywhere, actually: {others}. '
+                'Start all nodes with the same contract, pacing and task version.'
+            )
+            return Failure
+        try:
+            self.activate()
+        except BoundaryError as error:
+            self.get_logger().error(str(error))
+            return Failure
+        # What lives as long as the node is not looked at again: collections stay short.
+        gc.collect()
+        gc.freeze()
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop acting."""
+        self._stop_timers()
+        self.deactivate()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the contract."""
+        self._let_go()
+        return Success
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop acting and let go of everything."""
+        self.finish()
+        return Success
+
+    def _let_go(self) -> None:
+        self._stop_timers()
+        self.cleanup()
+        self._loaded = None
+
+    def finish(self) -> None:
+        """Let go of everything before the process ends, whatever state the node is in."""
+        if self._loaded is not None:
+            self._stop_timers()
+            self.deactivate()
+            self._let_go()
+
+    def every(self, seconds: float, callback: Callable[[], None]) -> Any:
+        """Call back periodically on the steady clock while the node is active; a paused ``/clock`` changes nothing."""
+        timer = self.create_timer(seconds, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
+        self._periodic.append(timer)
+        return timer
+
+    def _stop_timers(self) -> None:
+        for timer in self._periodic:
+            self.destroy_timer(timer)
+        self._periodic.clear()
+
+
+def run(make: Callable[[], ContractNode], executor: Callable[[], Executor] = SingleThreadedExecutor) -> int:
+    """
+    Run a node until it is told to stop, and return the exit code.
+
+    SIGINT and SIGTERM end it in order: what it records is closed, what it holds is let go of.
+    """
+    rclpy.init()
+    node = make()
+    runner = executor()
+    runner.add_node(node)
+    try:
+        # A bare spin() of some executors does not come back on a signal; short waits do.
+        while rclpy.ok():
+            runner.spin_once(timeout_sec=0.2)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        node.finish()
+        runner.shutdown()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0

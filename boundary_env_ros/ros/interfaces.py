@@ -1,0 +1,19 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The package's own messages and services: built by rosidl and without type hints, hence from here only."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from boundary_env_ros.errors import MissingDependency
+
+try:
+    msg: Any = import_module('boundary_env_ros.msg')
+    srv: Any = import_module('boundary_env_ros.srv')
+except ImportError as error:
+    raise MissingDependency(
+        f'Expect the built ROS messages of boundary_env_ros, actually: {error}. '
+        "Install it with `pip install 'boundary_env_ros[ros]'`, or source the workspace that it was built in."
+    ) from error

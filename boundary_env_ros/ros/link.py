@@ -1,0 +1,457 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The link over ROS: one client of one environment and one gate, with a context and a thread of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+import json
+import os
+import threading
+import time
+from typing import Any, TypeVar
+import uuid
+
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.parameter import Parameter
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract import Pacing, Vector
+from boundary_env_ros.core.decision import ActionRequest, GateState, GateStatus, StepId
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.fields import stamp_of
+from boundary_env_ros.core.inputs import image_fields
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import (
+    LinkTimeout,
+    PeerLost,
+    Refused,
+    ResetFailed,
+    ResultCode,
+)
+from boundary_env_ros.facade.link import Delivery, Image
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.clock import NodeClock, not_before
+from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+T = TypeVar('T')
+
+_IMAGES_KEPT = 32
+
+
+class RosLink:
+    """
+    A client of the nodes of one namespace.
+
+    It owns a ROS context, so that any number of links live in one process, beside any other use of rclpy, and closing one touches no
+    other. One thread receives; every wait of the caller has a deadline.
+
+    Parameters
+    ----------
+    loaded
+        The contract; the nodes must run under the same.
+    namespace
+        Namespace of the nodes.
+    domain_id
+        ROS domain; default: ``ROS_DOMAIN_ID``, or 0.
+    client
+        Name of this client in the record; default: ``policy`` and the process id.
+    startup_timeout
+        Seconds to wait for environment and gate to be found.
+    image_timeout
+        Seconds to wait for an image that an observation refers to; default: half of a period.
+
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        *,
+        namespace: str = '',
+        domain_id: int | None = None,
+        client: str = '',
+        startup_timeout: float = 10.0,
+        image_timeout: float | None = None,
+    ) -> None:
+        contract = loaded.contract
+        self._contract, self._digest = contract, loaded.digest
+        self._agent = contract.agents[0]
+        self._client = client or f'policy-{os.getpid()}'
+        self._startup_timeout = startup_timeout
+        self._image_timeout = contract.period / 2 if image_timeout is None else image_timeout
+        self._changed = threading.Condition()
+        self._transitions: deque[tuple[Transition, Instant]] = deque()
+        self._episode: EpisodeStatus | None = None
+        self._heard_environment = time.monotonic()
+        self._gate: GateStatus | None = None
+        self._images: dict[str, deque[tuple[int, Any]]] = {
+            spec.name: deque(maxlen=_IMAGES_KEPT) for spec in image_fields(contract)
+        }
+        self._episode_id = ''
+        self._lease_id = ''
+        self._sequence = 0
+        self._last: Delivery | None = None
+        self._closed = False
+
+        self._context = Context()
+        rclpy.init(
+            context=self._context,
+            domain_id=domain_id,
+            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+        )
+        self._node = rclpy.create_node(
+            f'boundary_client_{uuid.uuid4().hex[:8]}',
+            namespace=namespace or None,
+            context=self._context,
+            parameter_overrides=[Parameter('use_sim_time', value=contract.sim_time)],
+        )
+        self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
+        self._subscribe()
+        self._requests = self._node.create_publisher(
+            msg.ActionRequest, names.ACTION_REQUEST, names.RECORD
+        )
+        self._begin = self._node.create_client(srv.BeginEpisode, names.BEGIN_EPISODE)
+        self._end = self._node.create_client(srv.EndEpisode, names.END_EPISODE)
+        self._arm = self._node.create_client(srv.Arm, names.ARM)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        self._thread = threading.Thread(target=self._receive, name='boundary_link', daemon=True)
+        self._thread.start()
+
+    def _subscribe(self) -> None:
+        node = self._node
+        node.create_subscription(
+            msg.Transition, names.TRANSITION, self._on_transition, names.RECORD
+        )
+        node.create_subscription(
+            msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY
+        )
+        node.create_subscription(
+            msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED
+        )
+        lockstep = self._contract.pacing is Pacing.LOCKSTEP
+        for spec in image_fields(self._contract):
+            node.create_subscription(
+                message_class(spec.type),
+                spec.topic,
+                self._image_listener(spec.name),
+                names.SENSOR_LOCKSTEP if lockstep else names.SENSOR,
+            )
+
+    # Receiving (the link's thread) ----------------------------------------------------------------
+
+    def _receive(self) -> None:
+        try:
+            while self._context.ok() and not self._closed:
+                self._executor.spin_once(timeout_sec=0.2)
+        except ExternalShutdownException:
+            pass
+
+    def _on_transition(self, message: Any) -> None:
+        if message.id.episode_id != self._episode_id:
+            return
+        transition = from_msg(Transition, message)
+        delivered = not_before(self._clock.now(), transition.closed)
+        with self._changed:
+            self._heard_environment = time.monotonic()
+            self._transitions.append((transition, delivered))
+            self._changed.notify_all()
+
+    def _on_episode(self, message: Any) -> None:
+        if message.id.digest != self._digest:
+            return
+        with self._changed:
+            self._heard_environment = time.monotonic()
+            self._episode = from_msg(EpisodeStatus, message)
+            self._changed.notify_all()
+
+    def _on_gate(self, message: Any) -> None:
+        with self._changed:
+            self._gate = from_msg(GateStatus, message)
+            self._changed.notify_all()
+
+    def _image_listener(self, name: str) -> Callable[[Any], None]:
+        def on_image(message: Any) -> None:
+            with self._changed:
+                self._images[name].append((stamp_of(message) or 0, message))
+                self._changed.notify_all()
+
+        return on_image
+
+    # Beginning ------------------------------------------------------------------------------------
+
+    def begin(
+        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
+    ) -> Delivery:
+        """Begin an episode; see :meth:`boundary_env_ros.facade.link.Link.begin`."""
+        self._wait_for_services()
+        request = srv.BeginEpisode.Request(
+            digest=self._digest,
+            client=self._client,
+            client_version=__version__,
+            wrappers=list(wrappers),
+            seed_given=seed is not None,
+            seed=seed or 0,
+            options=json.dumps(dict(options)) if options else '',
+        )
+        with self._changed:
+            self._transitions.clear()
+            for images in self._images.values():
+                images.clear()
+            self._last = None
+        answer = self._call(self._begin, request, 'the environment node (begin_episode)')
+        with self._changed:
+            self._episode_id = answer.episode_id
+            self._sequence = 0
+        deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
+        self._lease_id = self._take_lease(deadline)
+        transition, delivered = self._reset_transition(deadline)
+        if transition.truncated:
+            raise ResetFailed(self._ending_message() or f'The reset failed: {transition.cause}.')
+        self._wait(
+            lambda: self._gate is not None
+            and self._gate.episode_id == self._episode_id
+            and self._gate.state not in (GateState.ARMED, GateState.DISARMED),
+            deadline,
+            'the safety gate to let commands through (gate_status)',
+        )
+        self._last = self._deliver(transition, delivered)
+        return self._last
+
+    def _wait_for_services(self) -> None:
+        deadline = time.monotonic() + self._startup_timeout
+        wanted = {
+            'the node environment (service begin_episode)': self._begin,
+            'the node safety_gate (service arm)': self._arm,
+        }
+        while True:
+            missing = [name for name, client in wanted.items() if not client.service_is_ready()]
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                raise LinkTimeout(
+                    f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
+                    f'{" and ".join(missing)} in the namespace {self._node.get_namespace()}, '
+                    f'ROS_DOMAIN_ID {self._context.get_domain_id()}. Start them, for example with '
+                    '`ros2 launch boundary_env_ros simulation_launch.py`.'
+                )
+            time.sleep(0.02)
+
+    def _take_lease(self, deadline: float) -> str:
+        request = srv.Arm.Request(
+            digest=self._digest,
+            agent=self._agent,
+            episode_id=self._episode_id,
+            client=self._client,
+        )
+        while True:
+            try:
+                lease: str = self._call(self._arm, request, 'the safety gate (arm)').lease_id
+                return lease
+            except Refused as refusal:
+                # The gate may not have heard of the episode yet.
+                if refusal.code is not ResultCode.UNKNOWN_EPISODE or time.monotonic() > deadline:
+                    raise
+                if self._over():
+                    raise ResetFailed(self._ending_message()) from refusal
+            time.sleep(0.01)
+
+    def _reset_transition(self, deadline: float) -> tuple[Transition, Instant]:
+        try:
+            self._wait(
+                lambda: bool(self._transitions), deadline, 'the reset of the environment (transition)'
+            )
+        except LinkTimeout as error:
+            if self._over():
+                raise ResetFailed(self._ending_message()) from error
+            raise
+        with self._changed:
+            return self._transitions.popleft()
+
+    def _over(self) -> bool:
+        with self._changed:
+            episode = self._episode
+            return (
+                episode is not None
+                and episode.id.episode_id == self._episode_id
+                and episode.state.over
+            )
+
+    def _ending_message(self) -> str:
+        deadline = time.monotonic() + 1.0
+        while not self._over() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with self._changed:
+            return '' if self._episode is None else self._episode.message
+
+    def _call(self, client: Any, request: Any, whom: str) -> Any:
+        done = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: done.set())
+        if not done.wait(self._startup_timeout):
+            client.remove_pending_request(future)
+            raise LinkTimeout(
+                f'Expect an answer of {whom} within {self._startup_timeout:g} s, actually: none. '
+                'Is the node active, and alive?'
+            )
+        answer = future.result()
+        if answer.result.code:
+            raise Refused(f'{whom}: {answer.result.message}', ResultCode(answer.result.code))
+        return answer
+
+    # Stepping -------------------------------------------------------------------------------------
+
+    def step(self, action: Vector) -> tuple[Delivery, ...]:
+        """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
+        last = self._last
+        if last is None:
+            raise LinkTimeout('Expect an episode, actually: none was begun. Call begin() first.')
+        self._sequence += 1
+        requested = not_before(self._clock.now(), last.delivered)
+        request = ActionRequest(
+            id=StepId(
+                digest=self._digest,
+                agent=self._agent,
+                episode_id=self._episode_id,
+                step=last.transition.id.step + 1,
+            ),
+            lease_id=self._lease_id,
+            sequence=self._sequence,
+            action=action,
+            observed=last.transition.closed,
+            delivered=last.delivered,
+            requested=requested,
+            client=self._client,
+            client_version=__version__,
+            unresolved=last.unresolved,
+        )
+        self._requests.publish(to_msg(request, requested))
+        closed: list[Delivery] = []
+        while True:
+            transition, delivered = self._next_transition()
+            delivery = self._deliver(transition, delivered)
+            closed.append(delivery)
+            if _closed_by(transition, self._sequence):
+                self._last = delivery
+                return tuple(closed)
+
+    def _next_transition(self) -> tuple[Transition, Instant]:
+        safety = self._contract.safety
+        patience = safety.environment_timeout + safety.policy_timeout + 2 * self._contract.period
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            patience += self._contract.lockstep_deadline
+        deadline = time.monotonic() + patience
+        with self._changed:
+            while not self._transitions:
+                now = time.monotonic()
+                silent = now - self._heard_environment
+                lost = self._lost()
+                if lost:
+                    raise PeerLost(lost)
+                # The recorder's word on a dead environment is waited for a little, since it says why.
+                if now > deadline or silent > 2.0 * safety.environment_timeout + 1.0:
+                    raise PeerLost(
+                        f'Expect a transition or a sign of life of the environment, actually: silence for '
+                        f'{silent:.2f} s. The environment node died or hangs; the safety gate stops the robot by itself.'
+                    )
+                self._changed.wait(0.05)
+            return self._transitions.popleft()
+
+    def _lost(self) -> str:
+        """Return what the recorder declared for an environment that died; empty if it did not."""
+        episode = self._episode
+        if (
+            episode is not None
+            and episode.id.episode_id == self._episode_id
+            and episode.state is EpisodeState.TRUNCATED
+            and episode.cause == 'environment_lost'
+        ):
+            return (
+                f'Expect a living environment, actually: {episode.declared_by} declared '
+                f'{episode.cause}. {episode.message}'
+            )
+        return ''
+
+    def _deliver(self, transition: Transition, delivered: Instant) -> Delivery:
+        images: dict[str, Image] = {}
+        unresolved = []
+        for spec in image_fields(self._contract):
+            reference = next(f.image for f in transition.after if f.name == spec.name)
+            image = None if reference is None else self._resolve(spec.name, reference.stamp)
+            if image is None:
+                unresolved.append(spec.name)
+            else:
+                images[spec.name] = np.frombuffer(image.data, np.uint8).reshape(spec.shape)
+        return Delivery(
+            transition=transition,
+            delivered=delivered,
+            images=images,
+            unresolved=tuple(unresolved),
+        )
+
+    def _resolve(self, name: str, stamp: int) -> Any | None:
+        deadline = time.monotonic() + self._image_timeout
+        with self._changed:
+            while True:
+                for found, message in reversed(self._images[name]):
+                    if found == stamp:
+                        return message
+                if time.monotonic() > deadline:
+                    return None
+                self._changed.wait(0.01)
+
+    def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
+        with self._changed:
+            while not condition():
+                left = deadline - time.monotonic()
+                if left <= 0.0:
+                    raise LinkTimeout(
+                        f'Expect {what} in time, actually: it did not come. Is the node active, and alive?'
+                    )
+                self._changed.wait(min(left, 0.1))
+
+    # Ending ---------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End a running episode of this client as ``abandoned``, and let go of context and thread."""
+        if self._closed:
+            return
+        try:
+            self._abandon()
+        finally:
+            self._closed = True
+            self._thread.join(timeout=5.0)
+            self._executor.shutdown()
+            self._node.destroy_node()
+            rclpy.shutdown(context=self._context)
+
+    def _abandon(self) -> None:
+        if not self._episode_id or self._over() or not self._end.service_is_ready():
+            return
+        request = srv.EndEpisode.Request(
+            digest=self._digest,
+            episode_id=self._episode_id,
+            client=self._client,
+            cause='abandoned',
+            message='the client closed',
+        )
+        done = threading.Event()
+        self._end.call_async(request).add_done_callback(lambda _: done.set())
+        done.wait(1.0)
+
+
+def _closed_by(transition: Transition, sequence: int) -> bool:
+    """Return whether a transition is the one that a request closed, or the last of the episode."""
+    if transition.terminated or transition.truncated:
+        return True
+    if transition.decision < 0:
+        return False
+    request = transition.decisions[transition.decision].request
+    return request is not None and request.sequence >= sequence

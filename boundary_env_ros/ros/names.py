@@ -1,0 +1,77 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the package's own topics, relative to the namespace of the nodes, and their quality of service."""
+
+from __future__ import annotations
+
+from rclpy.qos import (
+    DurabilityPolicy,
+    HistoryPolicy,
+    QoSProfile,
+    ReliabilityPolicy,
+)
+
+OBSERVATION = 'boundary/observation'
+ACTION_REQUEST = 'boundary/action_request'
+GATE_DECISION = 'boundary/gate_decision'
+TRANSITION = 'boundary/transition'
+EVALUATOR = 'boundary/evaluator'
+ACTUATION_EVIDENCE = 'boundary/actuation_evidence'
+EPISODE_STATUS = 'boundary/episode_status'
+GATE_STATUS = 'boundary/gate_status'
+RECORDER_STATUS = 'boundary/recorder_status'
+CONTRACT = 'boundary/contract'
+WORLD_ADVANCE = 'boundary/world_advance'
+WORLD_ADVANCED = 'boundary/world_advanced'
+
+BEGIN_EPISODE = 'environment/begin_episode'
+END_EPISODE = 'environment/end_episode'
+ARM = 'safety_gate/arm'
+
+#: Nothing is lost: requests, decisions, transitions and all that is recorded.
+RECORD = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+
+#: The last one matters, also to whoever comes later.
+LATCHED = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+#: For whoever listens to latched messages of several nodes on one topic.
+LATCHED_MANY = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=50,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+#: Only the newest command may ever reach a robot.
+COMMAND = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+
+#: A sensor that is late is worse than one that is lost; compatible with every publisher.
+SENSOR = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=10,
+    reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.VOLATILE,
+)
+
+#: In lockstep everything that was announced is waited for, so nothing may be lost.
+SENSOR_LOCKSTEP = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)

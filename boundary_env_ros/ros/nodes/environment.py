@@ -1,0 +1,337 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The node ``environment``: observation, episode, reward, ending and record. It sends no command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+import sys
+from typing import Any
+import uuid
+
+import numpy as np
+from rclpy.qos import QoSProfile
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import GateDecision, GateStatus
+from boundary_env_ros.core.environment import Begin, Effect, Effects, Environment
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.inputs import Input, feedback_inputs, field_inputs
+from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.observation import Observation, Sample
+from boundary_env_ros.core.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.timebase import NANOSECONDS, Instant
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    EvaluatorRecord,
+    NamedValues,
+    Transition,
+)
+from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode, run
+from boundary_env_ros.ros.conversions import advanced_from, from_msg, message_class, to_msg
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.storage.contract_file import make_task
+
+# Looked at a few times a period, so that a deadline is missed by little.
+_WATCHES_A_PERIOD = 4
+
+
+class EnvironmentNode(ContractNode):
+    """Carries messages to the environment of the core, and what comes of them out."""
+
+    def __init__(self) -> None:
+        super().__init__('environment', 'environment')
+        self._environment: Environment | None = None
+        self._entities: list[tuple[Callable[[Any], Any], Any]] = []
+        self._outgoing: Mapping[type, Any] = {}
+        self._reset: ResetWorld | None = None
+        self._ticks: Any = None
+        self._due = 0
+
+    def configure(self) -> None:
+        """Make the environment, and all that it listens to and publishes."""
+        contract, topics = self.contract, self.topics()
+        self._environment = Environment(
+            contract,
+            digest=self.loaded.digest,
+            task=make_task(contract),
+            agent=self.agent,
+            topics=topics,
+            software_version=__version__,
+            name=self.get_name(),
+        )
+        self._outgoing = {
+            record: self.create_publisher(kind, topic, qos)
+            for record, kind, topic, qos in (
+                (Observation, msg.Observation, names.OBSERVATION, names.RECORD),
+                (Transition, msg.Transition, names.TRANSITION, names.RECORD),
+                (EvaluatorRecord, msg.EvaluatorRecord, names.EVALUATOR, names.RECORD),
+                (ActuationEvidence, msg.ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
+                (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
+                (WorldAdvance, msg.WorldAdvance, names.WORLD_ADVANCE, names.RECORD),
+            )
+        }
+        lockstep = contract.pacing is Pacing.LOCKSTEP
+        sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
+        for item in field_inputs(contract, topics):
+            self._listen(message_class(item.type), item.topic, self._field(item), sensor)
+        for item in feedback_inputs(contract):
+            self._listen(message_class(item.type), item.topic, self._feedback(item), sensor)
+        self._listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
+        self._listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED)
+        self._listen(
+            msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
+        )
+        if lockstep:
+            self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
+        for service, name, callback in (
+            (srv.BeginEpisode, '~/begin_episode', self._on_begin),
+            (srv.EndEpisode, '~/end_episode', self._on_end),
+        ):
+            made = self.create_service(service, name, callback)
+            self._entities.append((self.destroy_service, made))
+        self._reset_world = self.create_client(srv.ResetWorld, contract.episode.reset.service)
+        self._entities.append((self.destroy_client, self._reset_world))
+
+    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile) -> None:
+        made = self.create_subscription(kind, topic, callback, qos)
+        self._entities.append((self.destroy_subscription, made))
+
+    def activate(self) -> None:
+        """Start the timers, all on the steady clock: the period, the watch, the sign of life."""
+        period = self.contract.period
+        self._active = True
+        if self.contract.pacing is Pacing.REALTIME:
+            self._ticks = self.every(period, self._on_tick)
+        self.every(period / _WATCHES_A_PERIOD, self._on_watch)
+        self.every(min(period, self.contract.safety.environment_timeout / 4.0), self._say)
+        self._say()
+
+    def deactivate(self) -> None:
+        """End a running episode: an inactive environment declares nothing later."""
+        if self._environment is not None and self._active:
+            self._carry(
+                self._environment.end(
+                    'operator_stop', self.get_name(), 'the environment is being deactivated', self.clock.now()
+                )
+            )
+        self._active = False
+
+    def cleanup(self) -> None:
+        """Let go of everything that :meth:`configure` made."""
+        for destroy, entity in self._entities:
+            destroy(entity)
+        self._entities.clear()
+        for publisher in self._outgoing.values():
+            self.destroy_publisher(publisher)
+        self._outgoing = {}
+        self._environment = None
+
+    _active = False
+
+    @property
+    def environment(self) -> Environment:
+        """The environment of the core."""
+        if self._environment is None:
+            raise BoundaryError(
+                'Expect a configured environment, actually: it is not. Configure it first.'
+            )
+        return self._environment
+
+    # Events ---------------------------------------------------------------------------------------
+
+    def _field(self, item: Input) -> Callable[[Any, Any], None]:
+        host = self.contract.robot_host
+
+        def on_message(message: Any, info: Any) -> None:
+            now = self.clock.now()
+            try:
+                reading = item.read(message)
+            except BoundaryError as error:
+                self.get_logger().error(str(error), throttle_duration_sec=1.0)
+                return
+            sample = Sample(
+                values=reading.values,
+                captured=self.clock.captured(reading.stamp, host),
+                published=self.clock.system(info['source_timestamp']),
+                arrived=self.clock.system(info['received_timestamp']),
+                confidence=reading.confidence,
+                image=reading.image,
+            )
+            self._carry(self.environment.sample(item.name, sample, now))
+
+        return on_message
+
+    def _feedback(self, item: Input) -> Callable[[Any], None]:
+        host = self.contract.robot_host
+
+        def on_message(message: Any) -> None:
+            now = self.clock.now()
+            reading = item.read(message)
+            captured = self.clock.captured(reading.stamp, host)
+            self._carry(self.environment.feedback(item.name, reading.values, captured, now))
+
+        return on_message
+
+    def _on_decision(self, message: Any) -> None:
+        self._carry(self.environment.decision(from_msg(GateDecision, message), self.clock.now()))
+
+    def _on_gate_status(self, message: Any) -> None:
+        self._carry(self.environment.gate_status(from_msg(GateStatus, message), self.clock.now()))
+
+    def _on_recorder_status(self, message: Any) -> None:
+        if message.digest == self.loaded.digest and message.recording:
+            self._carry(self.environment.recorder_status(self.clock.now()))
+
+    def _on_advanced(self, message: Any) -> None:
+        self._carry(self.environment.advanced(advanced_from(message), self.clock.now()))
+
+    def _on_tick(self) -> None:
+        now = self.clock.now()
+        late = (now.steady - self._due) / NANOSECONDS
+        period = self.contract.period
+        # A tick that was missed altogether is not made up for: the next due time lies ahead.
+        self._due += round(period * NANOSECONDS) * max(1, round(late / period) + 1)
+        self._carry(self.environment.tick(now, late))
+
+    def _on_watch(self) -> None:
+        if self._reset is not None and self._reset_world.service_is_ready():
+            self._ask_for_reset(self._reset)
+        self._carry(self.environment.watch(self.clock.now()))
+
+    def _say(self) -> None:
+        self._carry((self.environment.status(self.clock.now()),))
+
+    # Effects --------------------------------------------------------------------------------------
+
+    def _carry(self, effects: Effects) -> None:
+        for effect in effects:
+            self._carry_one(effect)
+
+    def _carry_one(self, effect: Effect) -> None:
+        if isinstance(effect, ResetWorld):
+            self._reset = effect
+            if self._reset_world.service_is_ready():
+                self._ask_for_reset(effect)
+            return
+        now = self.clock.now()
+        self._outgoing[type(effect)].publish(to_msg(effect, _stamp_of(effect, now)))
+        if isinstance(effect, Transition):
+            self._log(effect)
+            if effect.reset is not None and self._ticks is not None:
+                self._ticks.reset()
+                self._due = now.steady + round(self.contract.period * NANOSECONDS)
+
+    def _log(self, transition: Transition) -> None:
+        if transition.cause:
+            self.get_logger().info(
+                f'episode {transition.id.episode_id[:8]} ended after {transition.id.step} steps: '
+                f'{transition.cause}, declared by {transition.declared_by}'
+            )
+        elif transition.reset is not None:
+            self.get_logger().info(f'episode {transition.id.episode_id[:8]} runs')
+        if transition.overrun:
+            self.get_logger().warning(
+                f'step {transition.id.step} of {transition.id.episode_id[:8]}: no action came in time, '
+                f'held by the {transition.held_by}',
+                throttle_duration_sec=1.0,
+            )
+
+    def _ask_for_reset(self, reset: ResetWorld) -> None:
+        self._reset = None
+        request = srv.ResetWorld.Request(
+            seed=reset.seed, target=[to_msg(values) for values in reset.target]
+        )
+        self._reset_world.call_async(request).add_done_callback(self._on_reset_done)
+
+    def _on_reset_done(self, future: Any) -> None:
+        if self._environment is None:
+            return
+        response = future.result()
+        answer = WorldReset(
+            error=response.result.message if response.result.code else '',
+            achieved=tuple(from_msg(NamedValues, values) for values in response.achieved),
+            completed=response.completed.sec * NANOSECONDS + response.completed.nanosec,
+            confirmed_by=self.contract.episode.reset.service,
+        )
+        self._carry(self.environment.world_reset(answer, self.clock.now()))
+
+    # Services -------------------------------------------------------------------------------------
+
+    def _on_begin(self, request: Any, response: Any) -> Any:
+        if not self._active:
+            response.result.code = msg.Result.NOT_ACTIVE
+            response.result.message = 'Expect an active environment, actually: it is not. Activate it.'
+            return response
+        episode_id = str(uuid.uuid4())
+        begin = Begin(
+            digest=request.digest,
+            client=request.client,
+            client_version=request.client_version,
+            wrappers=tuple(request.wrappers),
+            seed=request.seed if request.seed_given else None,
+            options=request.options,
+        )
+        try:
+            seed, effects = self.environment.begin(
+                begin,
+                episode_id=episode_id,
+                drawn_seed=int(np.random.default_rng().integers(2**63)),
+                now=self.clock.now(),
+            )
+        except Refused as refusal:
+            response.result.code = int(refusal.code)
+            response.result.message = str(refusal)
+            return response
+        self._carry(effects)
+        response.episode_id = episode_id
+        response.seed = seed
+        return response
+
+    def _on_end(self, request: Any, response: Any) -> Any:
+        environment = self.environment
+        status = environment.status(self.clock.now())
+        causes = self.contract.episode.causes
+        if request.episode_id != status.id.episode_id or environment.state in (
+            EpisodeState.IDLE, EpisodeState.TERMINATED, EpisodeState.TRUNCATED
+        ):
+            response.result.code = msg.Result.UNKNOWN_EPISODE
+            response.result.message = (
+                f'Expect the running episode ({status.id.episode_id or "none"}), actually: {request.episode_id}.'
+            )
+        elif request.cause not in causes:
+            response.result.code = msg.Result.INVALID_ARGUMENT
+            response.result.message = (
+                f'Expect a cause out of {", ".join(causes)}, actually: {request.cause!r}.'
+            )
+        else:
+            self._carry(
+                environment.end(
+                    request.cause, request.client or 'client', request.message, self.clock.now()
+                )
+            )
+        return response
+
+
+def _stamp_of(effect: Effect, now: Instant) -> Instant:
+    """Return what the header of a record is stamped with: its own instant, if it has one."""
+    if isinstance(effect, Observation):
+        return effect.observed
+    if isinstance(effect, Transition):
+        return effect.closed
+    if isinstance(effect, EpisodeStatus) and effect.taken is not None:
+        return replace(effect.taken)
+    return now
+
+
+def main() -> int:
+    """Run the node ``environment``."""
+    return run(EnvironmentNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,270 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The node ``simulated_robot``: the warehouse cart in MuJoCo, with a driver's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+import sys
+from typing import Any
+
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock as ClockMessage
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.fields import getters, stamp_of
+from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError, SimulationFailed
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode, run
+from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.robot import CartRobot, Emission, SimulatedRobot, report_of
+
+# How often the world catches up with the clock in realtime, s; sensor messages are late by up to that.
+_REALTIME_PERIOD = 0.005
+# A world that fell behind by more than this does not catch up: its past would be simulated in one breath, and no command could
+# reach it meanwhile.
+_MOST_CATCHING_UP = NANOSECONDS // 2
+
+
+class SimulatedRobotNode(ContractNode):
+    """
+    Runs a simulated robot against the clock, or in lockstep.
+
+    In realtime the world follows the system clock. With simulated time it has a clock of its own, which starts at one period
+    and is published on ``/clock``; in lockstep it moves only when it is asked to.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('simulated_robot', 'robot')
+        defaults = CartConfig()
+        self.declare(
+            'actuator_delay', defaults.actuator_delay, 'Seconds from the arrival of a command to its effect.'
+        )
+        self.declare(
+            'camera_rate', defaults.camera.rate, 'Images a second; 0 switches the camera off.'
+        )
+        self._robot: SimulatedRobot | None = None
+        self._entities: list[tuple[Callable[[Any], Any], Any]] = []
+        self._outgoing: dict[str, Any] = {}
+        self._pending: WorldAdvance | None = None
+        self._command_stamp = 0
+        self._now = 0
+        self._failed = ''
+        self._active = False
+
+    def configure(self) -> None:
+        """Make the world, its publishers, and what the robot listens to."""
+        contract = self.contract
+        defaults = CartConfig()
+        config = replace(
+            defaults,
+            actuator_delay=float(self.value('actuator_delay')),
+            camera=replace(defaults.camera, rate=float(self.value('camera_rate'))),
+        )
+        group = contract.action[0]
+        if group.driver_timeout is not None:
+            # The driver keeps what the contract says of it.
+            config = replace(config, driver_timeout=group.driver_timeout)
+        self._now = self._start()
+        self._robot = CartRobot(config, self._now)
+        self._outgoing = {
+            topic: self.create_publisher(message_class(kind), topic, names.SENSOR_LOCKSTEP)
+            for topic, kind in self._robot.topics.items()
+        }
+        self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
+        self._read_command = getters(group.fields)
+        self._listen(message_class(group.type), group.topic, self._on_command, names.COMMAND)
+        made = self.create_service(srv.ResetWorld, contract.episode.reset.service, self._on_reset)
+        self._entities.append((self.destroy_service, made))
+        self._clock_publisher = None
+        if contract.sim_time:
+            self._clock_publisher = self.create_publisher(ClockMessage, '/clock', 10)
+            self._entities.append((self.destroy_publisher, self._clock_publisher))
+        if contract.pacing is Pacing.LOCKSTEP:
+            self._advanced = self.create_publisher(
+                msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD
+            )
+            self._entities.append((self.destroy_publisher, self._advanced))
+            self._listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+
+    def _start(self) -> int:
+        if self.contract.sim_time:
+            return to_nanoseconds(self.contract.period)
+        nanoseconds: int = self.get_clock().now().nanoseconds
+        return nanoseconds
+
+    def _listen(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile) -> None:
+        made = self.create_subscription(kind, topic, callback, qos)
+        self._entities.append((self.destroy_subscription, made))
+
+    def activate(self) -> None:
+        """Let the world run: by its own timer in realtime; in lockstep when asked."""
+        self._active = True
+        self._steady = self.clock.now().steady
+        if self.contract.pacing is Pacing.REALTIME:
+            self._catch_up_to(self._target())
+            self.every(_REALTIME_PERIOD, self._on_timer)
+        else:
+            # Whoever comes late must learn the time of a world that stands still.
+            self.every(0.5, self._say_time)
+        self._say_time()
+
+    def deactivate(self) -> None:
+        """Let the world stand still."""
+        self._active = False
+
+    def cleanup(self) -> None:
+        """Let go of the world."""
+        for destroy, entity in self._entities:
+            destroy(entity)
+        self._entities.clear()
+        for publisher in self._outgoing.values():
+            self.destroy_publisher(publisher)
+        self._outgoing = {}
+        self._robot = None
+        self._pending = None
+
+    @property
+    def robot(self) -> SimulatedRobot:
+        """The robot."""
+        if self._robot is None:
+            raise BoundaryError('Expect a configured robot, actually: it is not. Configure it first.')
+        return self._robot
+
+    # Time -----------------------------------------------------------------------------------------
+
+    def _target(self) -> int:
+        """Return what time it should be in the world now (realtime)."""
+        if not self.contract.sim_time:
+            nanoseconds: int = self.get_clock().now().nanoseconds
+            return max(nanoseconds, self._now)
+        steady = self.clock.now().steady
+        target = self._now + steady - self._steady
+        self._steady = steady
+        return target
+
+    def _on_timer(self) -> None:
+        target = self._target()
+        if target - self._now > _MOST_CATCHING_UP:
+            self.get_logger().warning(
+                f'the world fell {(target - self._now) / NANOSECONDS:.2f} s behind and leaves that out',
+                throttle_duration_sec=5.0,
+            )
+            self._catch_up_to(target)
+            return
+        self._advance(target)
+        self._say_time()
+
+    def _catch_up_to(self, target: int) -> None:
+        """Bring the world to a time without showing what it measured on the way."""
+        step = _MOST_CATCHING_UP
+        while self._now < target:
+            self._now = min(self._now + step, target)
+            self.robot.advance(self._now)
+
+    def _say_time(self) -> None:
+        if self._clock_publisher is None:
+            return
+        message = ClockMessage()
+        set_time(message.clock, self._now)
+        self._clock_publisher.publish(message)
+
+    def _advance(self, target: int) -> tuple[Emission, ...]:
+        if self._failed:
+            return ()
+        try:
+            emissions = self.robot.advance(target)
+        except SimulationFailed as error:
+            self._failed = str(error)
+            self.get_logger().error(self._failed)
+            return ()
+        self._now = target
+        for emission in emissions:
+            if emission.fields is not None:
+                message = fill(message_class(emission.type)(), emission.fields)
+                self._outgoing[emission.topic].publish(message)
+        return emissions
+
+    # Commands -------------------------------------------------------------------------------------
+
+    def _on_command(self, message: Any) -> None:
+        if not self._active:
+            return
+        try:
+            self.robot.command(self._read_command(message), self._arrival())
+        except BoundaryError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            return
+        self._command_stamp = stamp_of(message) or 0
+        if self._pending is not None:
+            self._try_to_advance()
+
+    def _arrival(self) -> int:
+        """Return the time of a command's arrival; the world is brought up to it first."""
+        if self.contract.pacing is Pacing.REALTIME:
+            self._on_timer()
+        return self._now
+
+    def _on_advance(self, message: Any) -> None:
+        self._pending = from_msg(WorldAdvance, message)
+        self._try_to_advance()
+
+    def _try_to_advance(self) -> None:
+        """Advance if the command that was announced is here; else it is waited for, and the asker has a deadline."""
+        pending = self._pending
+        if pending is None or not self._active:
+            return
+        if pending.command_stamp and self._command_stamp < pending.command_stamp:
+            return
+        self._pending = None
+        emissions = self._advance(self._now + pending.duration)
+        self._say_time()
+        self._report(pending.id, emissions)
+
+    def _report(self, id_: StepId, emissions: tuple[Emission, ...]) -> None:
+        message = to_msg(report_of(id_, emissions, self._failed, self._resolved))
+        set_time(message.header.stamp, self._now)
+        self._advanced.publish(message)
+
+    # Reset ----------------------------------------------------------------------------------------
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        if not self._active:
+            response.result.code = msg.Result.NOT_ACTIVE
+            response.result.message = 'Expect an active robot, actually: it is not. Activate it.'
+            return response
+        if self.contract.pacing is Pacing.REALTIME:
+            self._on_timer()
+        self._pending = None
+        answer = self.robot.reset(
+            ResetWorld(
+                seed=request.seed,
+                target=tuple(from_msg(NamedValues, values) for values in request.target),
+            ),
+            self._now,
+        )
+        if answer.error:
+            response.result.code = msg.Result.RESET_FAILED
+            response.result.message = answer.error
+            return response
+        self._failed = ''
+        response.achieved = [to_msg(values) for values in answer.achieved]
+        set_time(response.completed, answer.completed)
+        return response
+
+
+def main() -> int:
+    """Run the node ``simulated_robot``."""
+    return run(SimulatedRobotNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

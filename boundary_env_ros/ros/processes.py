@@ -1,0 +1,308 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Nodes as processes of their own: starting them, bringing them up through their lifecycle, watching and stopping them.
+
+For the demo, tests and programs that want a world of their own; on a robot, ``ros2 launch`` does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.msg import Transition as LifecycleTransition
+from lifecycle_msgs.srv import ChangeState, GetState
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+
+from boundary_env_ros.errors import LinkError, LinkTimeout
+
+_CONFIGURE = LifecycleTransition.TRANSITION_CONFIGURE
+_ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """
+    A node to be started.
+
+    Attributes
+    ----------
+    name
+        Name of the node and of its module in ``boundary_env_ros.ros.nodes``.
+    parameters
+        Its parameters.
+
+    """
+
+    name: str
+    parameters: Mapping[str, str | float | bool]
+
+
+def isolated_environment(domain_id: int) -> dict[str, str]:
+    """
+    Return the variables under which nodes of one machine find each other and nobody else.
+
+    Messages go over UDP on the loopback: shared memory would leave files behind when a process is killed.
+    """
+    return {
+        'ROS_DOMAIN_ID': str(domain_id),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
+    }
+
+
+class NodeProcess:
+    """
+    One node in a process and a process group of its own.
+
+    Parameters
+    ----------
+    spec
+        What to start.
+    environment
+        Variables to set on top of those of this process.
+    log
+        File that its output goes to; None: it is inherited.
+    namespace
+        Namespace of the node.
+
+    """
+
+    def __init__(
+        self,
+        spec: NodeSpec,
+        *,
+        environment: Mapping[str, str],
+        log: Path | None = None,
+        namespace: str = '',
+    ) -> None:
+        self.spec = spec
+        self.log = log
+        parameters = [
+            part
+            for key, value in spec.parameters.items()
+            for part in ('-p', f'{key}:={_text(value)}')
+        ]
+        remaps = ['-r', f'__ns:={namespace}'] if namespace else []
+        command = [
+            sys.executable,
+            '-m',
+            f'boundary_env_ros.ros.nodes.{spec.name}',
+            '--ros-args',
+            *parameters,
+            *remaps,
+        ]
+        with ExitStack() as stack:
+            output = None if log is None else stack.enter_context(log.open('ab'))
+            self.process = subprocess.Popen(
+                command,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT if output else None,
+                # Ctrl-C in the terminal is for the parent, who ends its nodes in order.
+                start_new_session=True,
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Return whether the process runs."""
+        return self.process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        if self.alive:
+            self.process.send_signal(number)
+
+    def stop(self, grace: float = 5.0) -> int:
+        """End the process: SIGINT, then SIGTERM, then SIGKILL, each after the grace time; return its exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            self.send(number)
+            try:
+                return self.process.wait(grace)
+            except subprocess.TimeoutExpired:
+                continue
+        return self.process.wait()
+
+    def last_words(self, lines: int = 15) -> str:
+        """Return the end of its output, for error messages."""
+        if self.log is None or not self.log.exists():
+            return ''
+        return '\n'.join(self.log.read_text(errors='replace').splitlines()[-lines:])
+
+
+def _text(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    # YAML reads a bare word of digits as a number, and an empty one as nothing.
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+class BringUp:
+    """
+    Brings lifecycle nodes up: all are configured before the first is activated.
+
+    Parameters
+    ----------
+    domain_id, namespace
+        Where the nodes are.
+
+    """
+
+    def __init__(self, *, domain_id: int, namespace: str = '') -> None:
+        self._namespace = namespace
+        self._context = Context()
+        rclpy.init(
+            context=self._context,
+            domain_id=domain_id,
+            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+        )
+        self._node = rclpy.create_node(
+            f'bring_up_{os.getpid()}_{threading.get_ident() % 10000}',
+            namespace=namespace or None,
+            context=self._context,
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def close(self) -> None:
+        """Let go of the context."""
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+    def run(self, processes: Sequence[NodeProcess], timeout: float) -> None:
+        """
+        Configure and then activate nodes.
+
+        Raises
+        ------
+        LinkError
+            If one refuses or dies; the message holds the end of its output.
+        LinkTimeout
+            If one does not answer in time.
+
+        """
+        deadline = time.monotonic() + timeout
+        for transition in (_CONFIGURE, _ACTIVATE):
+            for process in processes:
+                self.change(process, transition, deadline)
+
+    def change(self, process: NodeProcess, transition: int, deadline: float) -> None:
+        """Ask one node for one transition of its lifecycle."""
+        name = process.spec.name
+        verb = 'be configured' if transition == _CONFIGURE else 'be activated'
+        request = ChangeState.Request()
+        request.transition.id = transition
+        response = self._call(
+            ChangeState, f'{name}/change_state', request, process, verb, deadline
+        )
+        if not response.success:
+            raise LinkError(
+                f'Expect the node {name} to {verb}, actually: it refused.\n{process.last_words()}'
+            )
+
+    def state(self, process: NodeProcess, timeout: float = 5.0) -> int:
+        """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
+        deadline = time.monotonic() + timeout
+        response = self._call(
+            GetState, f'{process.spec.name}/get_state', GetState.Request(), process, 'answer', deadline
+        )
+        number: int = response.current_state.id
+        return number
+
+    def _call(
+        self, kind: Any, service: str, request: Any, process: NodeProcess, verb: str, deadline: float
+    ) -> Any:
+        client = self._node.create_client(kind, service)
+        try:
+            while not client.service_is_ready():
+                self._check(process, verb, deadline)
+                self._executor.spin_once(timeout_sec=0.02)
+            future = client.call_async(request)
+            while not future.done():
+                self._check(process, verb, deadline)
+                self._executor.spin_once(timeout_sec=0.02)
+            return future.result()
+        finally:
+            self._node.destroy_client(client)
+
+    def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
+        if not process.alive:
+            raise LinkError(
+                f'Expect the node {process.spec.name} to {verb}, actually: its process ended with code '
+                f'{process.process.returncode}.\n{process.last_words()}'
+            )
+        if time.monotonic() > deadline:
+            raise LinkTimeout(
+                f'Expect the node {process.spec.name} to {verb} in time, actually: it does not answer.\n'
+                f'{process.last_words()}'
+            )
+
+
+@contextmanager
+def running(
+    specs: Sequence[NodeSpec],
+    *,
+    domain_id: int,
+    logs: Path,
+    namespace: str = '',
+    timeout: float = 30.0,
+) -> Iterator[dict[str, NodeProcess]]:
+    """
+    Run nodes as processes, active, and stop them at the end whatever happens.
+
+    Parameters
+    ----------
+    specs
+        The nodes, in the order in which they are configured and activated; they are stopped in the opposite order.
+    domain_id
+        ROS domain, which nobody else should use.
+    logs
+        Folder for their output, one file each.
+    timeout
+        Seconds for all of them to become active.
+
+    """
+    environment = isolated_environment(domain_id)
+    logs.mkdir(parents=True, exist_ok=True)
+    processes: dict[str, NodeProcess] = {}
+    previous = {key: os.environ.get(key) for key in environment}
+    os.environ.update(environment)
+    try:
+        for spec in specs:
+            processes[spec.name] = NodeProcess(
+                spec, environment=environment, log=logs / f'{spec.name}.log', namespace=namespace
+            )
+        bring_up = BringUp(domain_id=domain_id, namespace=namespace)
+        try:
+            bring_up.run(list(processes.values()), timeout)
+        finally:
+            bring_up.close()
+        yield processes
+    finally:
+        for process in reversed(list(processes.values())):
+            process.stop()
+        for key, value in previous.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+
+def is_active(state: int) -> bool:
+    """Return whether a lifecycle state is *active*."""
+    return bool(state == State.PRIMARY_STATE_ACTIVE)

@@ -4,14 +4,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+import json
+from pathlib import Path
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence import audit_rules
 from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.rules.base import Mismatch, same
+from boundary_env_ros.evidence.run_files import (
+    is_lines,
+    read_all,
+    read_lines,
+    terms_of,
+    Unreadable,
+    with_task,
+)
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.run_folder import RunFolder
 
 
 def audit(
@@ -49,3 +65,121 @@ def audit(
     for decision in pending:
         auditor.add(decision)
     return auditor.report()
+
+
+def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
+    """
+    Audit what a run left: its folder, its bag, an MCAP file, or a file of JSON lines.
+
+    What cannot be read becomes a finding. In a run folder the bag is audited, and the copies of
+    its transitions are held against it.
+
+    Parameters
+    ----------
+    path
+        The run folder, bag, ``.mcap`` or ``.jsonl`` file.
+    contract
+        Contract to hold the record against instead of the one in the run folder or the bag.
+
+    Raises
+    ------
+    RecordError
+        If there are no records at the path at all.
+
+    """
+    source = open_records(path)
+    terms = terms_of(path) if contract is None else with_task(contract)
+    auditor = Auditor(terms.contract, terms.task)
+    if terms.problem:
+        auditor.find(
+            audit_rules.contract_readable,
+            Mismatch(field='contract', expected='a valid contract', actual=terms.problem),
+        )
+    copies = _Copies(path, auditor) if path.is_dir() and not is_lines(source) else None
+    for record in read_all(path):
+        if isinstance(record, Unreadable):
+            auditor.unreadable(record.place, record.why)
+            continue
+        auditor.add(record)
+        if copies is not None and isinstance(record, Transition):
+            copies.compare(record)
+    tear = open_records(path).tear if is_lines(source) else source.tear
+    if tear:
+        auditor.find(
+            audit_rules.record_closed,
+            Mismatch(field='record', expected='a record that was closed', actual=tear),
+        )
+    if copies is not None:
+        copies.finish(torn=bool(tear))
+    return auditor.report()
+
+
+class _Copies:
+    """The copies of the transitions in a run folder, held against those of its bag."""
+
+    def __init__(self, path: Path, auditor: Auditor) -> None:
+        self._run = RunFolder(path)
+        self._auditor = auditor
+        self._lines: Iterator[Transition | Unreadable] | None = None
+        if self._run.transitions.is_file():
+            self._lines = read_lines(self._run.transitions)
+        self._first = True
+
+    def compare(self, transition: Transition) -> None:
+        """Hold the next transition of the bag against its copies."""
+        if self._first and self._run.first_transition.is_file():
+            self._compare_first(transition)
+        self._first = False
+        if self._lines is None:
+            return
+        copy = next(self._lines, None)
+        if copy is None or not same(copy, transition):
+            self._different(transition, self._run.transitions.name, copy)
+            # One line that is missing would make every later one look changed.
+            if not isinstance(copy, Transition) or copy.id != transition.id:
+                self._lines = None
+
+    def _compare_first(self, transition: Transition) -> None:
+        place = self._run.first_transition
+        copy: Transition | Unreadable
+        try:
+            copy = from_json(Transition, json.loads(place.read_bytes()))
+        except (RecordError, ValueError, RecursionError) as error:
+            copy = Unreadable(place=place.name, why=str(error))
+        if not same(copy, transition):
+            self._different(transition, place.name, copy)
+
+    def finish(self, *, torn: bool) -> None:
+        """Look for what only the copies have; a bag that a crash tore may lack the last steps."""
+        extra = next(self._lines, None) if self._lines is not None else None
+        if extra is not None and not torn:
+            self._auditor.find(
+                audit_rules.copies_agree,
+                Mismatch(
+                    field=self._run.transitions.name,
+                    expected='as many steps as the bag has',
+                    actual='more',
+                ),
+            )
+
+    def _different(
+        self, transition: Transition, name: str, copy: Transition | Unreadable | None
+    ) -> None:
+        if copy is None:
+            told = 'it is missing'
+        elif isinstance(copy, Unreadable):
+            told = copy.why
+        elif copy.id != transition.id:
+            told = f'step {copy.id.step} of {copy.id.episode_id}'
+        else:
+            told = f'another {", ".join(_changed(copy, transition))}'
+        self._auditor.find(
+            audit_rules.copies_agree,
+            Mismatch(field=name, expected='the step as in the bag', actual=told),
+            transition.id,
+        )
+
+
+def _changed(one: Transition, other: Transition) -> list[str]:
+    names = Transition.__dataclass_fields__
+    return [name for name in names if not same(getattr(one, name), getattr(other, name))]

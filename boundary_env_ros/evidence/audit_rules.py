@@ -87,6 +87,24 @@ evaluator_as_contract = Rule(
     way_out='Look at the adapter of the field, and audit against the contract of the run.',
     needs_contract=True,
 )
+record_closed = Rule(
+    id='record-closed',
+    severity=Severity.WARNING,
+    sentence='A record was closed by its writer, and does not end in the middle.',
+    way_out='The recorder was killed or still writes; what can be read was looked at.',
+)
+contract_readable = Rule(
+    id='contract-readable',
+    severity=Severity.ERROR,
+    sentence='The copy of the contract that comes with a record is a valid contract.',
+    way_out='Take the file that the run was made with, and install the task that it names.',
+)
+contract_described = Rule(
+    id='contract-described',
+    severity=Severity.ERROR,
+    sentence='Every node of a run was configured with the contract of its steps.',
+    way_out='Start all nodes with one contract file, pacing and version of the task.',
+)
 copies_agree = Rule(
     id='copies-agree',
     severity=Severity.ERROR,
@@ -100,6 +118,9 @@ copies_agree = Rule(
 RULES: tuple[Rule, ...] = (
     record_complete,
     record_not_empty,
+    record_closed,
+    contract_readable,
+    contract_described,
     copies_agree,
     *identity.RULES,
     *sequence.RULES,

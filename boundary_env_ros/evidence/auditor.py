@@ -9,7 +9,7 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, StepId
@@ -29,12 +29,13 @@ from boundary_env_ros.evidence.rules.base import (
     terms_of,
     vector,
 )
-
-#: What an auditor takes, in the order in which it was recorded.
-Record = Transition | GateDecision | EpisodeStatus | EvaluatorRecord | ActuationEvidence
+from boundary_env_ros.storage.records import ContractDescription, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
+
+#: Descriptions of contracts that wait for the first step.
+DESCRIBED = 64
 
 
 class Auditor:
@@ -54,14 +55,20 @@ class Auditor:
     def __init__(self, contract: Contract | None = None, task: Task | None = None) -> None:
         self._task = task
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
-        rules = [r for r in audit_rules.RULES if self._terms is not None or not r.needs_contract]
+        rules = [rule for rule in audit_rules.RULES if self._applies(rule)]
         self._rules = [(r, r.check) for r in rules if r.check is not None]
         self._link_rules = [(r, r.check_link) for r in rules if r.check_link is not None]
         self._agents: dict[str, Agent] = {}
         self._first: Transition | None = None
+        self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = 0
+
+    def _applies(self, rule: Rule) -> bool:
+        return (self._terms is not None or not rule.needs_contract) and (
+            self._task is not None or not rule.needs_task
+        )
 
     def add(self, record: Record) -> None:
         """Look at the next piece of the record."""
@@ -73,8 +80,12 @@ class Auditor:
             self._status(record)
         elif isinstance(record, EvaluatorRecord):
             self._evaluator(record)
-        else:
+        elif isinstance(record, ActuationEvidence):
             self._evidence(record)
+        else:
+            self._described.append(record)
+            if len(self._described) > DESCRIBED:
+                self._compare_contracts()
 
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
@@ -107,6 +118,7 @@ class Auditor:
                 audit_rules.record_not_empty,
                 Mismatch(field='record', expected='at least one transition', actual='none'),
             )
+        self._compare_contracts()
         for agent in self._agents.values():
             if agent.last is not None and not self._ended(agent):
                 self.find(
@@ -129,9 +141,7 @@ class Auditor:
             decisions=self._decisions,
             contract=f'{terms.contract.name} {terms.contract.version}' if terms else '',
             digest=terms.digest if terms else '',
-            not_applied=()
-            if terms
-            else tuple(rule.id for rule in audit_rules.RULES if rule.needs_contract),
+            not_applied=tuple(rule.id for rule in audit_rules.RULES if not self._applies(rule)),
         )
 
     # Steps ---------------------------------------------------------------------------------------
@@ -292,6 +302,22 @@ class Auditor:
                 ),
                 last.id,
             )
+
+    def _compare_contracts(self) -> None:
+        """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
+        if self._first is None:
+            return
+        for described in self._described:
+            if described.digest != self._first.id.digest:
+                self.find(
+                    audit_rules.contract_described,
+                    Mismatch(
+                        field=described.node,
+                        expected=f'{self._first.id.digest} as in the first step',
+                        actual=described.digest,
+                    ),
+                )
+        self._described.clear()
 
     def _evaluator(self, record: EvaluatorRecord) -> None:
         if self._terms is None:

@@ -90,7 +90,7 @@ class AuditReport:
         Name and version, and digest, of the contract that the record was held against; empty if
         none was known.
     not_applied
-        Rules that could not be applied because the contract was not known.
+        Rules that could not be applied, for want of the contract or of its task.
 
     """
 
@@ -127,10 +127,11 @@ class AuditReport:
             yield f'Audit: {_many(errors, "error")}, {_many(warnings, "warning")} in {size}.'
         if self.contract:
             yield f'Contract: {self.contract}, {self.digest[:19]}...'
-        else:
+        if self.not_applied:
+            lacking = 'its task is not installed' if self.contract else 'the contract is not known'
             yield (
-                f'Contract: unknown, so {len(self.not_applied)} of {len(RULE)} rules were not '
-                'applied. Give the run folder, or the contract file.'
+                f'{len(self.not_applied)} of {len(RULE)} rules were not applied: {lacking}. '
+                'Give the run folder, or the contract file.'
             )
         order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
         for name in order:

@@ -185,8 +185,8 @@ class Rule:
         What an honest record keeps.
     way_out
         Where to look when one does not.
-    needs_contract
-        Whether it can only be applied with the contract at hand.
+    needs_contract, needs_task
+        Whether it can only be applied with the contract, or its task, at hand.
     check, check_link
         Pure function from a scene, or from a decision of the gate, to what is wrong in it. A rule
         has one of the two, or none if it is about the record as a whole, which only the auditor
@@ -199,6 +199,7 @@ class Rule:
     sentence: str
     way_out: str
     needs_contract: bool = False
+    needs_task: bool = False
     check: Check | None = None
     check_link: CheckLink | None = None
 
@@ -210,6 +211,7 @@ def rule(
     *,
     severity: Severity = Severity.ERROR,
     needs_contract: bool = False,
+    needs_task: bool = False,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function that checks it."""
 
@@ -220,6 +222,7 @@ def rule(
             sentence=sentence,
             way_out=way_out,
             needs_contract=needs_contract,
+            needs_task=needs_task,
             check=check,
         )
 

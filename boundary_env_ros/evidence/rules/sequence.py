@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+
 from boundary_env_ros.core.causes import RESET_FAILED
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.timebase import Clock, elapsed
 from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.rules.base import (
+    close,
     Found,
     known,
     Mismatch,
@@ -68,7 +72,8 @@ def _episode_in_one_piece(scene: Scene) -> Found:
 
 @rule(
     'reset-first',
-    'Step 0 is the reset, no other step is, and the reset record is there and only there.',
+    'An episode begins with its reset, step 0; no other step is one, and the reset record is '
+    'there only.',
     'Look for a first line that was taken out: without the reset nobody can repeat the episode.',
 )
 def _reset_first(scene: Scene) -> Found:
@@ -78,6 +83,10 @@ def _reset_first(scene: Scene) -> Found:
             field='kind',
             expected='RESET at step 0 and STEP at every other',
             actual=f'{now.kind.name} at step {now.id.step}',
+        )
+    if scene.earlier is None and now.kind is not Kind.RESET:
+        yield Mismatch(
+            field='kind', expected='an episode that begins with its reset', actual=now.kind.name
         )
     if (now.kind is Kind.RESET) != (now.reset is not None):
         yield Mismatch(
@@ -242,6 +251,36 @@ def _reset_as_contract(scene: Scene) -> Found:
 
 
 @rule(
+    'reset-recomputed',
+    'The state sampled for a reset is the one that the task samples from the recorded seed and '
+    'options.',
+    'Install the version of the task that the contract names; if it is that one, seed or state '
+    'was changed.',
+    needs_contract=True,
+    needs_task=True,
+)
+def _reset_recomputed(scene: Scene) -> Found:
+    reset, task = scene.now.reset, scene.task
+    if reset is None or task is None:
+        return
+    try:
+        options = json.loads(reset.options)
+        sampled = task.sample_reset(np.random.default_rng(reset.seed), options)
+    except (BoundaryError, ValueError, TypeError) as error:
+        yield Mismatch(
+            field='reset.options', expected='a seed and options to sample from', actual=str(error)
+        )
+        return
+    ours, theirs = by_name(sampled), by_name(reset.sampled)
+    for name in dict.fromkeys((*ours, *theirs)):
+        expected, actual = ours.get(name, ()), theirs.get(name, ())
+        if len(expected) != len(actual) or not all(map(close, expected, actual)):
+            yield Mismatch(
+                field=f'reset.sampled.{name}', expected=vector(expected), actual=vector(actual)
+            )
+
+
+@rule(
     'reset-confirmed',
     'A reset says who confirmed it, how long it took, and with which options.',
     'Look at the environment that wrote it; somebody must have seen the world where it should be.',
@@ -301,6 +340,7 @@ RULES: tuple[Rule, ...] = (
     _seed_constant,
     _reset_verdict,
     _reset_as_contract,
+    _reset_recomputed,
     _reset_confirmed,
     _time_advances,
 )

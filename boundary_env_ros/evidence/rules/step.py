@@ -308,6 +308,7 @@ def _values(fields: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
     'Install the version of the task that the contract names; if it is that one, the record was '
     'changed.',
     needs_contract=True,
+    needs_task=True,
 )
 def _judgement_recomputed(scene: Scene) -> Found:
     now, task, start = scene.now, scene.task, scene.start.reset

@@ -1,0 +1,48 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""One honest record for all tests of the evidence, made by the real core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import sys
+
+import pytest
+from record_maker import make_record, Piece, transitions_of
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+
+sys.path.append(str(Path(__file__).parents[1] / 'storage'))
+
+
+@pytest.fixture(scope='session')
+def loaded() -> LoadedContract:
+    """Return the contract of the warehouse cart."""
+    return load('warehouse_cart')
+
+
+@pytest.fixture(scope='session')
+def contract(loaded: LoadedContract) -> Contract:
+    """Return the contract of the warehouse cart."""
+    return loaded.contract
+
+
+@pytest.fixture(scope='session')
+def task(contract: Contract) -> Task:
+    """Return its task."""
+    return make_task(contract)
+
+
+@pytest.fixture(scope='session')
+def record(loaded: LoadedContract, task: Task) -> list[Piece]:
+    """Return everything that was published in a run of five episodes."""
+    return make_record(loaded.contract, loaded.digest, task)
+
+
+@pytest.fixture(scope='session')
+def transitions(record: list[Piece]) -> list[Transition]:
+    """Return the transitions of the run."""
+    return list(transitions_of(record))

@@ -1,0 +1,389 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Honest records for the tests: the real gate and the real environment around a cart on paper.
+
+Everything runs on one made-up clock, so that a minute of driving takes no time to wait for and the
+same seed gives the same record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+import hashlib
+import heapq
+import itertools
+import json
+import math
+import random
+import uuid
+
+import numpy as np
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.environment import Begin, Environment
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate import Gate
+from boundary_env_ros.core.observation import ImageReference, Observation, Sample
+from boundary_env_ros.core.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    EvaluatorRecord,
+    NamedValues,
+    Transition,
+)
+
+Piece = Transition | GateDecision | EpisodeStatus | EvaluatorRecord | ActuationEvidence
+Policy = Callable[[Observation], tuple[float, float]]
+
+MS = 1_000_000
+HOST = 'bench'
+VERSION = '0.1.0'
+EPOCH = 1_760_000_000_000_000_000
+
+#: Boxes that the scan sees, m: the four walls of the hall and a rack.
+BOXES = np.array(
+    [
+        [-5.6, -4.6, 5.6, -4.5],
+        [-5.6, 4.5, 5.6, 4.6],
+        [-5.6, -4.6, -5.5, 4.6],
+        [5.5, -4.6, 5.6, 4.6],
+        [-1.4, -0.6, -0.6, 0.6],
+    ]
+)
+
+
+def seek_goal(observation: Observation) -> tuple[float, float]:
+    """Turn towards the goal and drive, now and then faster than allowed."""
+    x, y, yaw = observation['pose'].values
+    goal_x, goal_y = observation['goal'].values
+    bearing = math.atan2(goal_y - y, goal_x - x) - yaw
+    bearing = math.atan2(math.sin(bearing), math.cos(bearing))
+    speed = 1.0 if observation.id.step % 12 < 4 else 0.7
+    return speed * max(0.0, math.cos(bearing)), 1.8 * bearing
+
+
+def do_nothing(observation: Observation) -> tuple[float, float]:
+    """Ask for rest."""
+    return 0.0, 0.0
+
+
+class Bench:
+    """A cart on paper between a gate and an environment, on a clock of its own."""
+
+    def __init__(self, contract: Contract, digest: str, task: Task, seed: int) -> None:
+        self.contract, self.digest = contract, digest
+        self.random = random.Random(seed)
+        topics = {spec.topic for spec in (*contract.observation, *contract.evaluator)}
+        topics |= {group.feedback.topic for group in contract.action}
+        self.environment = Environment(
+            contract,
+            digest=digest,
+            task=task,
+            agent='cart',
+            topics={topic: f'/{topic}' for topic in topics},
+            software_version=VERSION,
+        )
+        self.gate = Gate(
+            contract,
+            digest=digest,
+            agent='cart',
+            topics={'obstacle': '/scan', 'feedback.base': '/odom'},
+            software_version=VERSION,
+        )
+        self.record: list[Piece] = []
+        self.now = 0
+        self._count = itertools.count()
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._pose = [0.0, 0.0, 0.0]
+        self._velocity = [0.0, 0.0]
+        self._command = (0.0, 0.0)
+        self._client: tuple[str, Policy] = ('', do_nothing)
+        self._lease, self._sequence, self._busy = '', 0, False
+        self.stall_at: int | None = None
+        for every, what in (
+            (5, self._move),
+            (20, self._odometry),
+            (50, self._scan),
+            (100, self._pose_and_camera),
+            (20, self._gate_tick),
+            (20, lambda: self._take(self.environment.watch(self.instant()))),
+            (50, self._gate_status),
+            (500, lambda: self._take(self.environment.recorder_status(self.instant()))),
+        ):
+            self._repeat(every * MS, what)
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def stamp(self, at: int | None = None) -> Stamp:
+        return Stamp(
+            clock=Clock.SYSTEM,
+            nanoseconds=EPOCH + (self.now if at is None else at),
+            host=HOST,
+        )
+
+    def instant(self, at: int | None = None) -> Instant:
+        moment = self.now if at is None else at
+        return Instant(ros=self.stamp(moment), steady=1_000 * MS + moment)
+
+    def after(self, milliseconds: float, what: Callable[[], None]) -> None:
+        due = self.now + round(milliseconds * MS)
+        heapq.heappush(self._queue, (due, next(self._count), what))
+
+    def _repeat(self, period: int, what: Callable[[], None]) -> None:
+        def again() -> None:
+            what()
+            heapq.heappush(self._queue, (self.now + period, next(self._count), again))
+
+        heapq.heappush(self._queue, (period, next(self._count), again))
+
+    def run_until(self, done: Callable[[], bool], deadline: float = 60.0) -> None:
+        end = self.now + round(deadline * 1e9)
+        while not done():
+            self.now, _, what = heapq.heappop(self._queue)
+            if self.now > end:
+                raise AssertionError(f'not done after {deadline} s')
+            what()
+
+    # An episode ----------------------------------------------------------------------------------
+
+    def episode(self, client: str, policy: Policy, seed: int, options: str = '') -> None:
+        """Run one episode to its end, and on until the gate is at rest."""
+        self._client, self._busy = (client, policy), True
+        begin = Begin(
+            digest=self.digest, client=client, client_version=VERSION, seed=seed, options=options
+        )
+        name = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        _, effects = self.environment.begin(
+            begin, episode_id=name, drawn_seed=0, now=self.instant()
+        )
+        self._lease, self._sequence = f'lease-{name[:8]}', 0
+        self._take(effects)
+        self.gate.arm(
+            digest=self.digest,
+            agent='cart',
+            episode_id=name,
+            client=client,
+            lease_id=self._lease,
+            now=self.instant(),
+        )
+        self._busy = False
+        self.run_until(lambda: self.environment.state.over)
+        rest = self.now + 1_500 * MS
+        self.run_until(lambda: self.now >= rest)
+
+    def _take(self, effects: tuple[object, ...]) -> None:
+        for effect in effects:
+            if isinstance(effect, ResetWorld):
+                self.after(40, lambda effect=effect: self._reset(effect))
+            elif isinstance(effect, Observation):
+                if effect.id.step == 0:
+                    self._start_ticking(effect.id.episode_id)
+                self._observe(effect)
+            else:
+                if isinstance(effect, EpisodeStatus):
+                    self.gate.heard(effect, self.instant())
+                self.record.append(effect)
+
+    def _reset(self, asked: ResetWorld) -> None:
+        start = next(item for item in asked.target if item.name == 'start')
+        reached = tuple(value + self.random.uniform(-0.01, 0.01) for value in start.values)
+        self._pose, self._velocity, self._command = list(reached), [0.0, 0.0], (0.0, 0.0)
+        answer = WorldReset(
+            achieved=(NamedValues(name='start', values=reached, unit=start.unit),),
+            completed=self.stamp().nanoseconds,
+            confirmed_by='cart_on_paper',
+        )
+        self._take(self.environment.world_reset(answer, self.instant()))
+
+    def _observe(self, observation: Observation) -> None:
+        if self._busy or self.environment.state is not EpisodeState.RUNNING:
+            return
+        name, policy = self._client
+        think = self.random.lognormvariate(math.log(15), 0.4)
+        if self.stall_at is not None and observation.id.step == self.stall_at:
+            think = 480.0
+        delivered = self.now + round(self.random.uniform(0.3, 1.5) * MS)
+        requested = delivered + round(think * MS)
+        self._sequence += 1
+        request = ActionRequest(
+            id=replace(observation.id, step=observation.id.step + 1),
+            lease_id=self._lease,
+            sequence=self._sequence,
+            action=policy(observation),
+            observed=observation.observed,
+            delivered=self.instant(delivered),
+            requested=self.instant(requested),
+            client=name,
+            client_version=VERSION,
+        )
+        self._busy = True
+
+        def arrive() -> None:
+            self._busy = False
+            self._publish(self.gate.request(request, self.instant()))
+
+        self.after((requested - self.now) / MS + self.random.uniform(0.2, 1.0), arrive)
+
+    # The gate ------------------------------------------------------------------------------------
+
+    def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
+        for decision in decisions:
+            at = self.now + round(self.random.uniform(0.1, 0.4) * MS)
+            stamped = (
+                replace(decision, commanded=self.instant(at)) if decision.command else decision
+            )
+            if decision.command:
+                self.after(35, lambda command=decision.command: self._obey(command))
+            self.record.append(stamped)
+            self.after(
+                1, lambda d=stamped: self._take(self.environment.decision(d, self.instant()))
+            )
+
+    def _obey(self, command: tuple[float, ...]) -> None:
+        self._command = (command[0], command[1])
+
+    def _gate_tick(self) -> None:
+        self._publish(self.gate.tick(self.instant()))
+
+    def _gate_status(self) -> None:
+        self._take(self.environment.gate_status(self.gate.status(self.instant()), self.instant()))
+
+    # The cart ------------------------------------------------------------------------------------
+
+    def _move(self) -> None:
+        for i in range(2):
+            self._velocity[i] += (self._command[i] - self._velocity[i]) * 0.005 / 0.06
+        yaw = self._pose[2]
+        self._pose[0] += self._velocity[0] * math.cos(yaw) * 0.005
+        self._pose[1] += self._velocity[0] * math.sin(yaw) * 0.005
+        turned = yaw + self._velocity[1] * 0.005
+        self._pose[2] = math.atan2(math.sin(turned), math.cos(turned))
+
+    def _sample(self, name: str, sample: Sample) -> None:
+        self._take(self.environment.sample(name, sample, self.instant()))
+
+    def _reading(
+        self, values: tuple[float, ...], captured: int, confidence: float | None
+    ) -> Sample:
+        return Sample(
+            values=values,
+            captured=self.stamp(captured),
+            published=self.stamp(self.now - MS // 2),
+            arrived=self.stamp(self.now - MS // 10),
+            confidence=confidence,
+        )
+
+    def _odometry(self) -> None:
+        captured = self.now
+        values = tuple(v + self.random.gauss(0, 0.004) for v in self._velocity)
+        true_pose = tuple(self._pose)
+
+        def arrive() -> None:
+            self._sample('velocity', self._reading(values, captured, None))
+            self._sample('true_pose', self._reading(true_pose, captured, None))
+            self._sample('contact', self._reading((0.0,), captured, None))
+            self._publish(
+                self.gate.measure('feedback.base', values, self.stamp(captured), self.instant())
+            )
+            self._take(
+                self.environment.feedback('base', values, self.stamp(captured), self.instant())
+            )
+
+        self.after(5, arrive)
+
+    def _pose_and_camera(self) -> None:
+        captured = self.now
+        pose = tuple(v + self.random.gauss(0, 0.02) for v in self._pose)
+        image = ImageReference(
+            topic='/camera/image_raw',
+            stamp=RosTime(self.stamp().nanoseconds),
+            height=48,
+            width=64,
+            encoding='rgb8',
+            sha256=hashlib.sha256(str(captured).encode()).digest(),
+        )
+        delay = self.random.uniform(90, 150)
+        self.after(delay, lambda: self._sample('pose', self._reading(pose, captured, 0.97)))
+        self.after(
+            30,
+            lambda: self._sample('front', replace(self._reading((), captured, None), image=image)),
+        )
+
+    def _scan(self) -> None:
+        captured = self.now
+        angles = np.linspace(-math.pi, math.pi, 36, endpoint=False)
+        ranges = self._cast(angles + self._pose[2])
+        half = self.contract.safety.obstacle.half_angle if self.contract.safety.obstacle else 0.0
+        ahead = float(ranges[np.abs(angles) <= half].min())
+        behind = float(ranges[np.abs(angles) >= math.pi - half].min())
+
+        def arrive() -> None:
+            values = tuple(np.minimum(ranges, 8.0).tolist())
+            self._sample('scan', self._reading(values, captured, 1.0))
+            self._publish(
+                self.gate.measure(
+                    'obstacle', (ahead, behind, 1.0, 1.0), self.stamp(captured), self.instant()
+                )
+            )
+
+        self.after(12, arrive)
+
+    def _cast(self, angles: np.ndarray) -> np.ndarray:
+        x, y, _ = self._pose
+        with np.errstate(divide='ignore'):
+            slope_x, slope_y = 1.0 / np.cos(angles)[:, None], 1.0 / np.sin(angles)[:, None]
+        one_x, two_x = (BOXES[:, 0] - x) * slope_x, (BOXES[:, 2] - x) * slope_x
+        one_y, two_y = (BOXES[:, 1] - y) * slope_y, (BOXES[:, 3] - y) * slope_y
+        near = np.maximum(np.minimum(one_x, two_x), np.minimum(one_y, two_y))
+        far = np.minimum(np.maximum(one_x, two_x), np.maximum(one_y, two_y))
+        hit = np.where((near <= far) & (far > 0), np.maximum(near, 0.0), np.inf)
+        return hit.min(axis=1)
+
+    def _start_ticking(self, episode_id: str) -> None:
+        def tick() -> None:
+            observation = self.environment.observation
+            running = self.environment.state is EpisodeState.RUNNING
+            if running and observation is not None and observation.id.episode_id == episode_id:
+                self.after(100, tick)
+                self._take(self.environment.tick(self.instant(), 0.0002))
+
+        self.after(100, tick)
+
+
+#: Start (x, y, yaw) and goal (x, y) of each scenario, m and rad.
+SCENARIOS: Mapping[str, tuple[tuple[float, float, float], tuple[float, float]]] = {
+    'clear': ((-3.7, -3.0, 0.3), (-0.8, -2.7)),
+    'blocked': ((-2.9, 0.1, 0.1), (2.7, 0.0)),
+    'far': ((-1.9, -1.3, 0.1), (3.8, -1.3)),
+}
+
+
+def make_record(
+    contract: Contract, digest: str, task: Task, *, seed: int = 1, rounds: int = 1
+) -> list[Piece]:
+    """Return a record with successes, a time limit, safety stops, overruns, and a baseline."""
+    bench = Bench(contract, digest, task, seed)
+    numbers = itertools.count(100 * seed)
+
+    def chosen(scenario: str) -> str:
+        start, goal = SCENARIOS[scenario]
+        near = [value + bench.random.uniform(-0.2, 0.2) for value in start[:2]]
+        return json.dumps({'start': [*near, start[2]], 'goal': goal})
+
+    for _ in range(rounds):
+        for scenario in ('clear', 'blocked', 'far', 'clear'):
+            bench.stall_at = 8 if scenario == 'far' else None
+            bench.episode('goal_seeking', seek_goal, next(numbers), chosen(scenario))
+        bench.stall_at = None
+        bench.episode('no_op', do_nothing, next(numbers))
+    return bench.record
+
+
+def transitions_of(record: list[Piece]) -> Iterator[Transition]:
+    """Yield the transitions of a record."""
+    return (piece for piece in record if isinstance(piece, Transition))

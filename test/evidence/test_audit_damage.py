@@ -1,0 +1,28 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is done to an honest record, the audit names the rule."""
+
+from __future__ import annotations
+
+from damage import Case, CASES
+import pytest
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.audit import audit
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)
+def test_damage_is_named_by_its_rule(
+    case: Case, transitions: list[Transition], contract: Contract, task: Task
+) -> None:
+    damaged = case.damage(transitions)
+    assert damaged != transitions
+    report = audit(damaged, contract=contract, task=task)
+    assert case.rule in report.counts, f'\n{report}'
+
+
+def test_there_are_many_damages_each_of_its_own() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert len(CASES) > 100

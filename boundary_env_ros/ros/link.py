@@ -155,8 +155,6 @@ class RosLink:
             pass
 
     def _on_transition(self, message: Any) -> None:
-        if message.id.episode_id != self._episode_id:
-            return
         transition = from_msg(Transition, message)
         delivered = not_before(self._clock.now(), transition.closed)
         with self._changed:
@@ -208,6 +206,7 @@ class RosLink:
             self._last = None
         answer = self._call(self._begin, request, 'the environment node (begin_episode)')
         with self._changed:
+            # What comes from here on may already be of the new episode; what is not is passed over.
             self._episode_id = answer.episode_id
             self._sequence = 0
         deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
@@ -266,7 +265,7 @@ class RosLink:
     def _reset_transition(self, deadline: float) -> tuple[Transition, Instant]:
         try:
             self._wait(
-                lambda: bool(self._transitions), deadline, 'the reset of the environment (transition)'
+                self._has_transition, deadline, 'the reset of the environment (transition)'
             )
         except LinkTimeout as error:
             if self._over():
@@ -274,6 +273,12 @@ class RosLink:
             raise
         with self._changed:
             return self._transitions.popleft()
+
+    def _has_transition(self) -> bool:
+        """Drop what is not of this episode; return whether something is left."""
+        while self._transitions and self._transitions[0][0].id.episode_id != self._episode_id:
+            self._transitions.popleft()
+        return bool(self._transitions)
 
     def _over(self) -> bool:
         with self._changed:
@@ -349,7 +354,7 @@ class RosLink:
             patience += self._contract.lockstep_deadline
         deadline = time.monotonic() + patience
         with self._changed:
-            while not self._transitions:
+            while not self._has_transition():
                 now = time.monotonic()
                 silent = now - self._heard_environment
                 lost = self._lost()

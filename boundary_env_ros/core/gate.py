@@ -10,6 +10,7 @@ decision, then the decision. Time is an argument, so a timeout of 300 ms takes a
 from __future__ import annotations
 
 from dataclasses import replace
+import math
 
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
 from boundary_env_ros.core.decision import (
@@ -92,6 +93,7 @@ class Gate:
         self._last_request: int | None = None
         self._reasons: tuple[Reason, ...] = ()
         self._stopping = False
+        self._braking: StepId | None = None
         self._pending: tuple[ActionRequest, Instant] | None = None
         self._advanced: Advanced | None = None
         self._competing = 0
@@ -142,14 +144,23 @@ class Gate:
                 f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
                 ResultCode.LEASE_HELD,
             )
+        if self._command is None or self._command == self._limits.safe:
+            self._forget_command()
+        else:
+            # The robot still moves under the lease before: it is braked to the end first.
+            self._braking = self._id()
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
-        self._command = None
-        self._emitted = None
         self._last_request = now.steady
         self._pending = None
-        self._reasons = ()
-        self._stopping = False
         return self._lease
+
+    def _forget_command(self) -> None:
+        """Forget what was commanded: the next command starts from the measured state."""
+        self._command = None
+        self._emitted = None
+        self._stopping = False
+        self._reasons = ()
+        self._braking = None
 
     def heard(self, status: EpisodeStatus, now: Instant) -> None:
         """Take note of the environment's sign of life, and of where its episode stands."""
@@ -168,6 +179,7 @@ class Gate:
         return (
             episode is not None
             and lease is not None
+            and self._braking is None
             and episode.state is EpisodeState.RUNNING
             and episode.id.episode_id == lease.episode_id
         )
@@ -212,7 +224,7 @@ class Gate:
 
     def clear_emergency_stop(self) -> None:
         """
-        Unlatch the emergency stop. A new arming is still needed before anything moves.
+        Unlatch the emergency stop. The lease ends with it: a new arming is needed before anything moves.
 
         Raises
         ------
@@ -225,6 +237,7 @@ class Gate:
         if self._running:
             raise Refused('Expect an ended episode, actually: it still runs. Wait for its ending.')
         self._emergency = False
+        self._lease = None
 
     def competing(self, count: int) -> None:
         """Take the number of publishers on the command topics that are not this gate."""
@@ -234,15 +247,25 @@ class Gate:
 
     def request(self, request: ActionRequest, now: Instant) -> Decisions:
         """Decide on a request, at once; in lockstep as soon as the sensors of its observation are here."""
-        if self._contract.pacing is Pacing.LOCKSTEP and self._awaits(request):
-            rejected = self._pending
-            self._pending = (request, now)
-            if rejected is not None and rejected[0].sequence != request.sequence:
-                return self._reject(
-                    *rejected, (_out_of_order(rejected[0], request.sequence),)
-                )
-            return ()
-        return self._decide(request, now, now)
+        if (
+            self._contract.pacing is not Pacing.LOCKSTEP
+            # Whether the episode runs may still change; whose request it is may not.
+            or self._refusals(request, running=True)
+            or not self._awaits(request)
+        ):
+            return self._decide(request, now, now)
+        waiting = self._pending
+        if waiting is not None and request.sequence < waiting[0].sequence:
+            return self._reject(request, now, (_out_of_order(request, waiting[0].sequence + 1),))
+        self._pending = (request, now)
+        if waiting is not None and waiting[0].sequence < request.sequence:
+            return self._reject(*waiting, (_out_of_order(waiting[0], request.sequence),))
+        return ()
+
+    def _refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
+        return well_formed(request.action, self._contract.action_size) or authority(
+            request, lease=self._lease, running=running, digest=self._digest, agent=self._agent
+        )
 
     def _awaits(self, request: ActionRequest) -> bool:
         report = self._advanced
@@ -269,27 +292,19 @@ class Gate:
         return self._decide(request, received, now)
 
     def _decide(self, request: ActionRequest, received: Instant, now: Instant) -> Decisions:
-        refusals = (
-            well_formed(request.action, self._contract.action_size)
-            or authority(
-                request,
-                lease=self._lease,
-                running=self._running,
-                digest=self._digest,
-                agent=self._agent,
-            )
-            or age(
-                _age(request.observed, received, self._contract.pacing),
-                self._contract.safety.max_action_age,
-            )
+        refusals = self._refusals(request, running=self._running) or age(
+            _age(request.observed, received, self._contract.pacing),
+            self._contract.safety.max_action_age,
         )
         if refusals:
             return self._reject(request, received, refusals)
         assert self._lease is not None  # authority refuses without one
         self._lease = replace(self._lease, last_sequence=request.sequence)
-        self._last_request = now.steady
         situation, seeded = self._situation(Trigger.REQUEST, now)
         ruling = rule(self._limits, situation, request.action)
+        if ruling.verdict is not Verdict.REJECTED:
+            # Whoever asks for nothing that may be published is as good as silent.
+            self._last_request = now.steady
         return (self._emit(ruling, situation, seeded, now, request=request, received=received),)
 
     def _reject(
@@ -317,11 +332,11 @@ class Gate:
                     request, received,
                     (_never_came(self._contract.lockstep_deadline),),
                 )
-        if not self._running and not self._over:
-            return ()  # armed, and the reset goes on: nothing is published
         situation, seeded = self._situation(Trigger.TIMER, now)
-        if self._over:
+        if self._over or self._braking is not None:
             return self._wind_down(situation, now)
+        if not self._running:
+            return ()  # armed, and the reset goes on: nothing is published
         ruling = rule(self._limits, situation, self._command)
         if ruling.verdict is Verdict.STOPPED:
             if not ruling.results:
@@ -343,12 +358,11 @@ class Gate:
         return (self._emit(ruling, situation, seeded, now),)
 
     def _wind_down(self, situation: Situation, now: Instant) -> Decisions:
-        """Brake after the end of the lease; then forget it."""
+        """Brake after the end of a lease; then forget it."""
         if self._command is None or self._command == self._limits.safe:
-            self._lease = None
-            self._command = None
-            self._emitted = None
-            self._stopping = False
+            if self._over:
+                self._lease = None
+            self._forget_command()
             return ()
         ruling = rule(self._limits, replace(situation, over=True), None)
         return (self._emit(ruling, situation, False, now),)
@@ -382,12 +396,13 @@ class Gate:
         """
         Return the seconds since the last command, at most one period.
 
-        More would let a pause save up speed; in lockstep a step is a period, however long it took.
+        More would let a pause save up speed; in lockstep a step is a period, however long it took. Less than none, from
+        callers whose readings of the clock overtook each other, is none.
         """
         period = self._contract.period
         if self._emitted is None or self._contract.pacing is Pacing.LOCKSTEP:
             return period
-        return min((now.steady - self._emitted) / NANOSECONDS, period)
+        return min(max((now.steady - self._emitted) / NANOSECONDS, 0.0), period)
 
     def _aged(self, name: str, now: Instant) -> Measurement:
         latest = self._latest.get(name)
@@ -403,12 +418,13 @@ class Gate:
         return replace(latest, age=received if captured is None else max(received, abs(captured)))
 
     def _measured(self, measurements: dict[str, Measurement]) -> Vector | None:
-        """Return the measured command, brought into the bounds; None if one part of it is not known or too old."""
+        """Return the measured command, brought into the bounds; None if one part is unknown, not finite or too old."""
         values: list[float] = []
         for name in self._feedback:
             measurement = measurements[name]
             if (
                 not measurement.values
+                or not all(map(math.isfinite, measurement.values))
                 or measurement.age is None
                 or measurement.age > self._contract.safety.sensor_timeout
             ):
@@ -468,6 +484,8 @@ class Gate:
         return decision
 
     def _id(self) -> StepId:
+        if self._braking is not None:
+            return self._braking
         if self._episode is not None and self._lease is not None:
             return replace(
                 self._episode.id, agent=self._agent, episode_id=self._lease.episode_id
@@ -482,7 +500,7 @@ class Gate:
             state = GateState.EMERGENCY_STOPPED
         elif self._lease is None:
             state = GateState.DISARMED
-        elif self._over or self._stopping:
+        elif self._over or self._stopping or self._braking is not None:
             state = GateState.STOPPING
         else:
             state = GateState.RUNNING if self._running else GateState.ARMED

@@ -195,8 +195,8 @@ def authority(
 
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
-    """Refuse an action that answers an observation that is too old, or of unknown age."""
-    if observation_age is not None and observation_age <= limit:
+    """Refuse an action that answers an observation that is too old, of unknown age, or as far in the future."""
+    if observation_age is not None and abs(observation_age) <= limit:
         return ()
     return (
         _reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),
@@ -269,6 +269,9 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             continue
         if measurement.age is None or measurement.age > limit:
             results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, limit, 's'))
+        elif not measurement.values or any(map(math.isnan, measurement.values)):
+            # No comparison with NaN is true, so the rules would take it for free space.
+            results.append(_stop('sensors', Reason.SENSOR_INVALID))
     if situation.previous is None:
         results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     return results

@@ -1,0 +1,389 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A gate with everything alive around it, and a witness that checks each of its decisions.
+
+The witness shares no code with the gate, but for running the rules once more on what a decision
+says of itself. It measures time with the test's own clock and keeps its own account of who holds
+the lease, what was emitted last and whether the emergency stop is latched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+import math
+
+from core_world import (
+    AGENT,
+    DIGEST,
+    EPISODE,
+    only,
+    request_for,
+    shipped,
+    status,
+    Timepiece,
+)
+
+from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.gate import Gate
+from boundary_env_ros.core.gate_rules import Limits, rule, Situation, well_formed
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.errors import Refused
+
+#: Rounding of one addition in double precision at the size of a command.
+ROUNDING = 1e-9
+
+FREE = (8.0, 8.0, 1.0, 1.0)
+TOPICS = {'obstacle': '/scan', 'feedback.base': '/odom'}
+
+
+class Witness:
+    """What must hold of every decision, kept apart from what the gate believes."""
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+        self.limits = Limits.of(contract)
+        self.low, self.high = contract.flat('low'), contract.flat('high')
+        self.rate, self.stop = contract.flat('rate'), contract.flat('stop')
+        self.safe = contract.flat('safe')
+        self.sequence = 0
+        self.last: Vector | None = None
+        self.emitted: int | None = None
+        self.measured: Vector | None = None
+        self.measured_at = 0
+        self.measured_stamp: int | None = None
+        self.latched = False
+        self.running = False
+        self.braking = False
+        self.decisions: list[GateDecision] = []
+
+    # What the test knows ---------------------------------------------------------------------------
+
+    def armed(self) -> None:
+        """Take note of a new lease: what comes first starts from the measured state."""
+        if self.last is not None and self.last != self.safe:
+            self.braking = True  # the robot still moves under the lease before
+        else:
+            self.forget()
+
+    def forget(self) -> None:
+        """Take note that nothing of an earlier lease counts any more."""
+        self.last = self.emitted = None
+        self.braking = False
+
+    def feedback(self, values: Vector, now: Instant, captured: int | None) -> None:
+        """Take note of what the robot says of its motion."""
+        self.measured, self.measured_at, self.measured_stamp = values, now.steady, captured
+
+    # What it asks of every decision ------------------------------------------------------------------
+
+    def see(self, decisions: Iterable[GateDecision], now: Instant) -> tuple[GateDecision, ...]:
+        """Check decisions, and return them."""
+        seen = tuple(decisions)
+        for decision in seen:
+            self.check(decision, now)
+        return seen
+
+    def check(self, decision: GateDecision, now: Instant) -> None:
+        """Check one decision, taken now."""
+        self.decisions.append(decision)
+        self.sequence += 1
+        assert decision.sequence == self.sequence, 'a decision is missing or told twice'
+        self._check_shape(decision)
+        if decision.command:
+            self._check_permission(decision)
+            self._check_motion(decision, now)
+            self.last, self.emitted = decision.command, now.steady
+            if self.braking and decision.command == self.safe:
+                self.forget()
+        self._check_explained(decision)
+        self._check_recomputed(decision)
+
+    def _check_shape(self, decision: GateDecision) -> None:
+        command = decision.command
+        if decision.verdict is Verdict.REJECTED:
+            assert command == ()
+            assert decision.admitted_action == ()
+            return
+        assert len(command) == len(self.low)
+        for value, low, high in zip(command, self.low, self.high, strict=True):
+            assert math.isfinite(value), f'{value} was published'
+            assert low <= value <= high, f'{value} is outside of [{low}, {high}]'
+
+    def _check_permission(self, decision: GateDecision) -> None:
+        if decision.verdict is not Verdict.STOPPED:
+            assert not self.latched, 'moved under a latched emergency stop'
+            assert self.running, 'moved without a lease of a running episode'
+
+    def _check_motion(self, decision: GateDecision, now: Instant) -> None:
+        period = self.contract.period
+        before, seeded = self.last, False
+        if before is None:
+            before = self._known_motion(now)
+            seeded = before is not None
+        assert decision.previous_command == (before or ()), 'not seeded as declared'
+        assert decision.seeded is seeded
+        stopped = decision.verdict is Verdict.STOPPED
+        if before is None:
+            assert stopped, 'moved from an unknown state'
+            assert decision.command == self.safe
+            return
+        seconds = period
+        if self.emitted is not None and self.contract.pacing is Pacing.REALTIME:
+            seconds = min(period, (now.steady - self.emitted) / NANOSECONDS)
+        assert decision.time_step is not None
+        assert abs(decision.time_step - seconds) <= ROUNDING
+        most = self.stop if stopped else self.rate
+        for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
+            assert abs(value - was) <= most[i] * seconds + ROUNDING, (
+                f'dimension {i} went from {was} to {value} in {seconds} s'
+            )
+            if stopped:
+                safe = self.safe[i]
+                assert abs(value - safe) <= abs(was - safe)
+
+    def _known_motion(self, now: Instant) -> Vector | None:
+        """Return what the robot said of its motion, within bounds, if it said so lately."""
+        if self.measured is None or not all(map(math.isfinite, self.measured)):
+            return None
+        ages = [(now.steady - self.measured_at) / NANOSECONDS]
+        if self.measured_stamp is not None:
+            of_stamp = (now.ros.nanoseconds - self.measured_stamp) / NANOSECONDS
+            ages = [of_stamp] if self.contract.pacing is Pacing.LOCKSTEP else [*ages, abs(of_stamp)]
+        if max(ages) > self.contract.safety.sensor_timeout:
+            return None
+        return tuple(
+            min(max(value, low), high)
+            for value, low, high in zip(self.measured, self.low, self.high, strict=True)
+        )
+
+    def _check_explained(self, decision: GateDecision) -> None:
+        rules, command = decision.rules, decision.command
+        assert (decision.verdict is Verdict.ADMITTED) is (not rules), 'a change without a reason'
+        strictest = max((r.outcome for r in rules), default=Verdict.ADMITTED)
+        assert decision.verdict is strictest
+        if decision.verdict is Verdict.ADMITTED:
+            assert command == decision.requested_action
+        if command and command == decision.requested_action:
+            assert decision.verdict in (Verdict.ADMITTED, Verdict.STOPPED, Verdict.LIMITED)
+        if decision.verdict is Verdict.LIMITED:
+            asked = list(decision.requested_action)
+            for result in rules:
+                assert result.before == asked[result.dimension]
+                assert result.after is not None
+                assert result.after != result.before, 'a reason without a change'
+                asked[result.dimension] = result.after
+            assert tuple(asked) == command == decision.admitted_action, 'a change without a reason'
+        if decision.verdict in (Verdict.STOPPED, Verdict.REJECTED):
+            assert all(r.outcome is decision.verdict for r in rules)
+            assert decision.admitted_action == ()
+
+    def _check_recomputed(self, decision: GateDecision) -> None:
+        """Rule once more on nothing but what the decision carries."""
+        wanted: Vector | None = decision.requested_action
+        if decision.trigger is Trigger.TIMER:
+            wanted = None if decision.seeded else decision.previous_command or None
+        if decision.verdict is Verdict.REJECTED:
+            form = well_formed(decision.requested_action, len(self.low))
+            if form:
+                assert decision.rules == form
+            return
+        situation = Situation(
+            trigger=decision.trigger,
+            time_step=decision.time_step or 0.0,
+            previous=decision.previous_command or None,
+            emergency_stop=decision.emergency_stop,
+            over=any(r.reason is Reason.EPISODE_OVER for r in decision.rules),
+            since_request=decision.since_request,
+            since_environment=decision.since_environment,
+            measurements={m.name: m for m in decision.measurements},
+        )
+        ruling = rule(self.limits, situation, wanted)
+        assert ruling.verdict is decision.verdict
+        assert ruling.command == decision.command
+        assert ruling.admitted == decision.admitted_action
+        assert ruling.results == decision.rules
+
+
+class Bench:
+    """
+    A gate on a bench.
+
+    Everything around it is alive and well until a test says otherwise: `alive` holds the names of
+    what gives signs of life, `scan` and `motion` what the sensors say, `lag` how old it is then.
+    """
+
+    def __init__(self, contract: Contract | None = None) -> None:
+        self.contract = contract or shipped()
+        self.time = Timepiece()
+        self.gate = Gate(
+            self.contract, digest=DIGEST, agent=AGENT, topics=TOPICS, software_version='test'
+        )
+        self.witness = Witness(self.contract)
+        self.alive = {'environment', 'scan', 'odometry'}
+        self.scan: Vector = FREE
+        self.motion: Vector = (0.0, 0.0)
+        self.lag = 0.01
+        self.state = EpisodeState.IDLE
+        self.episode = EPISODE
+        self.lease_of = ''
+        self.leases = 0
+        self.sequence = 0
+
+    # What happens around the gate ---------------------------------------------------------------------
+
+    def say(self, state: EpisodeState, episode: str | None = None) -> None:
+        """Let the environment say where its episode stands."""
+        self.state = state
+        if episode is not None:
+            self.episode = episode
+        name = '' if state is EpisodeState.IDLE else self.episode
+        self.gate.heard(status(state, self.time.now, episode=name), self.time.now)
+        self._account()
+
+    def _account(self) -> None:
+        self.witness.running = (
+            self.state is EpisodeState.RUNNING and self.lease_of == self.episode != ''
+        )
+
+    def arm(self, client: str = 'policy', **changes: str) -> None:
+        """Let a client arm the gate for the episode."""
+        self.leases += 1
+        asked = {'digest': DIGEST, 'agent': AGENT, 'episode_id': self.episode, **changes}
+        lease = self.gate.arm(
+            client=client, lease_id=f'lease-{self.leases}', now=self.time.now, **asked
+        )
+        if lease.lease_id == f'lease-{self.leases}':
+            self.lease_of, self.sequence = lease.episode_id, 0
+            self.witness.armed()
+        else:
+            self.leases -= 1
+        self._account()
+
+    @property
+    def lease(self) -> str:
+        """Identity of the last lease."""
+        return f'lease-{self.leases}'
+
+    def measure(self, name: str) -> tuple[GateDecision, ...]:
+        """Let one sensor speak."""
+        captured = self.time.stamp(ago=self.lag)
+        if name == 'scan':
+            return self._see(self.gate.measure('obstacle', self.scan, captured, self.time.now))
+        self.witness.feedback(self.motion, self.time.now, captured.nanoseconds)
+        return self._see(
+            self.gate.measure('feedback.base', self.motion, captured, self.time.now)
+        )
+
+    def pulse(self) -> None:
+        """Let everything that is alive give a sign of life."""
+        if 'environment' in self.alive and self.state is not EpisodeState.IDLE:
+            self.say(self.state)
+        for name in ('scan', 'odometry'):
+            if name in self.alive:
+                self.measure(name)
+
+    def start(self) -> Bench:
+        """Bring an episode to run, with the gate armed for it."""
+        self.say(EpisodeState.RESETTING)
+        self.pulse()
+        self.arm()
+        self.say(EpisodeState.RUNNING)
+        self.pulse()
+        return self
+
+    def finish(self, state: EpisodeState = EpisodeState.TRUNCATED) -> tuple[GateDecision, ...]:
+        """End the episode, and let the gate wind down."""
+        self.say(state)
+        seen = self.wait(2.0)
+        self.lease_of = ''
+        self.witness.forget()
+        self._account()
+        return seen
+
+    def press(self) -> tuple[GateDecision, ...]:
+        """Press the emergency stop."""
+        self.witness.latched = True
+        return self._see(self.gate.emergency_stop(True, self.time.now))
+
+    def release(self) -> None:
+        """Release the button; the stop stays latched."""
+        self._see(self.gate.emergency_stop(False, self.time.now))
+
+    def clear(self) -> None:
+        """Unlatch the emergency stop; a new arming is needed from then on."""
+        self.gate.clear_emergency_stop()
+        self.witness.latched = False
+        self.lease_of = ''
+        self._account()
+
+    # What the gate does ---------------------------------------------------------------------------------
+
+    def ask(self, *action: float, **changes: object) -> GateDecision:
+        """Send an action; `age`, `sequence`, `lease`, `episode`, `digest` ... may be wrong."""
+        return only(self.send(action, **changes))
+
+    def send(self, action: Vector, **changes: object) -> tuple[GateDecision, ...]:
+        """Send an action, and return whatever is decided at once."""
+        if 'sequence' not in changes:
+            self.sequence += 1
+        age = changes.pop('age', 0.02)
+        now = self.time.now
+        observed = None
+        if age is not None:
+            assert isinstance(age, float)
+            observed = Instant(
+                ros=self.time.stamp(ago=age), steady=now.steady - round(age * NANOSECONDS)
+            )
+        asked = {
+            'sequence': self.sequence, 'lease': self.lease, 'episode': self.episode, **changes
+        }  # fmt: skip
+        request = request_for(tuple(action), observed=observed, now=now, **asked)
+        return self._see(self.gate.request(request, now))
+
+    def tick(self) -> tuple[GateDecision, ...]:
+        """Let the gate's own timer run once."""
+        return self._see(self.gate.tick(self.time.now))
+
+    def wait(self, seconds: float, *, policy: Vector | None = None) -> tuple[GateDecision, ...]:
+        """Let time pass in steps of the gate's period; a policy asks once a contract period."""
+        seen: list[GateDecision] = []
+        steps = round(seconds / self.contract.safety.gate_period)
+        each = round(self.contract.period / self.contract.safety.gate_period)
+        for i in range(steps):
+            self.time.wait(self.contract.safety.gate_period)
+            self.pulse()
+            if policy is not None and i % each == each - 1:
+                seen += self.send(policy)
+            seen += self.tick()
+        return tuple(seen)
+
+    def _see(self, decisions: tuple[GateDecision, ...]) -> tuple[GateDecision, ...]:
+        return self.witness.see(decisions, self.time.now)
+
+    @property
+    def command(self) -> Vector | None:
+        """The last command that was published."""
+        return self.witness.last
+
+    def refused(self, **changes: str) -> str:
+        """Return why an arming is refused."""
+        try:
+            self.arm(**changes)
+        except Refused as error:
+            self.leases -= 1
+            return str(error)
+        raise AssertionError('the arming was granted')
+
+
+def reasons(decision: GateDecision) -> set[Reason]:
+    """Return the reasons of a decision."""
+    return {result.reason for result in decision.rules}
+
+
+def quicker(contract: Contract, **safety: float) -> Contract:
+    """Return a contract with other times in its safety section."""
+    return replace(contract, safety=replace(contract.safety, **safety))

@@ -1,0 +1,257 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The gate in lockstep: the world waits for its decision, and it waits for the world's sensors."""
+
+from __future__ import annotations
+
+import math
+
+from core_world import only, request_for, shipped, step_id
+from gate_bench import Bench, reasons
+import pytest
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, Verdict
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.timebase import Clock, RosTime
+
+CONTRACT = shipped(pacing=Pacing.LOCKSTEP)
+PERIOD, RATE = CONTRACT.period, CONTRACT.flat('rate')
+TOPICS = ('/scan', '/odom', '/camera')
+
+
+class LockstepBench(Bench):
+    """A bench whose world stands still until it is told to advance."""
+
+    def __init__(self) -> None:
+        super().__init__(CONTRACT)
+        self.time.clock = Clock.ROS
+        self.time.ros_paused = True
+        self.lag = 0.0
+        self.step = 0
+
+    def advance(self, *, speak: tuple[str, ...] = ('scan', 'odometry')) -> list[GateDecision]:
+        """Let the world advance by a period, say so, and then let sensors speak."""
+        self.time.jump_ros(PERIOD)
+        seen = list(self.report())
+        for name in speak:
+            seen += self.measure(name)
+        return seen
+
+    def report(self) -> tuple[GateDecision, ...]:
+        """Let the world say how far it has come."""
+        last = RosTime(self.time.ros)
+        answer = WorldAdvanced(
+            id=step_id(self.step, self.episode), success=True, message='', topics=TOPICS,
+            published=(1, 1, 1), last_stamp=(last,) * 3, dropped=(0, 0, 0),
+        )  # fmt: skip
+        return self._see(
+            self.gate.advanced(Advanced(report=answer, now=self.time.ros), self.time.now)
+        )
+
+    def begin(self) -> LockstepBench:
+        """Bring the episode to run, as far as the first observation."""
+        self.say(EpisodeState.RESETTING)
+        self.arm()
+        self.advance()
+        self.say(EpisodeState.RUNNING)
+        return self
+
+    def request(self, *action: float, **changes: object) -> ActionRequest:
+        """Return the next request of the holder, for the step that is due."""
+        self.sequence += 1
+        asked = {
+            'sequence': self.sequence, 'lease': self.lease, 'step': self.step + 1, **changes
+        }  # fmt: skip
+        return request_for(action, observed=self.time.now, now=self.time.now, **asked)
+
+    def hear(self, request: ActionRequest) -> tuple[GateDecision, ...]:
+        """Let the gate have a request."""
+        return self._see(self.gate.request(request, self.time.now))
+
+
+@pytest.fixture
+def bench() -> LockstepBench:
+    return LockstepBench().begin()
+
+
+def test_a_request_is_decided_at_once_when_its_sensors_are_here(bench: LockstepBench) -> None:
+    assert only(bench.hear(bench.request(0.05, 0.0))).verdict is Verdict.ADMITTED
+
+
+def test_a_request_waits_for_the_sensors_of_its_observation(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    bench.step = 1
+    bench.advance(speak=('scan',))
+    assert bench.hear(bench.request(0.1, 0.0)) == ()
+    decision = only(bench.measure('odometry'))
+    assert decision.verdict is Verdict.ADMITTED
+    assert bench.measure('scan') == ()
+
+
+def test_a_request_waits_for_the_world_itself(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    assert bench.hear(bench.request(0.1, 0.0, step=2)) == ()
+    bench.step = 1
+    assert len(bench.advance()) == 1
+
+
+def test_a_topic_that_no_rule_needs_is_not_waited_for(bench: LockstepBench) -> None:
+    """The world says that it published a camera image, which never comes to the gate."""
+    bench.hear(bench.request(0.05, 0.0))
+    bench.step = 1
+    bench.advance()
+    assert len(bench.hear(bench.request(0.1, 0.0))) == 1
+
+
+def test_the_rate_is_that_of_one_period_however_long_the_policy_thought(
+    bench: LockstepBench,
+) -> None:
+    for wait in (0.0, 0.001, 5.0):
+        bench.time.wait(wait)
+        bench.say(EpisodeState.RUNNING)
+        before = bench.command or (0.0, 0.0)
+        decision = only(bench.hear(bench.request(0.8, 0.0)))
+        assert decision.time_step == PERIOD
+        assert decision.command[0] == pytest.approx(before[0] + RATE[0] * PERIOD)
+        bench.step += 1
+        bench.advance()
+
+
+def test_a_thinking_policy_is_not_silent_while_the_world_stands_still(
+    bench: LockstepBench,
+) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    bench.step = 1
+    bench.advance()
+    for _ in range(50):
+        bench.time.wait(0.1)
+        bench.say(EpisodeState.RUNNING)
+        assert bench.tick() == ()
+    assert only(bench.hear(bench.request(0.1, 0.0))).verdict is Verdict.ADMITTED
+
+
+def test_a_policy_that_is_silent_past_the_deadline_is_stopped(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    bench.time.wait(CONTRACT.lockstep_deadline + 0.01)
+    bench.say(EpisodeState.RUNNING)
+    assert reasons(only(bench.tick())) == {Reason.COMMAND_TIMEOUT}
+
+
+def test_a_request_whose_sensors_never_come_is_rejected_at_the_deadline(
+    bench: LockstepBench,
+) -> None:
+    bench.step = 1
+    assert bench.hear(bench.request(0.05, 0.0, step=3)) == ()
+    bench.time.wait(CONTRACT.lockstep_deadline - 0.01)
+    bench.say(EpisodeState.RUNNING)
+    assert bench.tick() == ()
+    bench.time.wait(0.02)
+    decision = bench.tick()[0]
+    assert decision.verdict is Verdict.REJECTED
+    assert reasons(decision) == {Reason.OBSERVATION_TIMEOUT}
+
+
+def test_the_emergency_stop_does_not_wait_for_the_world(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    assert reasons(only(bench.press())) == {Reason.EMERGENCY_STOP}
+
+
+def test_the_silence_of_the_environment_stops_in_lockstep_too(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    bench.time.wait(CONTRACT.safety.environment_timeout + 0.01)
+    assert reasons(only(bench.tick())) == {Reason.ENVIRONMENT_TIMEOUT}
+
+
+def test_a_sensor_that_the_world_no_longer_feeds_stops_by_the_worlds_own_time(
+    bench: LockstepBench,
+) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    bench.alive.discard('scan')
+    old = bench.time.ros
+    while bench.time.ros - old < CONTRACT.safety.sensor_timeout * 1e9:
+        bench.step += 1
+        bench.time.jump_ros(PERIOD)
+        answer = WorldAdvanced(
+            id=step_id(bench.step), success=True, message='', topics=('/scan', '/odom'),
+            published=(0, 1), last_stamp=(RosTime(0), RosTime(bench.time.ros)), dropped=(1, 0),
+        )  # fmt: skip
+        bench.gate.advanced(Advanced(report=answer, now=bench.time.ros), bench.time.now)
+        bench.measure('odometry')
+        decision = only(bench.hear(bench.request(0.05, 0.0)))
+    assert decision.verdict is Verdict.STOPPED
+    assert reasons(decision) == {Reason.OBSERVATION_TIMEOUT}
+
+
+@pytest.mark.parametrize(
+    ('changes', 'reason'),
+    [
+        ({'lease': 'stolen'}, Reason.WRONG_LEASE),
+        ({'digest': ''}, Reason.WRONG_DIGEST),
+        ({'agent': 'other'}, Reason.WRONG_AGENT),
+    ],
+)
+def test_a_stranger_does_not_take_the_place_of_a_request_that_waits(
+    bench: LockstepBench, changes: dict[str, object], reason: Reason
+) -> None:
+    bench.hear(bench.request(0.05, 0.0))
+    assert bench.hear(bench.request(0.1, 0.0, step=2)) == ()
+    stranger = bench.request(0.8, 0.0, step=2, **changes)
+    assert reasons(only(bench.hear(stranger))) == {reason}
+    bench.step = 1
+    assert [d.verdict for d in bench.advance()] == [Verdict.ADMITTED]
+
+
+def test_a_malformed_request_does_not_wait(bench: LockstepBench) -> None:
+    decision = only(bench.hear(bench.request(math.nan, 0.0, step=9)))
+    assert reasons(decision) == {Reason.NOT_FINITE}
+
+
+def test_a_newer_request_takes_the_place_of_one_that_waits(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.0, 0.0))
+    first, second = bench.request(0.8, 0.0, step=2), bench.request(0.05, 0.0, step=2)
+    assert bench.hear(first) == ()
+    decision = only(bench.hear(second))
+    assert decision.request == first
+    assert reasons(decision) == {Reason.OUT_OF_ORDER}
+    bench.step = 1
+    assert [d.request for d in bench.advance()] == [second]
+
+
+def test_an_older_request_does_not_take_the_place_of_one_that_waits(
+    bench: LockstepBench,
+) -> None:
+    bench.hear(bench.request(0.0, 0.0))
+    older, newer = bench.request(0.8, 0.0, step=2), bench.request(0.05, 0.0, step=2)
+    assert bench.hear(newer) == ()
+    assert only(bench.hear(older)).request == older
+    bench.step = 1
+    assert [d.request for d in bench.advance()] == [newer]
+
+
+def test_a_request_that_comes_twice_while_it_waits_is_decided_once(bench: LockstepBench) -> None:
+    bench.hear(bench.request(0.0, 0.0))
+    request = bench.request(0.05, 0.0, step=2)
+    assert bench.hear(request) == bench.hear(request) == ()
+    bench.step = 1
+    assert [d.request for d in bench.advance()] == [request]
+
+
+def test_the_first_request_waits_for_the_reset_of_its_episode() -> None:
+    bench = LockstepBench()
+    bench.say(EpisodeState.RESETTING)
+    bench.arm()
+    bench.say(EpisodeState.RUNNING)
+    assert bench.hear(bench.request(0.05, 0.0)) == ()
+    assert [d.verdict for d in bench.advance()] == [Verdict.ADMITTED]
+
+
+def test_a_request_that_waited_into_the_next_lease_is_forgotten(bench: LockstepBench) -> None:
+    assert bench.hear(bench.request(0.05, 0.0, step=5)) == ()
+    bench.say(EpisodeState.TRUNCATED)
+    bench.tick()
+    bench.say(EpisodeState.RESETTING, 'second')
+    bench.arm()
+    bench.step = 5
+    assert bench.advance() == []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import gc
+import os
 from typing import Any
 
 import rclpy
@@ -33,6 +34,10 @@ from boundary_env_ros.storage.contract_file import LoadedContract, load
 
 Success = TransitionCallbackReturn.SUCCESS
 Failure = TransitionCallbackReturn.FAILURE
+
+
+#: Variable with the process id of a parent without whom a node must not go on.
+PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 
 
 class ContractNode(LifecycleNode):
@@ -248,15 +253,17 @@ def run(make: Callable[[], ContractNode], executor: Callable[[], Executor] = Sin
     """
     Run a node until it is told to stop, and return the exit code.
 
-    SIGINT and SIGTERM end it in order: what it records is closed, what it holds is let go of.
+    SIGINT and SIGTERM end it in order: what it records is closed, what it holds is let go of. So does the death of the parent, if
+    that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``.
     """
+    parent = os.environ.get(PARENT)
     rclpy.init()
     node = make()
     runner = executor()
     runner.add_node(node)
     try:
         # A bare spin() of some executors does not come back on a signal; short waits do.
-        while rclpy.ok():
+        while rclpy.ok() and (parent is None or int(parent) == os.getppid()):
             runner.spin_once(timeout_sec=0.2)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass

@@ -28,6 +28,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 
 from boundary_env_ros.errors import LinkError, LinkTimeout
+from boundary_env_ros.ros.contract_node import PARENT
 
 _CONFIGURE = LifecycleTransition.TRANSITION_CONFIGURE
 _ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
@@ -66,7 +67,7 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
 
 class NodeProcess:
     """
-    One node in a process and a process group of its own.
+    One node in a process and a process group of its own. It ends when this process dies, however that happens.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class NodeProcess:
             output = None if log is None else stack.enter_context(log.open('ab'))
             self.process = subprocess.Popen(
                 command,
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, PARENT: str(os.getpid())},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT if output else None,

@@ -1,0 +1,40 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Summing up and drawing what lies on disk: a run folder, a bag, an MCAP file, or a file of JSON lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.overview import draw_overview
+from boundary_env_ros.evidence.run_files import read_all, terms_of
+from boundary_env_ros.evidence.summary import summarise
+
+
+def summarise_path(path: Path) -> Summary:
+    """
+    Sum up a record; what cannot be read is passed over, since it is the audit that names it.
+
+    Raises
+    ------
+    RecordError
+        If there are no records at the path at all.
+
+    """
+    return summarise(read_all(path), terms_of(path).contract)
+
+
+def draw_path(path: Path, picture: Path) -> None:
+    """
+    Draw one picture of a record.
+
+    Raises
+    ------
+    MissingDependency
+        If matplotlib is not installed.
+    RecordError
+        If there are no records at the path, or the picture exists already.
+
+    """
+    draw_overview(read_all(path), picture, contract=terms_of(path).contract)

@@ -1,0 +1,65 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Scripted policies: what a learned one has to beat, and what a boundary is tried with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract import Contract
+
+Array = npt.NDArray[Any]
+Policy = Callable[[Mapping[str, Array]], Array]
+
+
+class GoToGoalPolicy:
+    """
+    Turns towards the goal and drives at it, blind to what stands between.
+
+    It asks for more speed than the contract allows, as learned policies do, so that there is something to limit.
+
+    Parameters
+    ----------
+    speed
+        Speed that it asks for when it faces the goal, m/s.
+    gain
+        Turn rate for each radian of error in heading, 1/s.
+
+    """
+
+    def __init__(self, *, speed: float = 1.0, gain: float = 2.5) -> None:
+        self._speed = speed
+        self._gain = gain
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return (forward m/s, turn rad/s) for an observation with ``pose`` and ``goal``."""
+        x, y, yaw = (float(value) for value in observation['pose'])
+        goal_x, goal_y = (float(value) for value in observation['goal'])
+        error = math.atan2(goal_y - y, goal_x - x) - yaw
+        error = math.atan2(math.sin(error), math.cos(error))
+        forward = self._speed * max(0.0, math.cos(error))
+        return np.array([forward, self._gain * error], dtype=np.float32)
+
+
+class NoOpPolicy:
+    """
+    Always asks for the safe command: the baseline that shows what the world does by itself.
+
+    Parameters
+    ----------
+    contract
+        The contract, for its safe command.
+
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self._action: Array = np.array(contract.flat('safe'), dtype=np.float32)
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return the safe command, whatever is seen."""
+        return self._action.copy()

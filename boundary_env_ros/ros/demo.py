@@ -1,0 +1,226 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The demo: one command that drives a simulated cart through the whole boundary and leaves the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import cycle, islice
+import json
+import os
+from pathlib import Path
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from types import FrameType
+from typing import Any
+
+import gymnasium
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.errors import BoundaryError, MissingDependency, RecordError
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.runs import draw_path, summarise_path
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
+from boundary_env_ros.facade.registration import register
+from boundary_env_ros.ros.domain import free_domain
+from boundary_env_ros.ros.processes import NodeSpec, running
+from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.run_folder import RunFolder
+
+_ID = 'boundary_env_ros/WarehouseCart-v0'
+# What the scripted policy meets, over and over: mostly a clear way, sometimes a rack in it, sometimes a goal that is
+# farther than the time limit allows.
+_SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
+
+
+def main(
+    *,
+    run: Path | None,
+    episodes: int,
+    baseline: int,
+    pacing: str,
+    seed: int,
+    domain_id: int | None,
+) -> int:
+    """
+    Run the demo and return the exit code of its audit.
+
+    Parameters
+    ----------
+    run
+        Folder to leave the record in; must not exist. None: ``runs/demo-DATE-TIME``.
+    episodes, baseline
+        Episodes of the scripted policy, and of the one that does nothing.
+    pacing
+        ``realtime`` or ``lockstep``.
+    seed
+        Seed of the first episode.
+    domain_id
+        ROS domain; None: one that nobody uses.
+
+    """
+    place = (run or Path('runs') / f'demo-{datetime.now():%Y%m%d-%H%M%S}').resolve()
+    if place.exists():
+        raise RecordError(f'Expect a new folder, actually: {place} exists already. Choose another --run.')
+    domain = free_domain() if domain_id is None else domain_id
+    print(f'Record: {place}')
+    print(f'Starting recorder, simulated_robot, safety_gate and environment on ROS domain {domain} ...')
+    interrupted = False
+    with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, _one_interrupt():
+        logs = Path(scratch) / 'logs'
+        try:
+            with running(_nodes(place, pacing), domain_id=domain, logs=logs):
+                _drive(domain, pacing, episodes, baseline, seed)
+        except KeyboardInterrupt:
+            interrupted = True
+            print('\nInterrupted: the nodes are stopped, what was recorded is kept.')
+        finally:
+            if place.exists() and logs.exists():
+                shutil.copytree(logs, place / 'logs', dirs_exist_ok=True)
+        code = _evaluate(place)
+    return 130 if interrupted else code
+
+
+def _nodes(place: Path, pacing: str) -> tuple[NodeSpec, ...]:
+    shared = {'contract': 'warehouse_cart', 'pacing': pacing}
+    return (
+        NodeSpec(name='recorder', parameters={**shared, 'run': str(place)}),
+        NodeSpec(name='simulated_robot', parameters=shared),
+        NodeSpec(name='safety_gate', parameters=shared),
+        NodeSpec(name='environment', parameters=shared),
+    )
+
+
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through: the rest is cleaning up."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+# Driving ------------------------------------------------------------------------------------------
+
+
+def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) -> None:
+    register()
+    scenarios = list(islice(cycle(_SCENARIOS), episodes))
+    _policy_episodes('go_to_goal', domain, pacing, scenarios, seed)
+    _policy_episodes('no_op', domain, pacing, ['clear'] * baseline, seed)
+
+
+def _policy_episodes(
+    name: str, domain: int, pacing: str, scenarios: list[str], seed: int
+) -> None:
+    if not scenarios:
+        return
+    env = gymnasium.make(_ID, link='ros', pacing=pacing, domain_id=domain, client=name)
+    try:
+        boundary: Any = env.unwrapped
+        policy = _policy(name, boundary.contract)
+        print(f'\nPolicy {name}, {len(scenarios)} episodes, {pacing}')
+        for number, scenario in enumerate(scenarios):
+            _episode(env, boundary, policy, number, len(scenarios), scenario, seed + number)
+    finally:
+        env.close()
+
+
+def _policy(name: str, contract: Contract) -> Policy:
+    return GoToGoalPolicy() if name == 'go_to_goal' else NoOpPolicy(contract)
+
+
+def _episode(
+    env: gymnasium.Env[Any, Any],
+    boundary: BoundaryEnv,
+    policy: Policy,
+    number: int,
+    count: int,
+    scenario: str,
+    seed: int,
+) -> None:
+    observation, info = env.reset(seed=seed, options={'scenario': scenario})
+    progress = _Progress(f'  {number + 1:>2}/{count} {scenario:<8}', boundary.contract.max_steps)
+    total, limited, overruns = 0.0, 0, 0
+    ended = False
+    while not ended:
+        observation, reward, terminated, truncated, info = env.step(policy(observation))
+        ended = terminated or truncated
+        total += float(reward) + sum(missed for _, missed in info['missed'])
+        limited += any(info['clipped'])
+        overruns += len(info['missed'])
+        progress.show(info['step'])
+    ending = 'terminated' if terminated else 'truncated'
+    progress.done(
+        f'{info["step"]:>3} steps  return {total:+6.2f}  {ending:<10} {info["cause"]:<12} '
+        f'limited {limited:>2}  overruns {overruns}'
+    )
+
+
+class _Progress:
+    """One line a episode; on a terminal it grows while the episode runs."""
+
+    def __init__(self, head: str, most: int) -> None:
+        self._head = head
+        self._most = most
+        self._live = sys.stdout.isatty()
+        self._shown = 0.0
+
+    def show(self, step: int) -> None:
+        """Show how far the episode is."""
+        now = time.monotonic()
+        if self._live and now - self._shown > 0.1:
+            self._shown = now
+            filled = round(20 * step / self._most)
+            bar = '█' * filled + '·' * (20 - filled)
+            print(f'\r{self._head} {bar} step {step:>3}', end='', flush=True)
+
+    def done(self, tail: str) -> None:
+        """Replace the line by its result."""
+        print(f'\r\x1b[K{self._head} {tail}' if self._live else f'{self._head} {tail}', flush=True)
+
+
+# Evaluating ---------------------------------------------------------------------------------------
+
+
+def _evaluate(place: Path) -> int:
+    try:
+        folder = RunFolder.open(place)
+        summary = summarise_path(place)
+    except BoundaryError as error:
+        print(f'Nothing to sum up: {error}', file=sys.stderr)
+        return 2
+    write_atomically(folder.summary, json.dumps(summary.to_json(), indent=2).encode())
+    print(f'\n{summary}')
+    try:
+        draw_path(place, folder.overview)
+    except MissingDependency as error:
+        print(f'No picture: {error}')
+    report = audit_path(place)
+    print(f'\n{report}')
+    print(f'\nRecord: {place}')
+    for path, text in (
+        (folder.overview, 'what happened, as a picture'),
+        (folder.summary, 'the figures above'),
+        (folder.bag, 'everything, for ros2 bag and Foxglove'),
+        (folder.transitions, 'one transition a line'),
+    ):
+        if path.exists():
+            print(f'  {path.name:<20} {text}')
+    print(f'Look again: boundary-env audit {os.path.relpath(place)}')
+    return 0 if report.ok else 1

@@ -1,0 +1,44 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Finding a ROS domain that nobody on this machine uses."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+from boundary_env_ros.errors import LinkError
+
+# Domains whose ports lie below the ephemeral range of Linux.
+_DOMAINS = range(1, 102)
+_PORT_BASE, _DOMAIN_GAIN, _UNICAST = 7400, 250, 10
+
+
+def free_domain() -> int:
+    """
+    Return a domain in which no participant of this machine has taken the first port.
+
+    The ports are those of the DDSI-RTPS specification (9.6.1.1): ``7400 + 250 * domain + 10`` is the first unicast discovery port.
+
+    Raises
+    ------
+    LinkError
+        If there is none, which no ordinary machine comes to.
+
+    """
+    for domain in random.sample(_DOMAINS, len(_DOMAINS)):
+        if _is_free(_PORT_BASE + _DOMAIN_GAIN * domain + _UNICAST):
+            return domain
+    raise LinkError(
+        f'Expect a free ROS domain in {_DOMAINS.start}-{_DOMAINS.stop - 1}, actually: all are in use. '
+        'Stop some nodes, or pass --domain-id.'
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', port))
+        except OSError:
+            return False
+        return True

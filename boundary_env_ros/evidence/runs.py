@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Summing up and drawing what lies on disk: a run folder, a bag, an MCAP file, or a file of JSON lines."""
+"""Summing up and drawing what lies on disk: a run folder, a bag, an MCAP or JSON lines file."""
 
 from __future__ import annotations
 

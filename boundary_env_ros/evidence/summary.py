@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 import math
 
@@ -16,6 +16,7 @@ from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.evidence.figures import ClientSummary, Difference, StageSummary, Summary
 from boundary_env_ros.evidence.statistics import Proportion, Quantiles
 
 #: Stages of the action that are held against each other.
@@ -29,133 +30,6 @@ UNNAMED = 100
 
 #: Verdict of a step without a decision.
 NONE = 'NONE'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageSummary:
-    """
-    One stage of the latency.
-
-    Attributes
-    ----------
-    known
-        Steps that know it.
-    p50, p99, greatest
-        Seconds; None if no step knows it. The quantiles are right to within 0.5 %.
-    budget
-        Seconds that the contract allows; None if it says nothing.
-    over
-        Steps that took longer.
-
-    """
-
-    known: int
-    p50: float | None
-    p99: float | None
-    greatest: float | None
-    budget: float | None
-    over: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """
-    How far two stages of the action lie apart, in one dimension.
-
-    Attributes
-    ----------
-    steps
-        Steps that know both.
-    differing
-        Steps in which they are not equal.
-    mean, greatest
-        Mean and greatest absolute difference, in the unit of the dimension; None if no step knows
-        both.
-
-    """
-
-    steps: int
-    differing: int
-    mean: float | None
-    greatest: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientSummary:
-    """
-    What one client did.
-
-    Attributes
-    ----------
-    client
-        Name that it gave in its requests; empty if it never sent one.
-    episodes, unfinished, steps
-        Episodes with an ending, episodes without one (which are in no rate), and steps.
-    endings
-        Number of endings by cause.
-    success
-        Proportion of successes among all ended episodes: a truncation counts as failure.
-    success_of_terminated, truncated
-        Proportion of successes among the terminated episodes only, and the number that were
-        truncated, apart.
-    mean_return, mean_length
-        Mean of the sum of rewards, and of the number of steps, of the ended episodes.
-    clipped
-        Steps whose action was limited by its bounds.
-    intervened
-        Steps in which the gate did anything but admit.
-    overruns
-        Ticks that came before an action.
-    verdicts, reasons
-        Steps by verdict (``NONE``: no decision came), and rule results by reason.
-    stages
-        Latency, by stage.
-    stale, missing
-        Observations in which a field was too old, or had never come, by field.
-    differences
-        By pair of stages of the action, then by dimension.
-
-    """
-
-    client: str
-    episodes: int
-    unfinished: int
-    steps: int
-    endings: Mapping[str, int]
-    success: Proportion
-    success_of_terminated: Proportion
-    truncated: int
-    mean_return: float | None
-    mean_length: float | None
-    clipped: Proportion
-    intervened: Proportion
-    overruns: Proportion
-    verdicts: Mapping[str, int]
-    reasons: Mapping[str, int]
-    stages: Mapping[str, StageSummary]
-    stale: Mapping[str, int]
-    missing: Mapping[str, int]
-    differences: Mapping[str, Mapping[str, Difference]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """
-    The figures of a run.
-
-    Attributes
-    ----------
-    contract, digest, software_version
-        What the run was made under and with.
-    clients
-        Apart for each client, in the order of their first episode.
-
-    """
-
-    contract: str
-    digest: str
-    software_version: str
-    clients: tuple[ClientSummary, ...]
 
 
 def summarise(

@@ -1,0 +1,257 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run as values, and how they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.evidence.statistics import Proportion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSummary:
+    """
+    One stage of the latency.
+
+    Attributes
+    ----------
+    known
+        Steps that know it.
+    p50, p99, greatest
+        Seconds; None if no step knows it. The quantiles are right to within 0.5 %.
+    budget
+        Seconds that the contract allows; None if it says nothing.
+    over
+        Steps that took longer.
+
+    """
+
+    known: int
+    p50: float | None
+    p99: float | None
+    greatest: float | None
+    budget: float | None
+    over: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """
+    How far two stages of the action lie apart, in one dimension.
+
+    Attributes
+    ----------
+    steps
+        Steps that know both.
+    differing
+        Steps in which they are not equal.
+    mean, greatest
+        Mean and greatest absolute difference, in the unit of the dimension; None if no step knows
+        both.
+
+    """
+
+    steps: int
+    differing: int
+    mean: float | None
+    greatest: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSummary:
+    """
+    What one client did.
+
+    Attributes
+    ----------
+    client
+        Name that it gave in its requests; empty if it never sent one.
+    episodes, unfinished, steps
+        Episodes with an ending, episodes without one (which are in no rate), and steps.
+    endings
+        Number of endings by cause.
+    success
+        Proportion of successes among all ended episodes: a truncation counts as failure.
+    success_of_terminated, truncated
+        Proportion of successes among the terminated episodes only, and the number that were
+        truncated, apart.
+    mean_return, mean_length
+        Mean of the sum of rewards, and of the number of steps, of the ended episodes.
+    clipped
+        Steps whose action was limited by its bounds.
+    intervened
+        Steps in which the gate did anything but admit.
+    overruns
+        Ticks that came before an action.
+    verdicts, reasons
+        Steps by verdict (``NONE``: no decision came), and rule results by reason.
+    stages
+        Latency, by stage.
+    stale, missing
+        Observations in which a field was too old, or had never come, by field.
+    differences
+        By pair of stages of the action, then by dimension.
+
+    """
+
+    client: str
+    episodes: int
+    unfinished: int
+    steps: int
+    endings: Mapping[str, int]
+    success: Proportion
+    success_of_terminated: Proportion
+    truncated: int
+    mean_return: float | None
+    mean_length: float | None
+    clipped: Proportion
+    intervened: Proportion
+    overruns: Proportion
+    verdicts: Mapping[str, int]
+    reasons: Mapping[str, int]
+    stages: Mapping[str, StageSummary]
+    stale: Mapping[str, int]
+    missing: Mapping[str, int]
+    differences: Mapping[str, Mapping[str, Difference]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """
+    The figures of a run.
+
+    Attributes
+    ----------
+    contract, digest, software_version
+        What the run was made under and with.
+    clients
+        Apart for each client, in the order of their first episode.
+
+    """
+
+    contract: str
+    digest: str
+    software_version: str
+    clients: tuple[ClientSummary, ...]
+
+    def __str__(self) -> str:
+        return '\n'.join(_lines(self))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the summary as plain data; a proportion has its interval beside it."""
+        return {
+            'contract': self.contract,
+            'digest': self.digest,
+            'software_version': self.software_version,
+            'clients': [_plain(client) for client in self.clients],
+        }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Proportion):
+        low, high = value.interval or (None, None)
+        return {
+            'count': value.count,
+            'of': value.of,
+            'value': value.value,
+            'low': low,
+            'high': high,
+        }
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value
+
+
+# As a table --------------------------------------------------------------------------------------
+
+#: Clients that are shown side by side.
+_ABREAST = 3
+
+
+def _lines(summary: Summary) -> Iterator[str]:
+    if not summary.clients:
+        yield 'No transitions, so no figures.'
+        return
+    yield (
+        f'{summary.contract}, {summary.digest[:19]}..., software {summary.software_version}. '
+        'In brackets: how many of how many; 95 % interval in %.'
+    )
+    for start in range(0, len(summary.clients), _ABREAST):
+        clients = summary.clients[start : start + _ABREAST]
+        rows = list(_rows(clients))
+        first = max(len(label) for label, _ in rows)
+        widths = [max(len(cells[i]) for _, cells in rows) for i in range(len(clients))]
+        yield ''
+        for label, cells in rows:
+            columns = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+            yield '  '.join((label.ljust(first), *columns)).rstrip()
+
+
+def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]:
+    """Yield label and cells of each row."""
+    yield '', [c.client or '(no request)' for c in clients]
+    yield 'episodes', [str(c.episodes) for c in clients]
+    for cause in _union(c.endings for c in clients):
+        yield f'  {cause}', [str(c.endings.get(cause, '-')) for c in clients]
+    if any(c.unfinished for c in clients):
+        yield '  unfinished, in no rate', [str(c.unfinished) for c in clients]
+    yield 'success, a truncation as failure', [str(c.success) for c in clients]
+    yield 'success of the terminated', [str(c.success_of_terminated) for c in clients]
+    yield '  truncated, apart', [str(c.truncated) for c in clients]
+    yield 'return, mean', [_short(c.mean_return) for c in clients]
+    yield 'steps of an episode, mean', [_short(c.mean_length) for c in clients]
+    yield 'steps clipped to the bounds', [str(c.clipped) for c in clients]
+    yield 'steps with an intervention', [str(c.intervened) for c in clients]
+    yield 'overruns of the period', [str(c.overruns) for c in clients]
+    for name in _union(c.stale for c in clients):
+        if any(c.stale.get(name) or c.missing.get(name) for c in clients):
+            counts = [f'{c.stale.get(name, 0)}, {c.missing.get(name, 0)}' for c in clients]
+            yield f'{name} too old, or missing', counts
+    yield 'latency p50 / p99, ms (steps)', [''] * len(clients)
+    for stage in STAGES:
+        yield f'  {_stage_label(stage, clients)}', [_stage(c, stage) for c in clients]
+    yield 'difference, mean / greatest', [''] * len(clients)
+    for pair in _union(c.differences for c in clients):
+        for dimension in _union(c.differences.get(pair, {}) for c in clients):
+            cells = [_difference(c, pair, dimension) for c in clients]
+            yield f'  {pair}, {dimension}', cells
+
+
+def _union(mappings: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for mapping in mappings for name in mapping))
+
+
+def _short(value: float | None) -> str:
+    return '-' if value is None else f'{value:.3g}'
+
+
+def _stage_label(stage: str, clients: tuple[ClientSummary, ...]) -> str:
+    budget = clients[0].stages[stage].budget
+    return stage if budget is None else f'{stage}, budget {1000 * budget:g}'
+
+
+def _stage(client: ClientSummary, stage: str) -> str:
+    found = client.stages[stage]
+    if found.p50 is None or found.p99 is None:
+        return 'unknown'
+    over = f', {found.over} over' if found.over else ''
+    return f'{_milliseconds(found.p50)} / {_milliseconds(found.p99)} ({found.known}{over})'
+
+
+def _milliseconds(seconds: float) -> str:
+    milliseconds = 1000 * seconds
+    return f'{milliseconds:.0f}' if abs(milliseconds) >= 100 else f'{milliseconds:.3g}'
+
+
+def _difference(client: ClientSummary, pair: str, dimension: str) -> str:
+    found = client.differences.get(pair, {}).get(dimension)
+    if found is None or found.mean is None:
+        return 'unknown'
+    if not found.differing:
+        return f'none in {found.steps} steps'
+    return f'{_short(found.mean)} / {_short(found.greatest)} ({found.differing} of {found.steps})'

@@ -1,0 +1,271 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The gate against everything that Hypothesis can think of, in any order and at any time.
+
+The witness of the bench checks every decision; this machine only makes things happen, and checks
+that silence stops.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from core_world import shipped
+from gate_bench import Bench
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, GateState, Verdict
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import Refused
+
+SHIPPED = shipped()
+#: The same cart, but an action beyond its bounds is refused whole, and some limits are zero.
+STRICT = shipped(
+    {('action', 'base', 'beyond'): 'reject', ('action', 'base', 'low'): [0.0, -1.5]}
+)
+
+SPECIAL = [float('nan'), float('inf'), float('-inf'), 5e-324, -5e-324, 1e308, -0.0, 0.0, 0.8, 1.5]
+reasonable = st.floats(min_value=-2.0, max_value=2.0, allow_subnormal=False)
+number = st.one_of(reasonable, st.floats(), st.sampled_from(SPECIAL))
+pair = st.tuples(reasonable, reasonable)
+action = st.one_of(pair, pair, st.tuples(number, number), st.lists(number, max_size=4).map(tuple))
+fraction = st.sampled_from([0.0, 0.2, 0.49, 0.5, 0.9, 1.0])
+distance = st.one_of(
+    st.floats(min_value=0.0, max_value=3.0), st.sampled_from([0.0, float('inf'), 8.0])
+)
+scan = st.one_of(
+    st.just((8.0, 8.0, 1.0, 1.0)),
+    st.tuples(distance, distance, fraction, fraction),
+    st.tuples(number, number, number, number),
+    st.just(()),
+)
+motion = st.one_of(pair, st.tuples(number, number))
+lag = st.sampled_from([0.0, 0.01, 0.05, 0.24, 0.26, 5.0, -0.01, -0.3, -5.0])
+pause = st.one_of(
+    st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.16, 0.31, 0.41, 2.0]),
+    st.floats(min_value=0.0, max_value=0.5),
+)
+wrong = st.fixed_dictionaries(
+    {},
+    optional={
+        'lease': st.sampled_from(['', 'lease-0', 'lease-1', 'lease-2']),
+        'episode': st.sampled_from(['', 'episode-1', 'episode-2', 'unheard of']),
+        'digest': st.sampled_from(['', 'sha256:' + '0' * 64]),
+        'agent': st.sampled_from(['', 'other']),
+        'sequence': st.integers(min_value=0, max_value=50),
+        'age': st.one_of(st.none(), st.sampled_from([0.0, 0.4, 0.41, 9.0, -0.1, -9.0])),
+        'step': st.integers(min_value=0, max_value=9),
+    },
+)
+
+
+class GateMachine(RuleBasedStateMachine):
+    """Everything that can happen to a gate."""
+
+    contract: Contract = SHIPPED
+
+    @initialize()
+    def bench_is_set_up(self) -> None:
+        self.bench = Bench(self.contract)
+        self.episodes = 0
+        self.heard_environment: int | None = None
+        self.heard_scan: int | None = None
+        self.heard_request: int | None = None
+        self.last: ActionRequest | None = None
+        self.pressed = False
+
+    # The policy, and whoever else sends requests -------------------------------------------------------
+
+    @rule(asked=action)
+    def holder_asks(self, asked: tuple[float, ...]) -> None:
+        self._sent(self.bench.send(asked))
+
+    @rule(asked=action, changes=wrong)
+    def somebody_asks(self, asked: tuple[float, ...], changes: dict[str, Any]) -> None:
+        self._sent(self.bench.send(asked, **changes))
+
+    @precondition(lambda self: self.last is not None)
+    @rule()
+    def the_last_request_comes_again(self) -> None:
+        assert self.last is not None
+        decisions = self.bench.gate.request(self.last, self.bench.time.now)
+        [decision] = self.bench.witness.see(decisions, self.bench.time.now)
+        assert decision.verdict is Verdict.REJECTED
+
+    @rule(asked=pair, count=st.integers(min_value=2, max_value=12))
+    def the_policy_drives(self, asked: tuple[float, float], count: int) -> None:
+        for _ in range(count):
+            self.bench.time.wait(self.contract.period)
+            self._pulse()
+            self._sent(self.bench.send(asked))
+
+    def _sent(self, decisions: tuple[GateDecision, ...]) -> None:
+        [decision] = decisions
+        if decision.verdict is not Verdict.REJECTED:
+            self.heard_request = self.bench.time.steady
+            self.last = decision.request
+
+    # Sensors -------------------------------------------------------------------------------------------
+
+    @rule(values=scan, ago=lag)
+    def the_scan_speaks(self, values: tuple[float, ...], ago: float) -> None:
+        self.bench.scan, self.bench.lag = values, ago
+        self.bench.measure('scan')
+        self.heard_scan = self.bench.time.steady
+
+    @rule(values=motion, ago=lag)
+    def odometry_speaks(self, values: tuple[float, float], ago: float) -> None:
+        self.bench.motion, self.bench.lag = values, ago
+        self.bench.measure('odometry')
+
+    @rule()
+    def all_is_well(self) -> None:
+        self._pulse()
+
+    def _pulse(self) -> None:
+        self.bench.scan, self.bench.motion = (8.0, 8.0, 1.0, 1.0), (0.0, 0.0)
+        self.bench.lag = 0.01
+        self.bench.pulse()
+        self.heard_scan = self.bench.time.steady
+        if self.bench.state is not EpisodeState.IDLE:
+            self.heard_environment = self.bench.time.steady
+
+    # The environment -----------------------------------------------------------------------------------
+
+    def _say(self, state: EpisodeState, episode: str | None = None) -> None:
+        self.bench.say(state, episode)
+        self.heard_environment = self.bench.time.steady
+        if self.bench.witness.running:
+            self.heard_request = self.bench.time.steady
+
+    @rule()
+    def an_episode_begins(self) -> None:
+        self.episodes += 1
+        self._say(EpisodeState.RESETTING, f'episode-{self.episodes}')
+
+    @precondition(lambda self: self.bench.state is EpisodeState.RESETTING)
+    @rule()
+    def the_episode_runs(self) -> None:
+        self._say(EpisodeState.RUNNING)
+
+    @precondition(lambda self: self.bench.state is EpisodeState.RUNNING)
+    @rule(state=st.sampled_from([EpisodeState.TERMINATED, EpisodeState.TRUNCATED]))
+    def the_episode_ends(self, state: EpisodeState) -> None:
+        self._say(state)
+
+    @rule()
+    def the_environment_restarts(self) -> None:
+        self._say(EpisodeState.IDLE)
+
+    @rule(client=st.sampled_from(['policy', 'policy', 'intruder']))
+    def a_client_arms(self, client: str) -> None:
+        try:
+            self.bench.arm(client)
+        except Refused:
+            self.bench.leases -= 1
+        else:
+            self.heard_request = self.bench.time.steady
+
+    @rule()
+    def a_new_episode_is_brought_to_run(self) -> None:
+        self.an_episode_begins()
+        self._pulse()
+        self.a_client_arms('policy')
+        self._say(EpisodeState.RUNNING)
+
+    # The emergency stop ---------------------------------------------------------------------------------
+
+    @rule()
+    def the_emergency_stop_is_pressed(self) -> None:
+        self.bench.press()
+        self.pressed = True
+
+    @rule()
+    def the_emergency_stop_is_released(self) -> None:
+        self.bench.release()
+        self.pressed = False
+
+    @rule()
+    def somebody_clears_the_emergency_stop(self) -> None:
+        try:
+            self.bench.clear()
+        except Refused:
+            assert self.pressed or self.bench.state is EpisodeState.RUNNING
+        else:
+            assert not self.pressed
+
+    # Time ----------------------------------------------------------------------------------------------
+
+    @rule(seconds=pause)
+    def time_passes(self, seconds: float) -> None:
+        self.bench.time.wait(seconds)
+
+    @rule(seconds=st.sampled_from([0.5, -0.5, 1e6, -1e6]))
+    def the_ros_clock_jumps(self, seconds: float) -> None:
+        self.bench.time.jump_ros(seconds)
+
+    @rule()
+    def the_ros_clock_is_paused_or_goes_on(self) -> None:
+        self.bench.time.ros_paused = not self.bench.time.ros_paused
+
+    @rule()
+    def the_timer_ticks(self) -> None:
+        self._tick()
+
+    @rule(count=st.integers(min_value=1, max_value=40))
+    def the_timer_ticks_for_a_while(self, count: int) -> None:
+        for _ in range(count):
+            self.bench.time.wait(self.contract.safety.gate_period)
+            self._tick()
+
+    def _tick(self) -> None:
+        decisions = self.bench.tick()
+        if not self.bench.witness.running or self.bench.witness.braking:
+            return
+        safety = self.contract.safety
+
+        def silent(since: int | None, limit: float) -> bool:
+            return since is None or self.bench.time.steady - since > limit * NANOSECONDS
+
+        must_stop = (
+            self.bench.witness.latched
+            or silent(self.heard_environment, safety.environment_timeout)
+            or silent(self.heard_scan, safety.sensor_timeout)
+            or silent(self.heard_request, safety.command_timeout)
+        )
+        if must_stop:
+            at_rest = self.bench.witness.last == self.bench.witness.safe
+            assert at_rest or [d.verdict for d in decisions] == [Verdict.STOPPED]
+
+    @invariant()
+    def the_status_tells_the_truth(self) -> None:
+        found = self.bench.gate.status(self.bench.time.now)
+        assert (found.state is GateState.EMERGENCY_STOPPED) is self.bench.witness.latched
+        assert found.sequence == self.bench.witness.sequence
+        if found.state is GateState.RUNNING:
+            assert self.bench.witness.running
+
+
+class StrictGateMachine(GateMachine):
+    """The same, with a contract that refuses instead of clipping."""
+
+    contract = STRICT
+
+
+LONG = os.environ.get('BOUNDARY_ENV_LONG') == '1'
+_SETTINGS = settings(
+    max_examples=2000 if LONG else 50,
+    stateful_step_count=120 if LONG else 50,
+    derandomize=not LONG,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestGateMachine = GateMachine.TestCase
+TestGateMachine.settings = _SETTINGS
+TestStrictGateMachine = StrictGateMachine.TestCase
+TestStrictGateMachine.settings = _SETTINGS

@@ -1,0 +1,346 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+One run on its way to the disk: the bag, the transitions as text, the first of them, and the index of episodes.
+
+Messages come as the bytes that were on the wire and go to the bag untouched. Only transitions, states of the episode and
+the numbers of the gate's decisions are looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+import time
+
+from mcap.records import Schema
+from mcap_ros2.decoder import DecoderFactory
+
+from boundary_env_ros.core.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
+
+TRANSITION = 'boundary_env_ros/msg/Transition'
+EPISODE_STATUS = 'boundary_env_ros/msg/EpisodeStatus'
+GATE_DECISION = 'boundary_env_ros/msg/GateDecision'
+
+#: How long the environment may be silent in an episode, in environment_timeouts of the contract. The gate stops the robot
+#: after one; a second one lets the environment declare its own ending, if it lives.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """What is looked at of a decision of the gate."""
+
+    sequence: int
+
+
+_Ending = tuple[EpisodeState, str, str]
+
+
+class RunRecording:
+    """
+    Writes the files of one run.
+
+    For one thread at a time. A write that fails leaves what was written before readable; whoever sees the error calls
+    :meth:`close` and records no more.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, made just before.
+    contract
+        The contract of the run, which is copied to it.
+    definitions
+        Definition and hash of each message type that may come, as
+        :func:`boundary_env_ros.storage.definitions.definition_of` returns them.
+    recorder
+        Name of whoever records, who signs the ending of an episode whose environment died.
+    custom_data
+        Anything else to keep in the metadata of the bag.
+    ros_distro
+        ROS distribution of the messages.
+    system_time
+        Nanoseconds of system time, which the index is stamped with.
+
+    Raises
+    ------
+    RecordError
+        If a file is there already, or cannot be made.
+
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        *,
+        contract: LoadedContract,
+        definitions: Mapping[str, tuple[str, str]],
+        recorder: str,
+        custom_data: Mapping[str, str] | None = None,
+        ros_distro: str = '',
+        system_time: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.run = run
+        self._contract = contract.contract
+        self._definitions = definitions
+        self._system_time = system_time
+        self._losses = LossCount()
+        self._mine: _Ending = (EpisodeState.TRUNCATED, ENVIRONMENT_LOST, recorder)
+        self._watch = EnvironmentWatch(
+            declarer=recorder, patience=PATIENCE * self._contract.safety.environment_timeout
+        )
+        self._takers: dict[str, Callable[[bytes, Instant], None]] = {}
+        self._status: EpisodeStatus | None = None
+        self._endings: dict[str, _Ending] = {}
+        self._contradicted: set[str] = set()
+        self._notices: list[str] = []
+        write_atomically(run.contract, contract.text.encode())
+        self._bag = McapLog(run.bag, custom_data=custom_data, ros_distro=ros_distro)
+        self._transitions = TransitionJsonl(run.transitions)
+        self._episodes = EpisodeStore.create(run.episodes)
+
+    @property
+    def messages(self) -> int:
+        """Return the number of messages in the bag."""
+        return self._bag.messages
+
+    @property
+    def size(self) -> int:
+        """Return the size of the bag as it is now, bytes."""
+        return self._bag.size
+
+    @property
+    def lost(self) -> int:
+        """Return the number of messages that are known to be missing."""
+        return self._losses.lost
+
+    @property
+    def transitions(self) -> int:
+        """Return the number of transitions written."""
+        return self._transitions.lines
+
+    def notices(self) -> Sequence[str]:
+        """Return what somebody should know and does not stop the recording, once each."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def add_topic(self, name: str, type_name: str, qos: Sequence[OfferedQos] = ()) -> None:
+        """
+        Declare a topic; to be done once, before its first message.
+
+        Parameters
+        ----------
+        name, type_name
+            Fully qualified name, and type.
+        qos
+            What its publishers offer.
+
+        Raises
+        ------
+        RecordError
+            If the topic is there already, or the bag is closed or broken.
+
+        """
+        definition, type_hash = self._definitions[type_name]
+        self._bag.add_topic(name, type_name, definition, type_hash, qos)
+        if type_name == TRANSITION:
+            self._takers[name] = self._taker(Transition, type_name, self._on_transition)
+        elif type_name == EPISODE_STATUS:
+            self._takers[name] = self._taker(EpisodeStatus, type_name, self._on_status)
+        elif type_name == GATE_DECISION:
+            self._takers[name] = self._taker(_Numbered, type_name, self._on_decision)
+
+    def write(
+        self, topic: str, data: bytes, log_time: int, publish_time: int, now: Instant
+    ) -> None:
+        """
+        Write one message, and what follows from it.
+
+        Parameters
+        ----------
+        topic
+            A topic that was added.
+        data
+            The message as it was on the wire.
+        log_time, publish_time
+            When it was received and published, nanoseconds, on the clock of the run.
+        now
+            The present.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written: the recording is over.
+
+        """
+        self._bag.write(topic, data, log_time, publish_time)
+        take = self._takers.get(topic)
+        if take is not None:
+            take(data, now)
+
+    def add_lost(self, number: int) -> None:
+        """Add messages that the middleware says it lost."""
+        self._losses.lost += number
+
+    def watch(self, now: Instant) -> EpisodeStatus | None:
+        """
+        Return the ending that a dead environment can no longer declare, once for each episode; else None.
+
+        It is in the index already, and has to be published for all others. To be called several times within an
+        ``environment_timeout``.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written: the recording is over.
+
+        """
+        ending = self._watch.look(now)
+        if ending is not None:
+            self._keep(ending)
+        return ending
+
+    def flush(self) -> None:
+        """
+        Hand what was written to the kernel, after which ``kill -9`` cannot take it any more.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written: the recording is over.
+
+        """
+        self._bag.flush()
+
+    def close(self) -> None:
+        """
+        Complete and close all files, each whatever becomes of the others.
+
+        Raises
+        ------
+        RecordError
+            If one could not be completed, the first of them.
+
+        """
+        failures = []
+        for file in (self._bag, self._transitions, self._episodes):
+            try:
+                file.close()
+            except RecordError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    # Records --------------------------------------------------------------------------------------
+
+    def _on_decision(self, decision: _Numbered, now: Instant) -> None:
+        self._losses.decision(decision.sequence)
+
+    def _on_transition(self, transition: Transition, now: Instant) -> None:
+        self._losses.transition(transition.id)
+        self._transitions.append(transition)
+        if self._transitions.lines == 1:
+            self.run.write_first_transition(transition)
+        if transition.terminated or transition.truncated:
+            state = EpisodeState.TERMINATED if transition.terminated else EpisodeState.TRUNCATED
+            ending = (state, transition.cause, transition.declared_by)
+            if not self._agrees(transition.id.episode_id, ending):
+                return
+        self._episodes.add_step(transition, now=self._system_time())
+
+    def _on_status(self, status: EpisodeStatus, now: Instant) -> None:
+        if _ending_of(status) == self._mine:
+            return  # It is known: this is how it came to the bag.
+        self._watch.heard(status, now)
+        known = self._endings.get(status.id.episode_id)
+        if status.state.over:
+            if self._agrees(status.id.episode_id, _ending_of(status)):
+                self._keep(status)
+        elif known is None:
+            self._keep(status)
+        elif known == self._mine:
+            # Otherwise it is merely older than the transition that ended its episode.
+            self._contradict(status.id.episode_id, known, f'its status is {status.state.name}')
+
+    def _keep(self, status: EpisodeStatus) -> None:
+        """Bring the index up to date, if there is anything new."""
+        if self._status is not None and _plain(self._status) == _plain(status):
+            return
+        self._episodes.update(
+            status, environment=self._contract.name, now=self._system_time()
+        )
+        self._status = status
+        if status.state.over:
+            self._endings[status.id.episode_id] = _ending_of(status)
+
+    def _agrees(self, episode_id: str, ending: _Ending) -> bool:
+        """Return whether an ending is the first of its episode, or the same again; complain if it is not."""
+        known = self._endings.setdefault(episode_id, ending)
+        if known != ending:
+            state, cause, declarer = ending
+            self._contradict(episode_id, known, f'{declarer} says {state.name} ({cause})')
+        return known == ending
+
+    def _contradict(self, episode_id: str, known: _Ending, actually: str) -> None:
+        if episode_id in self._contradicted:
+            return
+        self._contradicted.add(episode_id)
+        state, cause, declarer = known
+        self._notices.append(
+            f'Expect episode {episode_id} to stay {state.name} ({cause}, declared by {declarer}), actually: '
+            f'{actually}. The first ending stands; all messages are in the bag.'
+        )
+
+    def _taker(
+        self, cls: type, type_name: str, take: Callable[..., None]
+    ) -> Callable[[bytes, Instant], None]:
+        definition = self._definitions[type_name][0]
+        decode: Decoder[object] = record_decoder(
+            cls, type_name, definition, _other_decoder(type_name, definition)
+        )
+
+        def decoded(data: bytes, now: Instant) -> None:
+            try:
+                record = decode(data)
+            except RecordError as error:
+                # The bag has its bytes, but the index and the text will lack it.
+                self._losses.lost += 1
+                self._notices.append(str(error))
+                return
+            take(record, now)
+
+        return decoded
+
+
+def _plain(status: EpisodeStatus) -> tuple[object, ...]:
+    """Return what makes a status differ from another, which its time does not."""
+    return (status.id, status.state, status.seed, status.cause, status.declared_by, status.message)
+
+
+def _ending_of(status: EpisodeStatus) -> _Ending:
+    return status.state, status.cause, status.declared_by
+
+
+def _other_decoder(type_name: str, definition: str) -> Callable[[bytes], object]:
+    """Return a slow decoder for whatever is not plain little-endian CDR; made when it is first called."""
+
+    def decode(data: bytes) -> object:
+        schema = Schema(id=1, name=type_name, encoding='ros2msg', data=definition.encode())
+        decoder = DecoderFactory().decoder_for('cdr', schema)
+        if decoder is None:
+            raise RecordError(f'Expect a definition of {type_name} that can be read, actually: it cannot.')
+        return decoder(data)
+
+    return decode

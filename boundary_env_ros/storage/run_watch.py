@@ -1,0 +1,98 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a recorder watches over while it writes: what is missing, and whether the environment still lives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boundary_env_ros.core.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+
+
+class LossCount:
+    """Counts the messages that are known to be missing, by the gaps in their numbers."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._sequence: int | None = None
+        self._steps: dict[str, StepId] = {}
+
+    def transition(self, id: StepId) -> None:  # noqa: A002 - as the record calls it
+        """Take the number of a transition: steps count from 0 in each episode of an agent."""
+        last = self._steps.get(id.agent)
+        if last is not None and last.episode_id == id.episode_id:
+            self.lost += max(0, id.step - last.step - 1)
+            if id.step < last.step:
+                return
+        elif last is not None:
+            # The very first episode may have begun before the recording; later ones began in it.
+            self.lost += id.step
+        self._steps[id.agent] = id
+
+    def decision(self, sequence: int) -> None:
+        """Take the number of a decision of the gate, which counts from 1 in each process."""
+        last = self._sequence
+        if last is not None:
+            # A number that does not grow is that of a gate that was started anew.
+            self.lost += max(0, sequence - (last + 1 if sequence > last else 1))
+        self._sequence = sequence
+
+
+class EnvironmentWatch:
+    """
+    Notices that the environment fell silent in the middle of an episode, and words the ending that it cannot declare.
+
+    Parameters
+    ----------
+    declarer
+        Who signs the ending.
+    patience
+        Seconds of steady time without a status after which the environment is lost.
+
+    """
+
+    def __init__(self, *, declarer: str, patience: float) -> None:
+        self._declarer = declarer
+        self._patience = round(patience * NANOSECONDS)
+        self._status: EpisodeStatus | None = None
+        self._heard = 0
+        self._looked: int | None = None
+        self._declared = ''
+
+    def heard(self, status: EpisodeStatus, now: Instant) -> None:
+        """Take a status of the environment."""
+        self._status = status
+        self._heard = now.steady
+
+    def look(self, now: Instant) -> EpisodeStatus | None:
+        """
+        Return the ending of an episode whose environment has been silent for too long, once; else None.
+
+        To be called several times within the patience. Time in which it was not called does not count as silence: a
+        recorder that was stopped itself has heard nobody.
+        """
+        usual = self._patience // 4
+        if self._looked is not None and now.steady - self._looked > usual:
+            self._heard += now.steady - self._looked - usual
+        self._looked = now.steady
+        status = self._status
+        if status is None or status.state not in (EpisodeState.RESETTING, EpisodeState.RUNNING):
+            return None
+        silence = now.steady - self._heard
+        if silence <= self._patience or status.id.episode_id == self._declared:
+            return None
+        self._declared = status.id.episode_id
+        return replace(
+            status,
+            state=EpisodeState.TRUNCATED,
+            cause=ENVIRONMENT_LOST,
+            declared_by=self._declarer,
+            message=(
+                f'The environment has been silent for {silence / NANOSECONDS:.2f} s; '
+                f'{self._patience / NANOSECONDS:.2f} s are allowed.'
+            ),
+            taken=now,
+        )

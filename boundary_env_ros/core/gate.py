@@ -144,11 +144,12 @@ class Gate:
                 f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
                 ResultCode.LEASE_HELD,
             )
-        if self._command is None or self._command == self._limits.safe:
-            self._forget_command()
-        else:
-            # The robot still moves under the lease before: it is braked to the end first.
+        moving = self._command is not None and self._command != self._limits.safe
+        if moving and self._contract.pacing is Pacing.REALTIME:
+            # It moves under the lease before, and is braked to the end first. In lockstep the world stands still.
             self._braking = self._id()
+        else:
+            self._forget_command()
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
         self._pending = None

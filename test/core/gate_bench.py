@@ -64,8 +64,9 @@ class Witness:
 
     def armed(self) -> None:
         """Take note of a new lease: what comes first starts from the measured state."""
-        if self.last is not None and self.last != self.safe:
-            self.braking = True  # the robot still moves under the lease before
+        moving = self.last is not None and self.last != self.safe
+        if moving and self.contract.pacing is Pacing.REALTIME:
+            self.braking = True  # under the lease before; in lockstep the world stands still
         else:
             self.forget()
 

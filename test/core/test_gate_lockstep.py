@@ -62,7 +62,8 @@ class LockstepBench(Bench):
         """Return the next request of the holder, for the step that is due."""
         self.sequence += 1
         asked = {
-            'sequence': self.sequence, 'lease': self.lease, 'step': self.step + 1, **changes
+            'sequence': self.sequence, 'lease': self.lease, 'episode': self.episode,
+            'step': self.step + 1, **changes,
         }  # fmt: skip
         return request_for(action, observed=self.time.now, now=self.time.now, **asked)
 
@@ -255,3 +256,14 @@ def test_a_request_that_waited_into_the_next_lease_is_forgotten(bench: LockstepB
     bench.arm()
     bench.step = 5
     assert bench.advance() == []
+
+
+def test_between_episodes_the_world_stands_still_so_a_new_arming_need_not_brake(
+    bench: LockstepBench,
+) -> None:
+    bench.hear(bench.request(0.1, 0.0))
+    bench.say(EpisodeState.TRUNCATED)
+    bench.step, bench.episode = 0, 'second'
+    decision = only(bench.begin().hear(bench.request(0.05, 0.0)))
+    assert decision.seeded
+    assert decision.verdict is Verdict.ADMITTED

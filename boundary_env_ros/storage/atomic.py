@@ -1,0 +1,45 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whole files or none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from boundary_env_ros.errors import RecordError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """
+    Write a file whole: whoever opens it, after a power loss too, finds the old or the new one.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be written; what was there before is untouched.
+
+    """
+    draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    try:
+        with draft.open('wb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise RecordError(
+            f'Expect to write {path}, actually: {error.strerror or error}. '
+            'Free space or choose another place.'
+        ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power loss."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,220 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""``metadata.yaml`` of a rosbag2 folder, version 9, as ROS 2 Jazzy writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import yaml
+
+from boundary_env_ros.errors import RecordError
+
+#: Name of the file in the folder of a bag.
+METADATA: Final = 'metadata.yaml'
+
+VERSION: Final = 9
+
+#: ``starting_time`` of a bag without messages, as rosbag2 writes it.
+NEVER: Final = 2**63 - 1
+
+#: A QoS duration without end: what ``rmw_time_t`` makes of it.
+INFINITE: Final = 2**63 - 1
+
+_NANOSECONDS: Final = 1_000_000_000
+
+# The C implementation is ten times faster; without libyaml there is only the other one.
+_Dumper: type[yaml.SafeDumper] = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedQos:
+    """
+    Quality of service that a recorded publisher offered, in the words of rosbag2.
+
+    Attributes
+    ----------
+    history, depth
+        ``keep_last``, ``keep_all``, ``system_default`` or ``unknown`` (which a publisher of
+        another process always is), and its depth.
+    reliability
+        ``reliable``, ``best_effort``, ``system_default``, ``best_available`` or ``unknown``.
+    durability
+        ``volatile``, ``transient_local``, ``system_default``, ``best_available`` or ``unknown``.
+    deadline, lifespan, liveliness_lease_duration
+        Nanoseconds.
+    liveliness
+        ``automatic``, ``manual_by_topic``, ``system_default``, ``best_available`` or ``unknown``.
+
+    """
+
+    history: str = 'unknown'
+    depth: int = 0
+    reliability: str = 'reliable'
+    durability: str = 'volatile'
+    deadline: int = INFINITE
+    lifespan: int = INFINITE
+    liveliness: str = 'automatic'
+    liveliness_lease_duration: int = INFINITE
+    avoid_ros_namespace_conventions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BagTopic:
+    """One topic: name, type, RIHS01 hash of the type, offers of its publishers, messages."""
+
+    name: str
+    type: str
+    type_hash: str
+    qos: tuple[OfferedQos, ...]
+    messages: int = 0
+
+
+def qos_text(profiles: Sequence[OfferedQos]) -> str:
+    """Return QoS profiles as they stand in the ``offered_qos_profiles`` of an MCAP channel."""
+    return _dump([_qos(profile) for profile in profiles]) if profiles else ''
+
+
+def metadata_text(
+    *,
+    file: str,
+    topics: Sequence[BagTopic],
+    start: int,
+    end: int,
+    custom_data: Mapping[str, str],
+    ros_distro: str,
+) -> str:
+    """
+    Return the content of ``rosbag2_bagfile_information``.
+
+    An MCAP file repeats it in its own metadata.
+
+    Parameters
+    ----------
+    file
+        Name of the one storage file.
+    topics
+        The topics with the number of their messages.
+    start, end
+        First and last log time, nanoseconds; passed over if there is no message.
+    custom_data
+        Anything else to keep with the bag.
+    ros_distro
+        ROS distribution that the messages are from.
+
+    """
+    count = sum(topic.messages for topic in topics)
+
+    def period() -> dict[str, object]:
+        # Made anew each time: YAML would otherwise write the second one as an alias.
+        return {
+            'duration': {'nanoseconds': end - start if count else 0},
+            'starting_time': {'nanoseconds_since_epoch': start if count else NEVER},
+            'message_count': count,
+        }
+
+    return _dump(
+        {
+            'version': VERSION,
+            'storage_identifier': 'mcap',
+            **period(),
+            'topics_with_message_count': [
+                {
+                    'topic_metadata': {
+                        'name': topic.name,
+                        'type': topic.type,
+                        'serialization_format': 'cdr',
+                        'offered_qos_profiles': [_qos(profile) for profile in topic.qos],
+                        'type_description_hash': topic.type_hash,
+                    },
+                    'message_count': topic.messages,
+                }
+                for topic in topics
+            ],
+            'compression_format': '',
+            'compression_mode': '',
+            'relative_file_paths': [file],
+            'files': [{'path': file, **period()}],
+            'custom_data': dict(custom_data) or None,
+            'ros_distro': ros_distro,
+        }
+    )
+
+
+def folder_text(metadata: str) -> str:
+    """Return the text of ``metadata.yaml`` for what :func:`metadata_text` returned."""
+    lines = ''.join(f'  {line}\n' for line in metadata.splitlines())
+    return f'rosbag2_bagfile_information:\n{lines}'
+
+
+def files_of_bag(folder: Path) -> list[Path]:
+    """
+    Return the MCAP files of a bag in the order of its metadata or, without that, of their names.
+
+    Raises
+    ------
+    RecordError
+        If it has none, its metadata is not readable, or its storage is another.
+
+    """
+    metadata = folder / METADATA
+    if not metadata.is_file():
+        files = sorted(folder.glob('*.mcap'))
+    else:
+        try:
+            information = yaml.safe_load(metadata.read_bytes())['rosbag2_bagfile_information']
+            storage = information['storage_identifier']
+            # Old bags have the name of their folder in front.
+            names = [PurePosixPath(name).name for name in information['relative_file_paths']]
+        except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+            raise RecordError(
+                f'Expect the metadata of a bag in {metadata}, actually: it has none '
+                f'({type(error).__name__}: {error}). Name the .mcap file itself.'
+            ) from error
+        compressed = [name for name in names if name.endswith('.zstd')]
+        if storage != 'mcap' or compressed:
+            raise RecordError(
+                f'Expect a bag of MCAP files, actually: {folder} has the storage {storage!r}'
+                f'{" in compressed files" if compressed else ""}. '
+                'Convert it with "ros2 bag convert".'
+            )
+        files = [folder / name for name in names]
+    if not files:
+        raise RecordError(
+            f'Expect an MCAP file in {folder}, actually: there is none. '
+            'Name a rosbag2 folder or an .mcap file.'
+        )
+    for file in files:
+        if not file.is_file():
+            raise RecordError(
+                f'Expect the file {file.name} that the metadata of {folder} names, actually: it '
+                'is missing. Copy the bag with all its files.'
+            )
+    return files
+
+
+def _qos(profile: OfferedQos) -> dict[str, object]:
+    return {
+        'history': profile.history,
+        'depth': profile.depth,
+        'reliability': profile.reliability,
+        'durability': profile.durability,
+        'deadline': _time(profile.deadline),
+        'lifespan': _time(profile.lifespan),
+        'liveliness': profile.liveliness,
+        'liveliness_lease_duration': _time(profile.liveliness_lease_duration),
+        'avoid_ros_namespace_conventions': profile.avoid_ros_namespace_conventions,
+    }
+
+
+def _time(nanoseconds: int) -> dict[str, int]:
+    seconds, rest = divmod(nanoseconds, _NANOSECONDS)
+    return {'sec': seconds, 'nsec': rest}
+
+
+def _dump(data: object) -> str:
+    # A wide line keeps scalars on one line, so that indenting the text cannot change its meaning.
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=2**20)

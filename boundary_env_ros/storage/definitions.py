@@ -1,0 +1,226 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Message definitions as bags carry them, found and read as plain text.
+
+A bag holds, for each type, the text of its ``.msg`` file and, below a line of 80 ``=`` and a line
+``MSG: package/Name`` each, the texts of all types in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+import json
+from pathlib import Path
+import re
+
+from boundary_env_ros.errors import RecordError
+
+SEPARATOR = '=' * 80
+
+PRIMITIVES = frozenset(
+    [
+        *('bool', 'byte', 'char', 'float32', 'float64', 'string', 'wstring'),
+        *('int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'uint64'),
+    ]
+)
+
+_FIELD = re.compile(
+    r'(?P<type>[A-Za-z][\w/]*)(?:<=\d+)?'
+    r'(?P<array>\[(?P<bounded><=)?(?P<size>\d*)\])?'
+    r'\s+(?P<name>[A-Za-z]\w*)\s*(?P<constant>=)?'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """
+    One field of a message definition.
+
+    Attributes
+    ----------
+    name
+        Name of the field.
+    type
+        A primitive, or ``package/Name``.
+    array
+        Whether it is an array or a sequence.
+    size
+        Number of elements of an array of fixed size; None for a sequence, whose number is in the
+        data.
+
+    """
+
+    name: str
+    type: str
+    array: bool = False
+    size: int | None = None
+
+
+def fields_of(text: str, package: str) -> tuple[Field, ...]:
+    """
+    Return the fields of the text of one ``.msg`` file, constants left out.
+
+    Parameters
+    ----------
+    text
+        The text.
+    package
+        Package of the message, to which types without a package belong.
+
+    Raises
+    ------
+    RecordError
+        If a line is neither a field nor a constant.
+
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith('#'):
+            continue
+        match = _FIELD.match(line)
+        if match is None:
+            raise RecordError(
+                f'Expect a field or a constant in a definition of {package}, line {number}, '
+                f'actually: {line!r}.'
+            )
+        if match['constant']:
+            continue
+        found.append(
+            Field(
+                name=match['name'],
+                type=_full_name(match['type'], package),
+                array=match['array'] is not None,
+                size=int(match['size']) if match['size'] and not match['bounded'] else None,
+            )
+        )
+    return tuple(found)
+
+
+def _full_name(type_name: str, package: str) -> str:
+    if type_name in PRIMITIVES:
+        return type_name
+    parts = type_name.split('/')
+    return f'{parts[0] if len(parts) > 1 else package}/{parts[-1]}'
+
+
+def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
+    """
+    Return the fields of each type in the definition of a bag, by ``package/Name``, main one first.
+
+    Parameters
+    ----------
+    type_name
+        Name of the main type, ``package/msg/Name``.
+    text
+        Definition in the form that :func:`definition_of` returns.
+
+    Raises
+    ------
+    RecordError
+        If the text is not such a definition.
+
+    """
+    main = type_name.split('/')
+    definitions = {}
+    name = f'{main[0]}/{main[-1]}'
+    for position, part in enumerate(re.split(r'^={80}\s*$', text, flags=re.MULTILINE)):
+        if position:
+            head, _, part = part.lstrip().partition('\n')
+            if not head.startswith('MSG:'):
+                raise RecordError(
+                    'Expect "MSG: package/Name" after a line of "=" in the definition of '
+                    f'{type_name}, actually: {head[:60]!r}.'
+                )
+            inner = head[4:].strip().split('/')
+            name = f'{inner[0]}/{inner[-1]}'
+        definitions[name] = fields_of(part, name.split('/')[0])
+    return definitions
+
+
+def definition_of(type_name: str, prefixes: Sequence[Path]) -> tuple[str, str]:
+    """
+    Return the definition and the hash of an installed message type.
+
+    Parameters
+    ----------
+    type_name
+        For example ``sensor_msgs/msg/LaserScan``.
+    prefixes
+        Where packages are installed, first come first served: the entries of
+        ``AMENT_PREFIX_PATH``. The definition is ``share/<package>/msg/<Name>.msg`` in one of them,
+        its hash in ``<Name>.json`` beside it.
+
+    Returns
+    -------
+    tuple of str
+        The definition with those of all types in it, and its RIHS01 hash; the hash is empty if no
+        file tells it.
+
+    Raises
+    ------
+    RecordError
+        If the type, or one that it contains, is not installed there.
+
+    """
+    return _definition_of(type_name, tuple(prefixes))
+
+
+@cache
+def _definition_of(type_name: str, prefixes: tuple[Path, ...]) -> tuple[str, str]:
+    main = _find(type_name, prefixes, wanted_by='')
+    texts: dict[str, str] = {}
+    for name, text in _contained(type_name, main, prefixes):
+        texts.setdefault(name, text)
+    parts = [main.read_text(encoding='utf-8')]
+    parts.extend(f'{SEPARATOR}\nMSG: {name}\n{text}' for name, text in texts.items())
+    return '\n'.join(parts), _hash_of(type_name, main.with_suffix('.json'))
+
+
+def _contained(
+    type_name: str, file: Path, prefixes: tuple[Path, ...]
+) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each type inside a type, depth first, as often as it occurs."""
+    package = type_name.split('/')[0]
+    for field in fields_of(file.read_text(encoding='utf-8'), package):
+        if field.type in PRIMITIVES:
+            continue
+        inner = _find(field.type.replace('/', '/msg/'), prefixes, wanted_by=type_name)
+        yield field.type, inner.read_text(encoding='utf-8')
+        yield from _contained(field.type, inner, prefixes)
+
+
+def _find(type_name: str, prefixes: tuple[Path, ...], *, wanted_by: str) -> Path:
+    parts = type_name.split('/')
+    if len(parts) != 3 or parts[1] != 'msg':
+        raise RecordError(f'Expect a message type as package/msg/Name, actually: {type_name!r}.')
+    for prefix in prefixes:
+        file = prefix / 'share' / parts[0] / 'msg' / f'{parts[2]}.msg'
+        if file.is_file():
+            return file
+    inside = f' (inside {wanted_by})' if wanted_by else ''
+    raise RecordError(
+        f'Expect the definition of {type_name}{inside} in share/{parts[0]}/msg of one of '
+        f'{[str(prefix) for prefix in prefixes]}, actually: it is in none. '
+        f'Install {parts[0]}, and check AMENT_PREFIX_PATH.'
+    )
+
+
+def _hash_of(type_name: str, file: Path) -> str:
+    try:
+        described = json.loads(file.read_text(encoding='utf-8'))
+        return next(
+            str(entry['hash_string'])
+            for entry in described['type_hashes']
+            if entry['type_name'] == type_name
+        )
+    except FileNotFoundError:
+        return ''
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        raise RecordError(
+            f'Expect {file} to hold the hash of {type_name}, actually: it does not ({error!r}). '
+            'Install the package anew.'
+        ) from error

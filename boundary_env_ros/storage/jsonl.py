@@ -1,0 +1,260 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Transitions as text: one line of strict JSON for each.
+
+A crash of the process, ``kill -9`` included, costs at most the line that was being written; a
+power loss, what the kernel had not yet brought to the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+
+_BLOCK = 64 * 1024
+
+
+class TransitionJsonl:
+    """
+    A file of transitions that is being written.
+
+    Parameters
+    ----------
+    path
+        The file; made here.
+
+    Raises
+    ------
+    RecordError
+        If it exists already, or cannot be made.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines = 0
+        self._failure = ''
+        try:
+            # Without a buffer each line is with the kernel when `append` returns.
+            self._file = path.open('xb', buffering=0)
+        except FileExistsError:
+            raise RecordError(
+                f'Expect a place for a new file, actually: {path} exists already, not '
+                'overwritten. Choose another place, or move the old one away.'
+            ) from None
+        except OSError as error:
+            raise RecordError(
+                f'Expect to make {path}, actually: {error.strerror or error}. '
+                'Choose another place.'
+            ) from error
+
+    @property
+    def lines(self) -> int:
+        """Return the number of transitions written."""
+        return self._lines
+
+    def append(self, transition: Transition) -> None:
+        """
+        Write one transition.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written (disk full), from then on at every call; or if the file is
+            closed.
+
+        """
+        if self._failure:
+            raise RecordError(self._failure)
+        if self._file.closed:
+            raise RecordError(
+                f'Expect an open file, actually: {self.path} was closed after {self._lines} lines.'
+            )
+        line = memoryview(dump_line(transition))
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError as error:
+            self._fail(error)
+        self._lines += 1
+
+    def close(self) -> None:
+        """Wait for the disk and close the file."""
+        if self._file.closed:
+            return
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._fail(error)
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> TransitionJsonl:
+        """Return the file."""
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def _fail(self, error: OSError) -> NoReturn:
+        self._failure = (
+            f'Expect to write {self.path}, actually: {error.strerror or error}. '
+            f'{self._lines} whole lines before it can be read. Free space and record anew.'
+        )
+        raise RecordError(self._failure) from error
+
+
+class JsonlReader:
+    """
+    The transitions of a file, in its order; each iteration reads the file anew, line by line.
+
+    Attributes
+    ----------
+    path
+        The file.
+    truncated
+        Whether the last iteration that came to the end found a torn last line: one without its
+        line end that holds no whole record, as a crash leaves it. Nothing of it is returned.
+    line
+        Line (from 1) of the transition that was returned last.
+
+    Raises
+    ------
+    RecordError
+        While iterating, if the file cannot be read or a line is no transition; it names file and
+        line.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.truncated = False
+        self.line = 0
+
+    def __iter__(self) -> Iterator[Transition]:
+        """Yield the transitions."""
+        self.truncated = False
+        try:
+            with self.path.open('rb') as file:
+                for number, line in enumerate(file, 1):
+                    if not line.endswith(b'\n') and not _is_json(line):
+                        self.truncated = True
+                        return
+                    transition = load_line(line, f'{self.path}:{number}')
+                    self.line = number
+                    yield transition
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+
+def read_jsonl(path: Path) -> JsonlReader:
+    """Return the transitions of a file; see :class:`JsonlReader`."""
+    return JsonlReader(path)
+
+
+def is_torn(path: Path) -> bool:
+    """
+    Return whether the last line of a file is torn, by reading its end only.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read.
+
+    """
+    tail = b''
+    try:
+        with path.open('rb') as file:
+            position = file.seek(0, os.SEEK_END)
+            while position and b'\n' not in tail:
+                begin = max(0, position - _BLOCK)
+                file.seek(begin)
+                tail = file.read(position - begin) + tail
+                position = begin
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    last = tail[tail.rfind(b'\n') + 1 :]
+    return bool(last) and not _is_json(last)
+
+
+def dump_line(transition: Transition) -> bytes:
+    """Return a transition as one line of strict JSON, with its line end."""
+    text = json.dumps(to_json(transition), allow_nan=False, separators=(',', ':'))
+    return text.encode('ascii') + b'\n'
+
+
+def load_line(line: bytes, where: str) -> Transition:
+    """
+    Return the transition of one line.
+
+    Parameters
+    ----------
+    line
+        The line.
+    where
+        What errors call it.
+
+    Raises
+    ------
+    RecordError
+        If it is not strict JSON (a number that is not finite, a key twice), or not a transition.
+
+    """
+    try:
+        data = json.loads(
+            line, object_pairs_hook=_object, parse_constant=_not_json, parse_float=_finite
+        )
+        return from_json(Transition, data, where)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise RecordError(
+            f'{where}: expect one line of strict JSON, actually: {error}.'
+        ) from error
+
+
+def _unreadable(path: Path, error: OSError) -> RecordError:
+    return RecordError(
+        f'Expect a file of transitions, actually: {path}: {error.strerror or error}.'
+    )
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'the key {twice!r} is there twice')
+    return found
+
+
+def _not_json(word: str) -> NoReturn:
+    raise ValueError(f'{word} is not JSON')
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float('inf'), float('-inf')):
+        raise ValueError(f'{text} is not a number of 64 bits')
+    return value

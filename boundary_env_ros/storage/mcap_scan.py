@@ -1,0 +1,387 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+MCAP files from front to back, finished or not.
+
+A file that was closed ends with a footer; one whose writer died does not, and is read up to where
+it is torn. The usual readers start at the footer, and so refuse just the files that matter after a
+crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+import os
+from pathlib import Path
+import struct
+from typing import BinaryIO, Final
+
+from mcap.records import Chunk
+from mcap.stream_reader import get_chunk_data_stream
+
+from boundary_env_ros.errors import RecordError
+
+MAGIC: Final = b'\x89MCAP0\r\n'
+
+_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 1, 2, 3, 4, 5, 6
+_STATISTICS, _DATA_END = 0x0B, 0x0F
+_LAST_KNOWN: Final = 0x0F
+_PRIVATE: Final = 0x80
+
+_RECORD = struct.Struct('<BQ')
+_MESSAGE_HEAD = struct.Struct('<HIQQ')
+_CHUNK_HEAD = struct.Struct('<QQQI')
+_FOOTER_BODY = struct.Struct('<QQI')
+_STATISTICS_HEAD = struct.Struct('<QHIIIIQQ')
+_COUNT = struct.Struct('<HQ')
+_END = _RECORD.size + _FOOTER_BODY.size + len(MAGIC)
+
+#: No chunk or message of a sane file is larger; a broken one may claim anything.
+_MOST: Final = 2**32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """
+    One topic of a file.
+
+    Attributes
+    ----------
+    topic, type
+        Name of the topic and of its type.
+    encoding, definition_encoding
+        How messages and definition are written; ``cdr`` and ``ros2msg`` for what ROS 2 records.
+    definition
+        Text of the definition.
+
+    """
+
+    topic: str
+    type: str
+    encoding: str
+    definition_encoding: str
+    definition: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """
+    What is in a file.
+
+    Attributes
+    ----------
+    counts
+        Number of messages of each channel.
+    start, end
+        Least and greatest log time, nanoseconds; None if there is no message.
+
+    """
+
+    counts: Mapping[Channel, int]
+    start: int | None
+    end: int | None
+
+
+class _BrokenError(Exception):
+    """Raised when bytes are not what an MCAP file has there, at a byte that may be known."""
+
+    def __init__(self, what: str, offset: int | None = None) -> None:
+        super().__init__(what)
+        self.offset = offset
+
+
+class McapScan:
+    """
+    One MCAP file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Attributes
+    ----------
+    tear
+        Where and why the file ends before its end; empty if it is whole. An unfinished file has
+        one from the start, and after it was read through it is exact.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read, or is no MCAP file.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open('rb') as file:
+                self._size = os.fstat(file.fileno()).st_size
+                start = file.read(len(MAGIC))
+                file.seek(max(0, self._size - _END))
+                end = file.read(_END)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        if start != MAGIC:
+            found = 'it is empty' if not start else f'it begins with {start!r}'
+            raise RecordError(
+                f'Expect an MCAP file, actually: {path}: {found}. '
+                'Name another file; of this one nothing can be read.'
+            )
+        self._summary_start = 0
+        finished = len(end) == _END and end.endswith(MAGIC)
+        if finished:
+            opcode, length = _RECORD.unpack_from(end)
+            finished = opcode == _FOOTER and length == _FOOTER_BODY.size
+            self._summary_start = _FOOTER_BODY.unpack_from(end, _RECORD.size)[0]
+        self._finished = finished
+        self.tear = '' if finished else f'{path.name} was not closed by its writer'
+
+    @property
+    def complete(self) -> bool:
+        """Return whether its writer closed it."""
+        return self._finished
+
+    def contents(self) -> Contents:
+        """
+        Return what is in the file: from its summary if it has one, else by reading it through.
+
+        Raises
+        ------
+        RecordError
+            If a finished file is damaged.
+
+        """
+        return self._summary() or self._counted()
+
+    def messages(
+        self, wanted: Callable[[Channel], bool]
+    ) -> Iterator[tuple[Channel, int, int, bytes]]:
+        """
+        Yield channel, log time, publish time (nanoseconds) and bytes of messages, in file order.
+
+        Holds one chunk at a time.
+
+        Parameters
+        ----------
+        wanted
+            Whether the messages of a channel are wanted; asked once for each.
+
+        Raises
+        ------
+        RecordError
+            If a finished file is damaged. An unfinished one ends where it is torn.
+
+        """
+        channels = _Channels(wanted)
+        begin = len(MAGIC)
+        try:
+            with self.path.open('rb') as file:
+                for begin, opcode, body in self._records(file):  # noqa: B007 - for the message
+                    if opcode == _CHUNK:
+                        yield from _in_chunk(_decompressed(body), channels)
+                    elif opcode == _MESSAGE:
+                        number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(body)
+                        if (channel := channels.selected(number)) is not None:
+                            yield channel, log_time, publish_time, body[_MESSAGE_HEAD.size :]
+                    else:
+                        channels.learn(opcode, body)
+        except _BrokenError as error:
+            self._torn(begin if error.offset is None else error.offset, str(error))
+        except struct.error as error:
+            self._torn(begin, str(error))
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def _torn(self, offset: int, reason: str) -> None:
+        tear = f'{self.path.name} is torn at byte {offset}: {reason}'
+        if self._finished:
+            raise RecordError(
+                f'Expect a whole MCAP file, since it has a footer, actually: {tear}. '
+                'It was damaged after it was written; take another copy.'
+            )
+        self.tear = tear
+
+    def _records(self, file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+        """Yield offset, opcode and content of the records of the data section."""
+        offset = file.seek(len(MAGIC))
+        while offset < self._size:
+            head = file.read(_RECORD.size)
+            if len(head) < _RECORD.size:
+                raise _BrokenError('a record has no length', offset)
+            opcode, length = _RECORD.unpack(head)
+            if opcode in (_DATA_END, _FOOTER):
+                return
+            if not 0 < opcode <= _LAST_KNOWN and opcode < _PRIVATE:
+                raise _BrokenError(f'there is no record of kind {opcode}', offset)
+            following = offset + _RECORD.size + length
+            if following > self._size:
+                behind = following - self._size
+                raise _BrokenError(f'a record ends {behind} bytes behind the end', offset)
+            if opcode in (_CHUNK, _MESSAGE, _SCHEMA, _CHANNEL):
+                if length > _MOST:
+                    raise _BrokenError(f'a record claims {length} bytes', offset)
+                yield offset, opcode, file.read(length)
+            else:
+                file.seek(length, os.SEEK_CUR)
+            offset = following
+        if self._finished:
+            raise _BrokenError('the data has no end', offset)
+
+    def _counted(self) -> Contents:
+        counts: dict[Channel, int] = {}
+        start: int | None = None
+        end: int | None = None
+
+        def known(channel: Channel) -> bool:
+            counts.setdefault(channel, 0)
+            return True
+
+        for channel, log_time, _, _ in self.messages(known):
+            counts[channel] += 1
+            start = log_time if start is None else min(start, log_time)
+            end = log_time if end is None else max(end, log_time)
+        return Contents(counts=counts, start=start, end=end)
+
+    def _summary(self) -> Contents | None:
+        """Return what the summary says; None if there is none, or one that says not enough."""
+        if not self._summary_start:
+            return None
+        channels = _Channels(lambda _: True)
+        try:
+            with self.path.open('rb') as file:
+                file.seek(self._summary_start)
+                text = file.read(self._size - _END - self._summary_start)
+            statistics = None
+            offset = 0
+            while offset < len(text):
+                opcode, length = _RECORD.unpack_from(text, offset)
+                offset += _RECORD.size
+                body = text[offset : offset + length]
+                offset += length
+                if opcode == _STATISTICS:
+                    statistics = body
+                else:
+                    channels.learn(opcode, body)
+            if statistics is None:
+                return None
+            messages, *_, start, end = _STATISTICS_HEAD.unpack_from(statistics)
+            counts = dict.fromkeys(channels.all.values(), 0)
+            pairs = statistics[_STATISTICS_HEAD.size + 4 :]
+            for channel_id, count in _COUNT.iter_unpack(pairs):
+                counts[channels.all[channel_id]] += count
+            if sum(counts.values()) != messages:
+                return None
+        except (_BrokenError, struct.error, KeyError):
+            return None
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return Contents(
+            counts=counts, start=start if messages else None, end=end if messages else None
+        )
+
+
+class _Channels:
+    """The channels of a file as far as it was read."""
+
+    def __init__(self, wanted: Callable[[Channel], bool]) -> None:
+        self._wanted = wanted
+        self._schemas: dict[int, tuple[str, str, bytes]] = {0: ('', '', b'')}
+        self._selected: dict[int, Channel | None] = {}
+        self.all: dict[int, Channel] = {}
+
+    def learn(self, opcode: int, body: bytes) -> None:
+        """Take note of a schema or a channel; other records are passed over."""
+        if opcode == _SCHEMA:
+            (number,) = struct.unpack_from('<H', body)
+            name, offset = _string(body, 2)
+            encoding, offset = _string(body, offset)
+            self._schemas[number] = (name, encoding, _prefixed(body, offset)[0])
+        elif opcode == _CHANNEL:
+            number, schema = struct.unpack_from('<HH', body)
+            topic, offset = _string(body, 4)
+            encoding, _ = _string(body, offset)
+            if schema not in self._schemas:
+                raise _BrokenError(f'the topic {topic} has no schema')
+            type_name, definition_encoding, definition = self._schemas[schema]
+            channel = Channel(
+                topic=topic,
+                type=type_name,
+                encoding=encoding,
+                definition_encoding=definition_encoding,
+                definition=definition,
+            )
+            if self.all.get(number) != channel:
+                self.all[number] = channel
+                self._selected[number] = channel if self._wanted(channel) else None
+
+    def selected(self, number: int) -> Channel | None:
+        """Return a channel, None if it is not wanted."""
+        try:
+            return self._selected[number]
+        except KeyError:
+            raise _BrokenError(f'a message has no channel ({number})') from None
+
+
+def _in_chunk(data: bytes, channels: _Channels) -> Iterator[tuple[Channel, int, int, bytes]]:
+    offset, end = 0, len(data)
+    while offset < end:
+        opcode, length = _RECORD.unpack_from(data, offset)
+        offset += _RECORD.size
+        following = offset + length
+        if following > end:
+            raise _BrokenError('a message ends behind its chunk')
+        if opcode == _MESSAGE:
+            number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(data, offset)
+            if (channel := channels.selected(number)) is not None:
+                content = data[offset + _MESSAGE_HEAD.size : following]
+                yield channel, log_time, publish_time, content
+        else:
+            channels.learn(opcode, data[offset:following])
+        offset = following
+
+
+def _decompressed(body: bytes) -> bytes:
+    start, end, size, crc = _CHUNK_HEAD.unpack_from(body)
+    compression, offset = _string(body, _CHUNK_HEAD.size)
+    (length,) = struct.unpack_from('<Q', body, offset)
+    data = body[offset + 8 : offset + 8 + length]
+    if compression not in ('', 'zstd', 'lz4') or size > _MOST or len(data) < length:
+        raise _BrokenError(f'a chunk of {size} bytes with compression {compression!r}')
+    chunk = Chunk(
+        compression=compression,
+        data=data,
+        message_start_time=start,
+        message_end_time=end,
+        uncompressed_crc=crc,
+        uncompressed_size=size,
+    )
+    try:
+        stream, length = get_chunk_data_stream(chunk, validate_crc=True)
+        content = bytes(stream.read(length))
+    except Exception as error:  # Each compressor raises what it likes.
+        raise _BrokenError(f'a chunk cannot be read ({error})') from error
+    if len(content) != size:
+        raise _BrokenError(f'a chunk holds {len(content)} bytes, not {size}')
+    return content
+
+
+def _prefixed(body: bytes, offset: int) -> tuple[bytes, int]:
+    (length,) = struct.unpack_from('<I', body, offset)
+    end = offset + 4 + length
+    if end > len(body):
+        raise _BrokenError('a text ends behind its record')
+    return body[offset + 4 : end], end
+
+
+def _string(body: bytes, offset: int) -> tuple[str, int]:
+    text, end = _prefixed(body, offset)
+    try:
+        return text.decode(), end
+    except UnicodeDecodeError as error:
+        raise _BrokenError(f'a text is not UTF-8 ({error.reason})') from error
+
+
+def _unreadable(path: Path, error: OSError) -> RecordError:
+    return RecordError(f'Expect to read {path}, actually: {error.strerror or error}.')

@@ -1,0 +1,264 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Records from wherever a run left them: a run folder, a bag, a single MCAP file, JSON lines.
+
+Everything streams: one chunk or one line is in memory at a time. Records come in the order in
+which they were written. What a crash left unfinished is read up to where it is torn, and the
+source says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mcap.records import Schema
+from mcap_ros2.decoder import DecoderFactory
+
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.bag_metadata import files_of_bag, METADATA
+from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.jsonl import is_torn, read_jsonl
+from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
+from boundary_env_ros.storage.records import (
+    ContractDescription,
+    Entry,
+    Message,
+    Overview,
+    Record,
+    RECORDS,
+    RecordSource,
+    TopicInfo,
+)
+from boundary_env_ros.storage.run_folder import RunFolder
+
+__all__ = [
+    'ContractDescription',
+    'Entry',
+    'Message',
+    'Overview',
+    'Record',
+    'RecordSource',
+    'TopicInfo',
+    'open_records',
+]
+
+_WAY_OUT: Final = 'Name a run folder, a rosbag2 folder (MCAP), an .mcap file or a .jsonl file.'
+
+
+class _BagSource(RecordSource):
+    """MCAP files, one after the other."""
+
+    def __init__(self, path: Path, files: Sequence[Path]) -> None:
+        self.path = path
+        self._files = tuple(McapScan(file) for file in files)
+
+    @property
+    def tear(self) -> str:
+        """Return where the files are torn."""
+        return '; '.join(file.tear for file in self._files if file.tear)
+
+    def entries(self, *classes: type[Record]) -> Iterator[Entry]:
+        """Yield the records of some classes."""
+        wanted = {name for name, cls in RECORDS.items() if not classes or cls in classes}
+        decoders: dict[tuple[str, bytes], Decoder[Record]] = {}
+        for file in self._files:
+            numbers: dict[str, int] = {}
+            for channel, log_time, _, data in file.messages(
+                lambda channel: channel.type in wanted
+            ):
+                topic = channel.topic
+                number = numbers[topic] = numbers.get(topic, 0) + 1
+                key = (channel.type, channel.definition)
+                try:
+                    decoder = decoders.get(key)
+                    if decoder is None:
+                        decoder = decoders[key] = _record_decoder(channel)
+                    record = decoder(data)
+                except RecordError as error:
+                    raise RecordError(f'{file.path}:{topic}#{number}: {error}') from error
+                yield Entry(record, topic, log_time, file.path, number)
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
+        """Yield the messages of some topics."""
+        decoders: dict[tuple[str, bytes], Callable[[bytes], Any]] = {}
+        for file in self._files:
+            for channel, log_time, publish_time, data in file.messages(
+                lambda channel: topics is None or channel.topic in topics
+            ):
+                key = (channel.type, channel.definition)
+                decoder = decoders.get(key)
+                if decoder is None:
+                    decoder = decoders[key] = _message_decoder(channel)
+                yield Message(channel.topic, channel.type, log_time, publish_time, data, decoder)
+
+    def overview(self) -> Overview:
+        """Return what is in the files."""
+        counts: dict[tuple[str, str], int] = {}
+        times: list[int] = []
+        for file in self._files:
+            contents = file.contents()
+            for channel, count in contents.counts.items():
+                key = (channel.topic, channel.type)
+                counts[key] = counts.get(key, 0) + count
+            times.extend(t for t in (contents.start, contents.end) if t is not None)
+        return Overview(
+            transitions=sum(
+                count for (_, name), count in counts.items() if RECORDS.get(name) is Transition
+            ),
+            messages=sum(counts.values()),
+            start=min(times, default=None),
+            end=max(times, default=None),
+            topics=tuple(
+                TopicInfo(name=topic, type=type_name, messages=count)
+                for (topic, type_name), count in sorted(counts.items())
+            ),
+        )
+
+
+class _JsonlSource(RecordSource):
+    """A file of transitions, one line each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._torn = is_torn(path)
+
+    @property
+    def tear(self) -> str:
+        """Return whether the last line is torn."""
+        return f'the last line of {self.path.name} is torn' if self._torn else ''
+
+    def entries(self, *classes: type[Record]) -> Iterator[Entry]:
+        """Yield the transitions, if they are wanted."""
+        if classes and Transition not in classes:
+            return
+        reader = read_jsonl(self.path)
+        for transition in reader:
+            yield Entry(transition, '', transition.closed.ros.nanoseconds, self.path, reader.line)
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
+        """Raise: JSON lines hold transitions only."""
+        raise RecordError(
+            f'Expect a bag to read messages from, actually: {self.path} holds transitions only. '
+            'Name the run folder or its bag.'
+        )
+
+    def overview(self) -> Overview:
+        """Return what is in the file."""
+        count, start, end = 0, None, None
+        for entry in self.entries():
+            count += 1
+            start = entry.log_time if start is None else min(start, entry.log_time)
+            end = entry.log_time if end is None else max(end, entry.log_time)
+        return Overview(transitions=count, messages=count, start=start, end=end, topics=())
+
+
+def open_records(path: Path) -> RecordSource:
+    """
+    Open the records of a run.
+
+    Parameters
+    ----------
+    path
+        A run folder (its bag is read, or, without one, its JSON lines), a rosbag2 folder with MCAP
+        files, an ``.mcap`` file, or a ``.jsonl`` file of transitions.
+
+    Raises
+    ------
+    RecordError
+        If it is none of them, or cannot be read.
+
+    """
+    try:
+        return _opened(path)
+    except OSError as error:
+        raise RecordError(
+            f'Expect to read {path}, actually: {error.strerror or error}. {_WAY_OUT}'
+        ) from error
+
+
+def _opened(path: Path) -> RecordSource:
+    if path.is_dir():
+        return _opened_folder(path)
+    if not path.exists():
+        raise RecordError(f'Expect records at {path}, actually: nothing is there. {_WAY_OUT}')
+    with path.open('rb') as file:
+        begin = file.read(len(MAGIC))
+    if not begin:
+        raise RecordError(f'Expect records in {path}, actually: the file is empty. {_WAY_OUT}')
+    if begin == MAGIC or path.suffix == '.mcap':
+        return _BagSource(path, [path])
+    if path.suffix == '.jsonl':
+        return _JsonlSource(path)
+    if begin.startswith(b'SQLite'):
+        raise RecordError(
+            f'Expect MCAP or JSON lines, actually: {path} is an SQLite file. If it is a bag, '
+            'convert it to MCAP with "ros2 bag convert".'
+        )
+    raise RecordError(
+        f'Expect MCAP or JSON lines, actually: {path} begins with {begin!r}. {_WAY_OUT}'
+    )
+
+
+def _opened_folder(path: Path) -> RecordSource:
+    run = RunFolder(path)
+    if run.bag.is_dir():
+        return _BagSource(path, files_of_bag(run.bag))
+    if (path / METADATA).is_file() or any(path.glob('*.mcap')):
+        return _BagSource(path, files_of_bag(path))
+    if run.transitions.is_file():
+        return _JsonlSource(run.transitions)
+    found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
+    raise RecordError(
+        f'Expect a folder with a bag or {run.transitions.name}, actually: {path} holds {found}. '
+        f'{_WAY_OUT}'
+    )
+
+
+def _record_decoder(channel: Channel) -> Decoder[Record]:
+    _check_readable(channel)
+    return record_decoder(
+        RECORDS[channel.type],
+        channel.type,
+        channel.definition.decode(errors='replace'),
+        _message_decoder(channel),
+    )
+
+
+def _message_decoder(channel: Channel) -> Callable[[bytes], Any]:
+    """Return a function that decodes the messages of a channel; made when it is first called."""
+    made: list[Callable[[bytes], Any]] = []
+
+    def decode(data: bytes) -> Any:
+        try:
+            if not made:
+                _check_readable(channel)
+                schema = Schema(
+                    id=1, name=channel.type, encoding='ros2msg', data=channel.definition
+                )
+                decoder = DecoderFactory().decoder_for('cdr', schema)
+                if decoder is None:
+                    raise ValueError('its definition cannot be read')
+                made.append(decoder)
+            return made[0](data)
+        except RecordError:
+            raise
+        except Exception as error:  # The decoder raises what it likes for bytes that are wrong.
+            raise RecordError(
+                f'Expect messages of type {channel.type} on {channel.topic}, actually: {error}. '
+                'Record them anew.'
+            ) from error
+
+    return decode
+
+
+def _check_readable(channel: Channel) -> None:
+    if channel.encoding != 'cdr' or channel.definition_encoding != 'ros2msg':
+        raise RecordError(
+            f'Expect messages in CDR with a definition as .msg text on {channel.topic}, actually: '
+            f'{channel.encoding or "no encoding"} with {channel.definition_encoding or "none"}. '
+            'Record them with ROS 2 where the package with the messages is installed.'
+        )

@@ -1,0 +1,265 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Records as they are read: which there are, where they stood, what a source of them can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload, TypeAlias, TypeVar
+
+from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.errors import RecordError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractDescription:
+    """The contract that one node was configured with; see ``ContractDescription.msg``."""
+
+    node: str
+    role: str
+    contract: str
+    contract_version: str
+    digest: str
+    software_version: str
+    task_distribution: str
+    task_version: str
+    text: str
+
+
+Record: TypeAlias = (
+    Transition
+    | GateDecision
+    | EvaluatorRecord
+    | ActuationEvidence
+    | EpisodeStatus
+    | ContractDescription
+)
+
+R = TypeVar('R', bound=Record)
+
+#: The class of each message type that is read as a record, in whatever namespace its topic is.
+RECORDS: Mapping[str, type[Record]] = {
+    f'boundary_env_ros/msg/{cls.__name__}': cls
+    for cls in (
+        Transition,
+        GateDecision,
+        EvaluatorRecord,
+        ActuationEvidence,
+        EpisodeStatus,
+        ContractDescription,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    One record and where it stands.
+
+    Attributes
+    ----------
+    record
+        The record.
+    topic
+        Topic that it was published on; empty in JSON lines.
+    log_time
+        When the recorder had it, nanoseconds on the clock of the run; for JSON lines, when its
+        step was closed.
+    file, number
+        File, and number (from 1) of the message on its topic in it; in JSON lines the line.
+
+    """
+
+    record: Record
+    topic: str
+    log_time: int
+    file: Path
+    number: int
+
+    @property
+    def where(self) -> str:
+        """Return the place in words, for a finding."""
+        return f'{self.file}:{self.topic}{"#" if self.topic else ""}{self.number}'
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """
+    One recorded message of any topic.
+
+    Attributes
+    ----------
+    topic, type
+        Topic and type.
+    log_time, publish_time
+        When it was received and published, nanoseconds.
+    data
+        The serialized message.
+
+    """
+
+    topic: str
+    type: str
+    log_time: int
+    publish_time: int
+    data: bytes
+    _decoder: Callable[[bytes], Any]
+
+    def decode(self) -> Any:
+        """
+        Return an object with the attributes of the message.
+
+        Raises
+        ------
+        RecordError
+            If the bytes are no such message, or the definition is not in the ``.msg`` form.
+
+        """
+        return self._decoder(self.data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicInfo:
+    """One topic of a source: name, type and number of messages."""
+
+    name: str
+    type: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """
+    What is in a source.
+
+    Attributes
+    ----------
+    transitions
+        Number of transitions.
+    messages
+        Number of all messages (in JSON lines, of transitions).
+    start, end
+        Least and greatest log time, nanoseconds; None if there is nothing.
+    topics
+        The topics, by name; none in JSON lines.
+
+    """
+
+    transitions: int
+    messages: int
+    start: int | None
+    end: int | None
+    topics: tuple[TopicInfo, ...]
+
+
+class RecordSource(ABC):
+    """
+    The records of one run, to be read as often as one likes.
+
+    Attributes
+    ----------
+    path
+        What was opened.
+
+    """
+
+    path: Path
+
+    @property
+    @abstractmethod
+    def tear(self) -> str:
+        """
+        Return where and why the records end before their end; empty if they are whole.
+
+        Exact once the records were read through.
+        """
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the records are whole: closed by their writer, not torn by a crash."""
+        return not self.tear
+
+    @abstractmethod
+    def entries(self, *classes: type[Record]) -> Iterator[Entry]:
+        """
+        Yield the records of some classes (of all, if none is named), each with its place.
+
+        Raises
+        ------
+        RecordError
+            If something is not what it claims to be; it names the place. What merely ends too
+            early is no error, see :attr:`tear`.
+
+        """
+
+    @abstractmethod
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
+        """
+        Yield the messages of some topics (of all, for None), to be decoded one by one.
+
+        Raises
+        ------
+        RecordError
+            If the source holds no messages (JSON lines), or is damaged.
+
+        """
+
+    @abstractmethod
+    def overview(self) -> Overview:
+        """
+        Return what is in the source.
+
+        Immediate for a bag that was closed; else the source is read through.
+
+        Raises
+        ------
+        RecordError
+            If it is damaged.
+
+        """
+
+    @overload
+    def records(self) -> Iterator[Record]: ...
+
+    @overload
+    def records(self, cls: type[R], /) -> Iterator[R]: ...
+
+    @overload
+    def records(self, *classes: type[Record]) -> Iterator[Record]: ...
+
+    def records(self, *classes: Any) -> Iterator[Any]:
+        """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
+        return (entry.record for entry in self.entries(*classes))
+
+    def transitions(self) -> Iterator[Transition]:
+        """
+        Yield the transitions.
+
+        Raises
+        ------
+        RecordError
+            If there is none: whoever asks for them has the wrong bag.
+
+        """
+        none = True
+        for transition in self.records(Transition):
+            none = False
+            yield transition
+        if none:
+            raise RecordError(self._without_transitions())
+
+    def _without_transitions(self) -> str:
+        overview = self.overview()
+        topics = ', '.join(f'{topic.name} ({topic.type})' for topic in overview.topics[:5])
+        found = f'{overview.messages} messages on {len(overview.topics)} topics'
+        torn = f'; {self.tear}' if self.tear else ''
+        return (
+            f'Expect transitions (boundary_env_ros/msg/Transition) in {self.path}, actually: '
+            f'{found}{": " + topics if topics else ""}{torn}. '
+            'Record the transition topic of the environment too.'
+        )

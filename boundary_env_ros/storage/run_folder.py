@@ -1,0 +1,148 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of one run: every file in it is named here, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import json
+from pathlib import Path
+
+from boundary_env_ros.core.serialization import to_json
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.atomic import write_atomically
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """
+    The folder of one run. Made by :meth:`create` or :meth:`open`.
+
+    Attributes
+    ----------
+    path
+        The folder.
+
+    """
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path) -> RunFolder:
+        """
+        Make the folder of a new run.
+
+        Parameters
+        ----------
+        path
+            A place where nothing is, or an empty folder.
+
+        Raises
+        ------
+        RecordError
+            If something is there already, or the folder cannot be made.
+
+        """
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            taken = any(path.iterdir())
+        except FileExistsError:
+            taken = True
+        except OSError as error:
+            raise RecordError(
+                f'Expect to make the run folder {path}, actually: {error.strerror or error}. '
+                'Choose another place.'
+            ) from error
+        if taken:
+            raise RecordError(
+                f'Expect a place for a new run, actually: {path} exists already, not '
+                'overwritten. Choose another folder, or move the old one away.'
+            )
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """
+        Return the folder of a run that was made before.
+
+        Raises
+        ------
+        RecordError
+            If it holds neither a bag nor transitions.
+
+        """
+        run = cls(path)
+        if not path.is_dir():
+            found = 'a file' if path.exists() else 'nothing'
+            raise RecordError(f'Expect the folder of a run at {path}, actually: {found} is there.')
+        if not run.has_records:
+            found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
+            raise RecordError(
+                f'Expect the folder of a run with {run.bag.name}/ or {run.transitions.name}, '
+                f'actually: {path} holds {found}. Name the folder that the run printed.'
+            )
+        return run
+
+    @property
+    def has_records(self) -> bool:
+        """Return whether there is a bag or a file of transitions."""
+        return self.bag.is_dir() or self.transitions.is_file()
+
+    @property
+    def bag(self) -> Path:
+        """Return the folder of the bag."""
+        return self.path / 'bag'
+
+    @property
+    def contract(self) -> Path:
+        """Return the copy of the contract."""
+        return self.path / 'contract.yaml'
+
+    @property
+    def first_transition(self) -> Path:
+        """Return the first transition of the run, as JSON."""
+        return self.path / 'first_transition.json'
+
+    @property
+    def transitions(self) -> Path:
+        """Return all transitions, one line of JSON each."""
+        return self.path / 'transitions.jsonl'
+
+    @property
+    def episodes(self) -> Path:
+        """Return the index of the episodes (SQLite)."""
+        return self.path / 'episodes.sqlite'
+
+    @property
+    def summary(self) -> Path:
+        """Return the summary, as JSON."""
+        return self.path / 'summary.json'
+
+    @property
+    def overview(self) -> Path:
+        """Return the picture of what happened."""
+        return self.path / 'overview.png'
+
+    def write_first_transition(self, transition: Transition) -> bool:
+        """
+        Keep the first transition of the run, where it can be looked at while the run goes on.
+
+        The file is there whole or not at all. To be called with every transition, or the first.
+
+        Returns
+        -------
+        bool
+            False if one is kept already; that one stays.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written.
+
+        """
+        if self.first_transition.exists():
+            return False
+        text = json.dumps(to_json(transition), allow_nan=False, indent=2)
+        write_atomically(self.first_transition, f'{text}\n'.encode('ascii'))
+        return True

@@ -1,0 +1,179 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Reading bytes directly gives what decoding and converting gives, and no errors but our own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
+from mcap.records import Schema
+from mcap_ros2.decoder import DecoderFactory
+import pytest
+from storage_wire import cdr, definition, records, transition, type_of
+
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.serialization import from_message
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.cdr import record_decoder
+from boundary_env_ros.storage.definitions import SEPARATOR
+from boundary_env_ros.storage.records import RECORDS
+
+STEP_ID = 'boundary_env_ros/msg/StepId'
+
+
+@cache
+def decoders(cls: type):
+    """Return the direct way and the long way from bytes to a record."""
+    text, _ = definition(type_of(cls))
+    schema = Schema(id=1, name=type_of(cls), encoding='ros2msg', data=text.encode())
+    other = DecoderFactory().decoder_for('cdr', schema)
+    assert other is not None
+    return record_decoder(cls, type_of(cls), text, other), other
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.data())
+@pytest.mark.parametrize('cls', RECORDS.values(), ids=lambda cls: cls.__name__)
+def test_any_record_is_read_as_decoding_and_converting_reads_it(cls: type, data) -> None:
+    record = data.draw(records(cls))
+    message = cdr(record)
+    direct, other = decoders(cls)
+    assert direct(message) == from_message(cls, other(message)) == record
+
+
+@pytest.mark.parametrize('cls', RECORDS.values(), ids=lambda cls: cls.__name__)
+def test_values_have_the_types_of_their_hints(cls: type) -> None:
+    direct, _ = decoders(cls)
+
+    @settings(max_examples=5, suppress_health_check=list(HealthCheck), deadline=None)
+    @given(records(cls))
+    def check(record: object) -> None:
+        message = cdr(record)
+        # `repr` tells 1 from 1.0 and from a member of an enum, which `==` does not.
+        assert repr(direct(message)) == repr(record)
+
+    check()
+
+
+def test_message_that_is_cut_anywhere_is_a_record_error() -> None:
+    direct, _ = decoders(Transition)
+    message = cdr(transition(1))
+    for length in range(2, len(message), 7):
+        with pytest.raises(RecordError, match='Expect a message with the fields of Transition'):
+            direct(message[:length])
+
+
+@settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.data())
+def test_bytes_that_are_wrong_are_a_record_or_a_record_error(data) -> None:
+    direct, _ = decoders(Transition)
+    message = bytearray(cdr(transition(1)))
+    for _ in range(3):
+        message[data.draw(st.integers(4, len(message) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(RecordError):
+        assert isinstance(direct(bytes(message)), Transition)
+
+
+def test_number_that_is_no_constant_is_a_record_error() -> None:
+    direct, _ = decoders(Transition)
+    message = cdr(transition(1))
+    digest = message.index(b'sha256:')
+    # `kind` follows the step, which is the first uint64 after agent and episode.
+    position = message.index(b'\x02\x01', digest)
+    wrong = message[:position] + b'\x09' + message[position + 1 :]
+    with pytest.raises(RecordError, match='KeyError: 9'):
+        direct(wrong)
+
+
+def test_big_endian_message_goes_the_long_way() -> None:
+    record = StepId(digest='d', agent='a', episode_id='e', step=258)
+    text, _ = definition(STEP_ID)
+    asked: list[bytes] = []
+
+    def other(data: bytes) -> StepId:
+        asked.append(data)
+        return record
+
+    direct = record_decoder(StepId, STEP_ID, text, other)
+    assert direct(cdr(record)) == record
+    assert asked == []
+    assert direct(b'\0\0\0\0rest') == record
+    assert asked == [b'\0\0\0\0rest']
+
+
+def never(data: bytes) -> object:
+    raise AssertionError(data)
+
+
+def test_field_that_only_the_message_has_is_read_over() -> None:
+    text = (
+        'other/Thing[] things\nstring digest\nother/Thing one\nstring[] more\nbool[3] flags\n'
+        'string agent\nfloat64[] values\nstring episode_id\nuint64 step\nint8 last\n'
+        f'{SEPARATOR}\nMSG: other/Thing\nint16 x\nother/Empty nothing\n'
+        f'{SEPARATOR}\nMSG: other/Empty\n'
+    )
+    message = (
+        b'\0\1\0\0'
+        b'\2\0\0\0\1\0\0\0\2\0\0\0'  # two things, an empty message is one byte and padding
+        b'\2\0\0\0d\0'
+        b'\3\0\0\0\0\0'  # one thing, and padding
+        b'\2\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0m\0'  # more: '' and 'm'
+        b'\1\0\1'
+        b'\0\0\0'
+        b'\2\0\0\0a\0\0\0'
+        b'\0\0\0\0'  # no values
+        b'\0\0\0\0'  # an empty string without its zero
+        b'\5\0\0\0\0\0\0\0'
+        b'\xff'
+    )
+    read = record_decoder(StepId, STEP_ID, text, never)
+    assert read(message) == StepId(digest='d', agent='a', episode_id='', step=5)
+
+
+def test_field_that_only_the_record_has_is_named() -> None:
+    with pytest.raises(
+        RecordError, match=r"boundary_env_ros/StepId has no field 'agent'\. Was it"
+    ):
+        record_decoder(StepId, STEP_ID, 'string digest\n', never)
+
+
+@pytest.mark.parametrize(
+    ('line', 'said'),
+    [
+        ('string[] digest', r'a type that a record can hold, actually: string\[\]'),
+        ('other/Thing digest', 'a type that a record can hold, actually: other/Thing'),
+        ('wstring digest', 'Expect numbers and strings'),
+        ('string digest\nother/Missing extra', 'definition of other/Missing in the bag'),
+    ],
+)
+def test_definition_that_does_not_fit_is_a_record_error(line: str, said: str) -> None:
+    text = f'{line}\nstring agent\nstring episode_id\nuint64 step\n'
+    text += f'{SEPARATOR}\nMSG: other/Thing\nint16 x\n'
+    with pytest.raises(RecordError, match=said):
+        record_decoder(StepId, STEP_ID, text, never)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Widened:
+    """A record whose numbers are wider than those of the message."""
+
+    values: tuple[float, ...]
+    value: float
+    maybe: float | None
+    signed: int
+    names: tuple[str, ...]
+    flag: bool
+
+
+def test_numbers_are_widened_to_what_the_record_holds() -> None:
+    text = 'int8[] values\nuint8 value\nfloat32 maybe\nint8 signed\nstring[] names\nuint8 flag\n'
+    message = b'\0\1\0\0\2\0\0\0\xff\1\7\0\0\0\xc0\x7f\xfe\0\0\0\1\0\0\0\2\0\0\0n\0\2'
+    read = record_decoder(Widened, 'mine/msg/Widened', text, never)
+    assert repr(read(message)) == repr(
+        Widened(values=(-1.0, 1.0), value=7.0, maybe=None, signed=-2, names=('n',), flag=True)
+    )

@@ -1,0 +1,309 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The index of episodes: true at every moment, beside its writer and after the writer's death."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import os
+from pathlib import Path
+import signal
+import sqlite3
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+from storage_wire import DIGEST, EPISODE, instant, step_id, transition
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
+
+
+def status(state: EpisodeState, step: int = 0, **changes: object) -> EpisodeStatus:
+    begun = EpisodeStatus(
+        id=step_id(step), state=state, pacing=Pacing.REALTIME, seed=2**64 - 1, taken=instant()
+    )
+    return replace(begun, **changes)  # type: ignore[arg-type]
+
+
+SUCCESS = {'cause': 'success', 'declared_by': 'environment'}
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as made:
+        yield made
+
+
+def only(store: EpisodeStore) -> EpisodeRow:
+    (row,) = store.episodes()
+    return row
+
+
+def test_row_follows_the_episode(store: EpisodeStore) -> None:
+    running = status(EpisodeState.RUNNING)
+    store.update(running, environment='warehouse_cart', now=10)
+    for step in range(3):
+        assert store.add_step(transition(step), now=11 + step)
+    assert only(store) == EpisodeRow(
+        episode_id=EPISODE,
+        agent='cart',
+        environment='warehouse_cart',
+        digest=DIGEST,
+        state=running,
+        done=False,
+        ending='',
+        cause='',
+        declared_by='',
+        success=None,
+        step_count=2,
+        episode_return=1.5,
+        seed=2**64 - 1,
+        bag='bag',
+        created_at=10,
+        updated_at=13,
+    )
+    ended = status(EpisodeState.TERMINATED, 2, **SUCCESS)
+    store.update(ended, environment='warehouse_cart', now=20)
+    row = only(store)
+    assert (row.done, row.ending, row.cause, row.declared_by) == (
+        True,
+        'TERMINATED',
+        'success',
+        'environment',
+    )
+    assert row.success is True
+    assert (row.state, row.created_at, row.updated_at) == (ended, 10, 20)
+
+
+def test_truncation_is_no_success(store: EpisodeStore) -> None:
+    ended = status(EpisodeState.TRUNCATED, cause='time_limit', declared_by='environment')
+    store.update(ended, environment='warehouse_cart', now=1)
+    assert only(store).success is False
+    assert only(store).ending == 'TRUNCATED'
+
+
+def test_first_ending_stands(store: EpisodeStore) -> None:
+    ended = status(EpisodeState.TERMINATED, **SUCCESS)
+    store.update(ended, environment='warehouse_cart', now=1)
+    store.update(ended, environment='warehouse_cart', now=2)
+    for other in (
+        status(EpisodeState.RUNNING),
+        status(EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'),
+        status(EpisodeState.TERMINATED, cause='success', declared_by='recorder'),
+    ):
+        with pytest.raises(RecordError, match=r'to stay TERMINATED \(success, declared by env'):
+            store.update(other, environment='warehouse_cart', now=3)
+    assert only(store).updated_at == 2
+
+
+def test_transition_before_any_status_begins_the_row(store: EpisodeStore) -> None:
+    assert store.add_step(transition(0), now=5)
+    row = only(store)
+    assert row.environment == 'warehouse_cart'
+    assert row.state.state is EpisodeState.RUNNING
+    assert row.seed == 7
+
+
+def test_transition_that_ends_the_episode_ends_the_row(store: EpisodeStore) -> None:
+    store.update(status(EpisodeState.RUNNING), environment='warehouse_cart', now=1)
+    last = replace(transition(4), terminated=True, cause='success', declared_by='environment')
+    store.add_step(last, now=2)
+    row = only(store)
+    assert (row.done, row.success, row.step_count, row.episode_return) == (True, True, 4, 0.5)
+    store.update(
+        status(EpisodeState.TERMINATED, 4, **SUCCESS), environment='warehouse_cart', now=3
+    )
+    lost = status(EpisodeState.TRUNCATED, 4, cause='environment_lost', declared_by='recorder')
+    with pytest.raises(RecordError, match='The first ending stands'):
+        store.update(lost, environment='warehouse_cart', now=4)
+
+
+def test_reward_of_a_step_counts_once(store: EpisodeStore) -> None:
+    for step in (0, 1, 1, 0, 2):
+        store.add_step(transition(step), now=1)
+    assert not store.add_step(transition(2), now=9)
+    assert only(store).episode_return == 1.5
+
+
+def test_reward_that_is_no_number_makes_the_return_unknown(store: EpisodeStore) -> None:
+    store.add_step(replace(transition(0), reward=float('nan')), now=1)
+    store.add_step(transition(1), now=2)
+    assert only(store).episode_return is None
+    assert only(store).step_count == 1
+
+
+def test_status_without_an_episode_is_passed_over(store: EpisodeStore) -> None:
+    store.update(
+        status(EpisodeState.IDLE, id=replace(step_id(0), episode_id='')), environment='x', now=1
+    )
+    assert store.episodes() == ()
+
+
+def test_agents_share_an_episode_in_rows_of_their_own(store: EpisodeStore) -> None:
+    for agent in ('left', 'right'):
+        store.update(
+            status(EpisodeState.RUNNING, id=replace(step_id(0), agent=agent)),
+            environment='pair',
+            now=1,
+        )
+    assert [row.agent for row in store.episodes()] == ['left', 'right']
+    right = store.get(EPISODE, 'right')
+    assert right is not None
+    assert right.agent == 'right'
+    first = store.get(EPISODE)
+    assert first is not None
+    assert first.agent == 'left'
+    assert store.get('another') is None
+
+
+def test_number_that_is_too_large_is_a_record_error(store: EpisodeStore) -> None:
+    with pytest.raises(RecordError, match='too large'):
+        store.update(status(EpisodeState.RUNNING, step=2**63), environment='x', now=1)
+    store.update(status(EpisodeState.RUNNING), environment='x', now=1)
+
+
+def test_reader_sees_each_step_while_the_writer_goes_on(
+    store: EpisodeStore, tmp_path: Path
+) -> None:
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
+        for step in range(5):
+            store.add_step(transition(step), now=step)
+            assert only(reader).step_count == step
+
+
+def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    seen: list[list[int]] = [[], []]
+    errors: list[Exception] = []
+    with EpisodeStore.create(path) as writer:
+        writer.add_step(transition(0), now=0)
+
+        def read(counts: list[int]) -> None:
+            try:
+                with EpisodeStore.open(path) as reader:
+                    while not counts or counts[-1] < 300:
+                        counts.append(only(reader).step_count)
+            except Exception as error:  # noqa: BLE001 - shown by the assertion below
+                errors.append(error)
+
+        threads = [Thread(target=read, args=(counts,)) for counts in seen]
+        for thread in threads:
+            thread.start()
+        for step in range(1, 301):
+            writer.add_step(transition(step), now=step)
+        for thread in threads:
+            thread.join(30)
+    assert errors == []
+    for counts in seen:
+        assert counts == sorted(counts)
+        assert counts[-1] == 300
+
+
+def test_finished_index_is_one_plain_file(tmp_path: Path) -> None:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
+        store.add_step(transition(0), now=1)
+    assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
+        assert only(reader).step_count == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
+
+
+def test_index_opened_for_reading_cannot_be_changed(store: EpisodeStore, tmp_path: Path) -> None:
+    with (
+        EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader,
+        pytest.raises(RecordError, match='readonly'),
+    ):
+        reader.add_step(transition(0), now=1)
+
+
+def test_existing_file_is_not_overwritten(store: EpisodeStore) -> None:
+    with pytest.raises(RecordError, match='exists already, not overwritten'):
+        EpisodeStore.create(store.path)
+
+
+def test_closed_index_says_so(store: EpisodeStore) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(RecordError, match='Expect an open index'):
+        store.episodes()
+
+
+def test_missing_index_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match='there is no file .*nothing.sqlite'):
+        EpisodeStore.open(tmp_path / 'nothing.sqlite')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / 'theirs.sqlite')
+    connection.execute('CREATE TABLE episodes (x)')
+    connection.close()
+    with pytest.raises(RecordError, match=r'theirs\.sqlite is a database of something else'):
+        EpisodeStore.open(tmp_path / 'theirs.sqlite')
+
+
+def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / 'text').write_text('not a database at all, but rather long ' * 50)
+    with pytest.raises(RecordError, match='file is not a database'):
+        EpisodeStore.open(tmp_path / 'text')
+
+
+def test_index_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    EpisodeStore.create(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute('PRAGMA user_version = 9')
+    connection.close()
+    with pytest.raises(RecordError, match='Expect an index of version 1, actually: .* version 9'):
+        EpisodeStore.open(path)
+
+
+def test_state_that_was_tampered_with_is_a_record_error(tmp_path: Path) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    with EpisodeStore.create(path) as store:
+        store.add_step(transition(0), now=1)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE episodes SET state = 'nonsense'")
+    connection.close()
+    with (
+        EpisodeStore.open(path) as reader,
+        pytest.raises(RecordError, match='expect its state as JSON'),
+    ):
+        reader.episodes()
+
+
+_WRITE_FOR_EVER = """
+import itertools, sys
+from dataclasses import replace
+from pathlib import Path
+sys.path[:0] = {path!r}
+from storage_wire import transition
+from boundary_env_ros.storage.episode_store import EpisodeStore
+store = EpisodeStore.create(Path({file!r}))
+for step in itertools.count():
+    store.add_step(transition(step), now=step)
+    print(step, flush=True)
+"""
+
+
+def test_kill_minus_nine_takes_no_step_that_was_added(tmp_path: Path) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    program = _WRITE_FOR_EVER.format(path=sys.path, file=str(path))
+    with subprocess.Popen(
+        [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        for _ in range(30):
+            promised = int(child.stdout.readline())
+        os.kill(child.pid, signal.SIGKILL)
+        rest = [line for line in child.stdout.read().splitlines(keepends=True) if line[-1] == '\n']
+        promised = int(rest[-1]) if rest else promised
+    with EpisodeStore.open(path) as reader:
+        row = only(reader)
+    assert promised <= row.step_count <= promised + 1
+    assert row.episode_return == 0.5 * (row.step_count + 1)

@@ -1,0 +1,100 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A run has a folder of its own, which nothing overwrites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from storage_wire import transition
+
+from boundary_env_ros.core.serialization import from_json
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.run_folder import RunFolder
+
+
+@pytest.mark.parametrize('made_before', [False, True])
+def test_new_run_gets_an_empty_folder(tmp_path: Path, made_before: bool) -> None:
+    place = tmp_path / 'runs' / 'first'
+    if made_before:
+        place.mkdir(parents=True)
+    run = RunFolder.create(place)
+    assert list(run.path.iterdir()) == []
+    assert [
+        path.relative_to(place).as_posix()
+        for path in (
+            run.bag,
+            run.contract,
+            run.first_transition,
+            run.transitions,
+            run.episodes,
+            run.summary,
+            run.overview,
+        )
+    ] == [
+        'bag',
+        'contract.yaml',
+        'first_transition.json',
+        'transitions.jsonl',
+        'episodes.sqlite',
+        'summary.json',
+        'overview.png',
+    ]
+
+
+def test_folder_with_anything_in_it_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / 'note').write_text('mine')
+    with pytest.raises(RecordError, match=r'exists already, not overwritten\. Choose another'):
+        RunFolder.create(tmp_path)
+    assert (tmp_path / 'note').read_text() == 'mine'
+
+
+def test_file_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / 'run').write_text('mine')
+    with pytest.raises(RecordError, match='exists already, not overwritten'):
+        RunFolder.create(tmp_path / 'run')
+
+
+def test_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(RecordError, match='Expect to make the run folder .*/file/run'):
+        RunFolder.create(tmp_path / 'file' / 'run')
+
+
+@pytest.mark.parametrize('content', ['bag', 'transitions.jsonl'])
+def test_run_is_opened_by_what_it_recorded(tmp_path: Path, content: str) -> None:
+    if content == 'bag':
+        (tmp_path / content).mkdir()
+    else:
+        (tmp_path / content).touch()
+    assert RunFolder.open(tmp_path).path == tmp_path
+
+
+def test_folder_without_records_says_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / 'photo.png').touch()
+    with pytest.raises(RecordError, match=r'with bag/ or transitions.jsonl, .* holds photo\.png'):
+        RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize(('name', 'said'), [('nothing', 'nothing is there'), ('f', 'a file is')])
+def test_what_is_no_folder_is_no_run(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / 'f').touch()
+    with pytest.raises(RecordError, match=said):
+        RunFolder.open(tmp_path / name)
+
+
+def test_first_transition_is_kept_whole_and_stays_the_first(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / 'run')
+    assert run.write_first_transition(transition(0))
+    assert not run.write_first_transition(transition(1))
+    data = json.loads(run.first_transition.read_text())
+    assert from_json(Transition, data) == transition(0)
+    assert list(run.path.iterdir()) == [run.first_transition]
+
+
+def test_first_transition_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r'Expect to write .*first_transition\.json, actually:'):
+        RunFolder(tmp_path / 'gone').write_first_transition(transition(0))

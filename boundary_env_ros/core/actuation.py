@@ -6,7 +6,8 @@ What the robot did: the measured action, and the first evidence that a command w
 The evidence for a command is the first feedback, captured after the command was published, in which some dimension has moved
 past the previous command towards this one by at least the contract's threshold: what the previous command explains, such as
 the rest of a motion that it began, is no evidence for this one. It may be late by the time since the feedback before it:
-the sampling quantum. A command that asks for less change than the threshold gives no evidence.
+the sampling quantum. A command that asks for less than twice the threshold gives no evidence, since noise could decide when it
+is crossed; nor does one whose evidence has not come when it no longer counts as in time.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ from dataclasses import dataclass
 
 from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.timebase import NANOSECONDS, Clock, Instant, Stamp
+from boundary_env_ros.core.timebase import NANOSECONDS, Clock, Instant, Stamp, to_nanoseconds
 
 _HISTORY = 512
-_GIVE_UP = NANOSECONDS // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,14 @@ class Actuation:
     ----------
     threshold
         Change towards the command that counts, for each dimension, command units.
+    patience
+        Seconds after which feedback would rather show a later command.
 
     """
 
-    def __init__(self, threshold: Vector) -> None:
+    def __init__(self, threshold: Vector, patience: float) -> None:
         self._threshold = threshold
+        self._patience = to_nanoseconds(patience)
         self._history: deque[Feedback] = deque(maxlen=_HISTORY)
         self._open: list[GateDecision] = []
 
@@ -113,7 +116,7 @@ class Actuation:
             if feedback.captured.nanoseconds <= commanded:
                 before = feedback
                 continue
-            if before is None:
+            if before is None or feedback.captured.nanoseconds - commanded > self._patience:
                 return None
             if self._moved(decision, before.values, feedback.values):
                 quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
@@ -130,6 +133,8 @@ class Actuation:
         for previous, command, was, value, least in zip(
             decision.previous_command, decision.command, before, now, self._threshold, strict=False
         ):
+            if abs(command - previous) < 2.0 * least:
+                continue
             sign = 1.0 if command > previous else -1.0
             # A feedback that was past the previous command already says nothing new.
             if (was - previous) * sign < least <= (value - previous) * sign:
@@ -141,7 +146,7 @@ class Actuation:
         latest = self.latest
         commanded = _nanoseconds(decision.commanded, latest)
         return latest is not None and (
-            commanded is None or latest.captured.nanoseconds - commanded > _GIVE_UP
+            commanded is None or latest.captured.nanoseconds - commanded > self._patience
         )
 
 

@@ -130,7 +130,8 @@ class Environment:
         }
         self._feedback_topics = tuple(topics[group.feedback.topic] for group in contract.action)
         self._actuation = Actuation(
-            tuple(value for group in contract.action for value in group.feedback.threshold)
+            tuple(value for group in contract.action for value in group.feedback.threshold),
+            patience=contract.safety.command_timeout,
         )
         self._episode = Episode()
         self._reset: _Reset | None = None

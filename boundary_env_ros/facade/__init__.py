@@ -1,3 +1,13 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy steps: the link protocol, its implementations, and the Gymnasium environment over it."""
+"""
+What a policy's author imports: the Gymnasium environment and its links.
+
+Importing it makes the shipped contracts known to ``gymnasium.make``.
+"""
+
+from __future__ import annotations
+
+from boundary_env_ros.facade.registration import register
+
+register()

@@ -60,6 +60,8 @@ class EmbeddedLink:
         The robot; default: the warehouse cart.
     sink
         Is given every record as it is made.
+    client
+        Name of this client in the record.
 
     """
 
@@ -69,6 +71,7 @@ class EmbeddedLink:
         *,
         robot: SimulatedRobot | None = None,
         sink: Sink | None = None,
+        client: str = 'embedded',
     ) -> None:
         contract = loaded.contract
         if contract.pacing is not Pacing.LOCKSTEP:
@@ -81,7 +84,7 @@ class EmbeddedLink:
         self._now = to_nanoseconds(contract.period)
         self._robot = robot if robot is not None else CartRobot(start=self._now)
         self._sink = sink or (lambda record: None)
-        self._client = f'embedded-{uuid.uuid4()}'
+        self._client = client
         topics = {topic: topic for topic in sensor_topics(contract)}
         self._gate = Gate(
             contract,

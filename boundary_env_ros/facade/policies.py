@@ -62,4 +62,5 @@ class NoOpPolicy:
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the safe command, whatever is seen."""
-        return self._action.copy()
+        action: Array = self._action.copy()
+        return action

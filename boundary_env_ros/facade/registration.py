@@ -1,6 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped contracts as Gymnasium ids. Gymnasium calls :func:`register` by entry point when it is imported."""
+"""
+The shipped contracts as Gymnasium ids.
+
+Gymnasium 1 asks no entry points: :mod:`boundary_env_ros.facade` registers them when it is imported.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.inputs import image_fields
 from boundary_env_ros.core.timebase import Instant
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     LinkTimeout,
     PeerLost,
@@ -126,24 +126,20 @@ class RosLink:
         self._thread.start()
 
     def _subscribe(self) -> None:
-        node = self._node
-        node.create_subscription(
-            msg.Transition, names.TRANSITION, self._on_transition, names.RECORD
-        )
-        node.create_subscription(
-            msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY
-        )
-        node.create_subscription(
-            msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED
-        )
         lockstep = self._contract.pacing is Pacing.LOCKSTEP
-        for spec in image_fields(self._contract):
-            node.create_subscription(
-                message_class(spec.type),
-                spec.topic,
-                self._image_listener(spec.name),
-                names.SENSOR_LOCKSTEP if lockstep else names.SENSOR,
+        sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
+        self._subscriptions = {
+            topic: self._node.create_subscription(kind, topic, callback, qos)
+            for kind, topic, callback, qos in (
+                (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
+                (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY),
+                (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
+                *(
+                    (message_class(spec.type), spec.topic, self._image_listener(spec.name), sensor)
+                    for spec in image_fields(self._contract)
+                ),
             )
+        }
 
     # Receiving (the link's thread) ----------------------------------------------------------------
 
@@ -189,7 +185,7 @@ class RosLink:
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
     ) -> Delivery:
         """Begin an episode; see :meth:`boundary_env_ros.facade.link.Link.begin`."""
-        self._wait_for_services()
+        self._wait_for_peers()
         request = srv.BeginEpisode.Request(
             digest=self._digest,
             client=self._client,
@@ -221,17 +217,25 @@ class RosLink:
             deadline,
             'the safety gate to let commands through (gate_status)',
         )
-        self._last = self._deliver(transition, delivered)
+        # Nothing older is there to fall back on, and nobody is in a hurry yet.
+        self._last = self._deliver(transition, delivered, patience=1.0)
         return self._last
 
-    def _wait_for_services(self) -> None:
+    def _wait_for_peers(self) -> None:
+        """Wait until everybody is connected: what is sent before that on a topic is lost."""
         deadline = time.monotonic() + self._startup_timeout
-        wanted = {
-            'the node environment (service begin_episode)': self._begin,
-            'the node safety_gate (service arm)': self._arm,
+        wanted: dict[str, Callable[[], object]] = {
+            'the node environment (service begin_episode)': self._begin.service_is_ready,
+            'the node environment (topic transition)': self._transition.get_publisher_count,
+            'the node safety_gate (service arm)': self._arm.service_is_ready,
+            'the node safety_gate (topic action_request)': self._requests.get_subscription_count,
         }
+        for name, subscription in self._cameras.items():
+            wanted[f'a publisher of {subscription.topic_name} ({name})'] = (
+                subscription.get_publisher_count
+            )
         while True:
-            missing = [name for name, client in wanted.items() if not client.service_is_ready()]
+            missing = [name for name, is_there in wanted.items() if not is_there()]
             if not missing:
                 return
             if time.monotonic() > deadline:
@@ -242,6 +246,23 @@ class RosLink:
                     '`ros2 launch boundary_env_ros simulation_launch.py`.'
                 )
             time.sleep(0.02)
+
+    def _missing(self) -> list[str]:
+        """Return what is not connected yet: a message that is sent before its reader is matched is lost."""
+        services = {
+            'the node environment (service begin_episode)': self._begin,
+            'the node safety_gate (service arm)': self._arm,
+        }
+        missing = [name for name, client in services.items() if not client.service_is_ready()]
+        missing += [
+            f'a publisher of {subscription.topic_name}'
+            for subscription in self._subscriptions.values()
+            if not subscription.get_publisher_count()
+        ]
+        readers = self._node.count_subscribers(self._requests.topic_name)
+        if not readers or self._requests.get_subscription_count() < readers:
+            missing.append(f'the subscriber of {self._requests.topic_name}')
+        return missing
 
     def _take_lease(self, deadline: float) -> str:
         request = srv.Arm.Request(
@@ -341,7 +362,7 @@ class RosLink:
         closed: list[Delivery] = []
         while True:
             transition, delivered = self._next_transition()
-            delivery = self._deliver(transition, delivered)
+            delivery = self._deliver(transition, delivered, self._image_timeout)
             closed.append(delivery)
             if _closed_by(transition, self._sequence):
                 self._last = delivery
@@ -384,7 +405,9 @@ class RosLink:
             )
         return ''
 
-    def _deliver(self, transition: Transition, delivered: Instant) -> Delivery:
+    def _deliver(
+        self, transition: Transition, delivered: Instant, patience: float
+    ) -> Delivery:
         images: dict[str, Image] = {}
         unresolved = []
         for spec in image_fields(self._contract):
@@ -392,7 +415,10 @@ class RosLink:
             image = None if reference is None else self._resolve(spec.name, reference.stamp)
             if image is None:
                 unresolved.append(spec.name)
-            else:
+                if transition.kind is Kind.RESET:
+                    # There is no earlier one to go on with; the newest since begin() is named unresolved, too.
+                    image = self._newest(spec.name)
+            if image is not None:
                 images[spec.name] = np.frombuffer(image.data, np.uint8).reshape(spec.shape)
         return Delivery(
             transition=transition,
@@ -401,8 +427,12 @@ class RosLink:
             unresolved=tuple(unresolved),
         )
 
-    def _resolve(self, name: str, stamp: int) -> Any | None:
-        deadline = time.monotonic() + self._image_timeout
+    def _newest(self, name: str) -> Any | None:
+        with self._changed:
+            return self._images[name][-1][1] if self._images[name] else None
+
+    def _resolve(self, name: str, stamp: int, patience: float) -> Any | None:
+        deadline = time.monotonic() + patience
         with self._changed:
             while True:
                 for found, message in reversed(self._images[name]):
@@ -411,6 +441,10 @@ class RosLink:
                 if time.monotonic() > deadline:
                     return None
                 self._changed.wait(0.01)
+
+    def _newest(self, name: str) -> Any | None:
+        with self._changed:
+            return self._images[name][-1][1] if self._images[name] else None
 
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         with self._changed:

@@ -56,12 +56,18 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
     """
     Return the variables under which nodes of one machine find each other and nobody else.
 
-    Messages go over UDP on the loopback: shared memory would leave files behind when a process is killed.
+    With Fast DDS messages go over UDP on the loopback: shared memory would leave files behind when a process is killed. Its profile
+    must not be mixed with a discovery range, which would bring its own transports.
     """
+    fast_dds = 'fastrtps' in rclpy.get_rmw_implementation_identifier()
+    profile = str(Path(__file__).with_name('loopback.xml'))
     return {
         'ROS_DOMAIN_ID': str(domain_id),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
+        'ROS_LOCALHOST_ONLY': '',
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT' if fast_dds else 'LOCALHOST',
+        # The second is the name of the first from Fast DDS 3 on (Kilted).
+        'FASTRTPS_DEFAULT_PROFILES_FILE': profile,
+        'FASTDDS_DEFAULT_PROFILES_FILE': profile,
     }
 
 

@@ -41,9 +41,9 @@ class Delivery:
     delivered
         When this process had it.
     images
-        Image fields that could be resolved, by name, shape of the contract.
+        Image fields, by name, shape of the contract.
     unresolved
-        Those that could not be in time.
+        Those whose image did not come in time; ``images`` then holds the newest there is, or none.
 
     """
 

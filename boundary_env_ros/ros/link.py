@@ -222,22 +222,8 @@ class RosLink:
         return self._last
 
     def _wait_for_peers(self) -> None:
-        """Wait until everybody is connected: what is sent before that on a topic is lost."""
         deadline = time.monotonic() + self._startup_timeout
-        wanted: dict[str, Callable[[], object]] = {
-            'the node environment (service begin_episode)': self._begin.service_is_ready,
-            'the node environment (topic transition)': self._transition.get_publisher_count,
-            'the node safety_gate (service arm)': self._arm.service_is_ready,
-            'the node safety_gate (topic action_request)': self._requests.get_subscription_count,
-        }
-        for name, subscription in self._cameras.items():
-            wanted[f'a publisher of {subscription.topic_name} ({name})'] = (
-                subscription.get_publisher_count
-            )
-        while True:
-            missing = [name for name, is_there in wanted.items() if not is_there()]
-            if not missing:
-                return
+        while missing := self._missing():
             if time.monotonic() > deadline:
                 raise LinkTimeout(
                     f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
@@ -412,7 +398,7 @@ class RosLink:
         unresolved = []
         for spec in image_fields(self._contract):
             reference = next(f.image for f in transition.after if f.name == spec.name)
-            image = None if reference is None else self._resolve(spec.name, reference.stamp)
+            image = None if reference is None else self._resolve(spec.name, reference.stamp, patience)
             if image is None:
                 unresolved.append(spec.name)
                 if transition.kind is Kind.RESET:
@@ -441,10 +427,6 @@ class RosLink:
                 if time.monotonic() > deadline:
                     return None
                 self._changed.wait(0.01)
-
-    def _newest(self, name: str) -> Any | None:
-        with self._changed:
-            return self._images[name][-1][1] if self._images[name] else None
 
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         with self._changed:

@@ -217,8 +217,9 @@ class RosLink:
             deadline,
             'the safety gate to let commands through (gate_status)',
         )
-        # Nothing older is there to fall back on, and nobody is in a hurry yet.
-        self._last = self._deliver(transition, delivered, patience=1.0)
+        # No older image is there to fall back on; the action that answers must still be young enough.
+        patience = self._contract.safety.max_action_age / 2.0
+        self._last = self._deliver(transition, delivered, patience)
         return self._last
 
     def _wait_for_peers(self) -> None:

@@ -1,16 +1,18 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a recorder listens to, and how: everything that belongs to a boundary, raw, with nothing left out."""
+"""What a recorder listens to, and how: all topics of a boundary, raw, with nothing left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.inputs import sensor_topics
@@ -18,7 +20,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.storage.bag_metadata import OfferedQos
 
-# A second of the fastest sensors, and more.
+# What a queue holds between two looks at it.
 _DEPTH = 1000
 
 _OWN = {
@@ -52,7 +54,7 @@ class RecordedTopic:
     latched
         Whether its publishers keep their last message for whoever comes later.
     foreign
-        Whether it belongs to somebody else, who may offer less than we ask for.
+        Whether it belongs to somebody else, who may offer less than is asked for.
 
     """
 
@@ -63,8 +65,14 @@ class RecordedTopic:
 
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
-    """Return every topic of the boundary of a contract, each once, with its name as the node resolves it."""
-    found = [
+    """Return every topic of a boundary, each once, with its name as the node resolves it."""
+    others = dict(sensor_topics(contract))
+    others.update({group.topic: group.type for group in contract.action})
+    if contract.safety.emergency_stop:
+        others[contract.safety.emergency_stop] = 'std_msgs/msg/Bool'
+    if contract.sim_time:
+        others['/clock'] = 'rosgraph_msgs/msg/Clock'
+    own = tuple(
         RecordedTopic(
             name=node.resolve_topic_name(name),
             type=f'boundary_env_ros/msg/{kind}',
@@ -72,96 +80,134 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
             foreign=False,
         )
         for name, kind in _OWN.items()
-    ]
-    others = dict(sensor_topics(contract))
-    others.update({group.topic: group.type for group in contract.action})
-    if contract.safety.emergency_stop:
-        others[contract.safety.emergency_stop] = 'std_msgs/msg/Bool'
-    if contract.sim_time:
-        others['/clock'] = 'rosgraph_msgs/msg/Clock'
-    found.extend(
+    )
+    foreign = tuple(
         RecordedTopic(name=node.resolve_topic_name(name), type=kind)
         for name, kind in others.items()
     )
-    return tuple(found)
+    return own + foreign
 
 
-class RawSubscription:
+@dataclass(frozen=True, slots=True)
+class RawMessage:
     """
-    A subscription that gets the bytes of all messages of a topic.
+    A message that nobody has looked into.
 
-    It asks for reliable delivery, so that what publishers repeat is not lost. A foreign publisher that offers best effort
-    only would not be heard at all then: as soon as one is found, the subscription is made anew with best effort, which every
-    publisher matches.
+    Attributes
+    ----------
+    topic
+        Where it came from.
+    data
+        Its bytes on the wire.
+    received, published
+        When that happened, nanoseconds of system time; 0 if the middleware does not say.
+
+    """
+
+    topic: RecordedTopic
+    data: bytes
+    received: int
+    published: int
+
+
+class _Polled(ReentrantCallbackGroup):
+    """Keeps subscriptions from the executor, but not their events."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return not isinstance(entity, Subscription)
+
+
+class RawSubscriptions:
+    """
+    Subscriptions to the bytes of all messages of some topics.
+
+    They are looked at by :meth:`take`, not called back. What an executor spends on each message
+    is many times what it takes to write it, and nobody waits for a recorder: the middleware notes
+    when a message came.
+
+    They ask for reliable delivery, so that what publishers repeat is not lost. A foreign publisher
+    that offers best effort only would not be heard at all then; when one is found, the subscription
+    is made anew with best effort, which every publisher matches.
 
     Parameters
     ----------
-    node, topic
+    node, topics
         Who listens, to what.
-    on_message
-        Gets the bytes, and when they were published and received in nanoseconds of system time, 0 if that is unknown.
     on_lost
-        Gets the number of messages that the middleware lost.
+        Gets a topic and the number of its messages that the middleware lost.
 
     """
 
     def __init__(
         self,
         node: Node,
-        topic: RecordedTopic,
-        on_message: Callable[[bytes, int, int], None],
-        on_lost: Callable[[int], None],
+        topics: tuple[RecordedTopic, ...],
+        on_lost: Callable[[RecordedTopic, int], None],
     ) -> None:
         self._node = node
-        self._topic = topic
-        self._on_message = on_message
         self._on_lost = on_lost
-        self._subscription = self._make(ReliabilityPolicy.RELIABLE)
+        self._group = _Polled()
+        self._made = {
+            topic: self._subscribe(topic, ReliabilityPolicy.RELIABLE) for topic in topics
+        }
 
-    def _make(self, reliability: ReliabilityPolicy) -> Any:
-        latched = self._topic.latched
-        adapts = self._topic.foreign and reliability is ReliabilityPolicy.RELIABLE
+    def take(self) -> list[RawMessage]:
+        """Return what has come since the last time, in the order in which it came."""
+        messages = [message for topic in self._made for message in self._take(topic)]
+        messages.sort(key=lambda message: message.received)
+        return messages
+
+    def close(self) -> None:
+        """Listen no more."""
+        for subscription in self._made.values():
+            self._node.destroy_subscription(subscription)
+        self._made.clear()
+
+    def _take(self, topic: RecordedTopic) -> Iterator[RawMessage]:
+        subscription = self._made[topic]
+        handle = subscription.handle
+        with handle:
+            # Not more than were there: a flood on one topic does not keep the others waiting.
+            for _ in range(_DEPTH):
+                taken = handle.take_message(subscription.msg_type, True)
+                if taken is None:
+                    return
+                data, info = taken
+                yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
+
+    def _subscribe(self, topic: RecordedTopic, reliability: ReliabilityPolicy) -> Any:
+        durability = (
+            DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE
+        )
+        adapts = topic.foreign and reliability is ReliabilityPolicy.RELIABLE
         return self._node.create_subscription(
-            message_class(self._topic.type),
-            self._topic.name,
-            self._take,
+            message_class(topic.type),
+            topic.name,
+            _never_called,
             QoSProfile(
                 history=HistoryPolicy.KEEP_LAST,
                 depth=_DEPTH,
                 reliability=reliability,
-                durability=(
-                    DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
-                ),
+                durability=durability,
+            ),
+            callback_group=self._group,
+            event_callbacks=SubscriptionEventCallbacks(
+                incompatible_qos=(lambda _: self._fall_back(topic)) if adapts else None,
+                message_lost=lambda info: self._on_lost(topic, info.total_count_change),
             ),
             raw=True,
-            event_callbacks=SubscriptionEventCallbacks(
-                incompatible_qos=self._fall_back if adapts else None,
-                message_lost=lambda info: self._on_lost(info.total_count_change),
-            ),
         )
 
-    def _take(self, data: bytes, info: Any) -> None:
-        self._on_message(data, info['source_timestamp'], info['received_timestamp'])
-
-    def _fall_back(self, info: Any) -> None:
+    def _fall_back(self, topic: RecordedTopic) -> None:
         self._node.get_logger().warning(
-            f'a publisher on {self._topic.name} offers best effort only; what it loses is not repeated'
+            f'a publisher on {topic.name} offers best effort only: what gets lost is not repeated'
         )
-        self._node.destroy_subscription(self._subscription)
-        self._subscription = self._make(ReliabilityPolicy.BEST_EFFORT)
+        self._node.destroy_subscription(self._made[topic])
+        self._made[topic] = self._subscribe(topic, ReliabilityPolicy.BEST_EFFORT)
 
-    def drain(self) -> None:
-        """Take what has come and waits in the queue, at most as much as a queue holds."""
-        for _ in range(_DEPTH):
-            with self._subscription.handle:
-                taken = self._subscription.handle.take_message(self._subscription.msg_type, True)
-            if taken is None:
-                return
-            self._take(*taken)
 
-    def close(self) -> None:
-        """Listen no more."""
-        self._node.destroy_subscription(self._subscription)
+def _never_called(_: bytes) -> None:
+    """Be the callback that a subscription must have."""
 
 
 def offered_qos(node: Node, topic: str) -> tuple[OfferedQos, ...]:
@@ -172,7 +218,7 @@ def offered_qos(node: Node, topic: str) -> tuple[OfferedQos, ...]:
     """
     if not node.context.ok():
         return ()
-    infos: Iterable[Any] = node.get_publishers_info_by_topic(topic)
+    infos = node.get_publishers_info_by_topic(topic)
     return tuple(dict.fromkeys(_offered(info.qos_profile) for info in infos))
 
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-One run on its way to the disk: the bag, the transitions as text, the first of them, and the index of episodes.
+One run on its way to the disk: bag, transitions as text, the first of them, index of episodes.
 
-Messages come as the bytes that were on the wire and go to the bag untouched. Only transitions, states of the episode and
-the numbers of the gate's decisions are looked into.
+Messages come as the bytes that were on the wire and go to the bag untouched. Only transitions,
+states of the episode, the numbers of the gate's decisions and simulated time are looked at.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 import time
+from typing import TypeVar
 
 from mcap.records import Schema
 from mcap_ros2.decoder import DecoderFactory
 
 from boundary_env_ros.core.causes import ENVIRONMENT_LOST
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import write_atomically
-from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -30,31 +31,53 @@ from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
-TRANSITION = 'boundary_env_ros/msg/Transition'
-EPISODE_STATUS = 'boundary_env_ros/msg/EpisodeStatus'
-GATE_DECISION = 'boundary_env_ros/msg/GateDecision'
+T = TypeVar('T')
 
-#: How long the environment may be silent in an episode, in environment_timeouts of the contract. The gate stops the robot
-#: after one; a second one lets the environment declare its own ending, if it lives.
+#: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
+#: The gate stops the robot after one; the second is for an environment that is merely late.
 PATIENCE = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Numbered:
     """What is looked at of a decision of the gate."""
 
     sequence: int
 
 
-_Ending = tuple[EpisodeState, str, str]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Time:
+    """``builtin_interfaces/Time``."""
+
+    sec: int
+    nanosec: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clock:
+    """``rosgraph_msgs/Clock``."""
+
+    clock: _Time
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How an episode ended, and who says so."""
+
+    state: EpisodeState
+    cause: str
+    declared_by: str
+
+    def __str__(self) -> str:
+        return f'{self.state.name} ({self.cause}, declared by {self.declared_by})'
 
 
 class RunRecording:
     """
     Writes the files of one run.
 
-    For one thread at a time. A write that fails leaves what was written before readable; whoever sees the error calls
-    :meth:`close` and records no more.
+    For one thread at a time. A write that fails leaves what was written before readable; whoever
+    gets its error calls :meth:`close` and records no more.
 
     Parameters
     ----------
@@ -96,8 +119,9 @@ class RunRecording:
         self._contract = contract.contract
         self._definitions = definitions
         self._system_time = system_time
+        self._sim_time = 0
         self._losses = LossCount()
-        self._mine: _Ending = (EpisodeState.TRUNCATED, ENVIRONMENT_LOST, recorder)
+        self._mine = _Ending(EpisodeState.TRUNCATED, ENVIRONMENT_LOST, recorder)
         self._watch = EnvironmentWatch(
             declarer=recorder, patience=PATIENCE * self._contract.safety.environment_timeout
         )
@@ -132,7 +156,7 @@ class RunRecording:
         return self._transitions.lines
 
     def notices(self) -> Sequence[str]:
-        """Return what somebody should know and does not stop the recording, once each."""
+        """Return what somebody should know though the recording goes on; each once."""
         notices, self._notices = self._notices, []
         return notices
 
@@ -155,18 +179,24 @@ class RunRecording:
         """
         definition, type_hash = self._definitions[type_name]
         self._bag.add_topic(name, type_name, definition, type_hash, qos)
-        if type_name == TRANSITION:
-            self._takers[name] = self._taker(Transition, type_name, self._on_transition)
-        elif type_name == EPISODE_STATUS:
-            self._takers[name] = self._taker(EpisodeStatus, type_name, self._on_status)
-        elif type_name == GATE_DECISION:
-            self._takers[name] = self._taker(_Numbered, type_name, self._on_decision)
+        if type_name == 'boundary_env_ros/msg/Transition':
+            taker = self._taker(Transition, type_name, self._on_transition)
+        elif type_name == 'boundary_env_ros/msg/EpisodeStatus':
+            taker = self._taker(EpisodeStatus, type_name, self._on_status)
+        elif type_name == 'boundary_env_ros/msg/GateDecision':
+            taker = self._taker(_Numbered, type_name, self._on_decision)
+        elif type_name == 'rosgraph_msgs/msg/Clock':
+            taker = self._taker(_Clock, type_name, self._on_clock)
+        else:
+            return
+        self._takers[name] = taker
 
-    def write(
-        self, topic: str, data: bytes, log_time: int, publish_time: int, now: Instant
-    ) -> None:
+    def write(self, topic: str, data: bytes, received: int, published: int, now: Instant) -> None:
         """
         Write one message, and what follows from it.
+
+        Under simulated time the bag has the time of the last ``/clock`` before the message, since
+        the middleware knows system time only.
 
         Parameters
         ----------
@@ -174,8 +204,8 @@ class RunRecording:
             A topic that was added.
         data
             The message as it was on the wire.
-        log_time, publish_time
-            When it was received and published, nanoseconds, on the clock of the run.
+        received, published
+            When that happened, nanoseconds of system time; 0 if it is not known.
         now
             The present.
 
@@ -185,10 +215,14 @@ class RunRecording:
             If it cannot be written: the recording is over.
 
         """
-        self._bag.write(topic, data, log_time, publish_time)
         take = self._takers.get(topic)
         if take is not None:
             take(data, now)
+        if self._contract.sim_time:
+            received = published = self._sim_time
+        else:
+            received = received or self._system_time()
+        self._bag.write(topic, data, received, published or received)
 
     def add_lost(self, number: int) -> None:
         """Add messages that the middleware says it lost."""
@@ -196,10 +230,10 @@ class RunRecording:
 
     def watch(self, now: Instant) -> EpisodeStatus | None:
         """
-        Return the ending that a dead environment can no longer declare, once for each episode; else None.
+        Return the ending that a dead environment cannot declare, once for each episode; else None.
 
-        It is in the index already, and has to be published for all others. To be called several times within an
-        ``environment_timeout``.
+        It is in the index already, and is to be published for all others. To be called several
+        times within an ``environment_timeout`` of the contract.
 
         Raises
         ------
@@ -209,6 +243,7 @@ class RunRecording:
         """
         ending = self._watch.look(now)
         if ending is not None:
+            self._endings[ending.id.episode_id] = self._mine
             self._keep(ending)
         return ending
 
@@ -243,7 +278,10 @@ class RunRecording:
         if failures:
             raise failures[0]
 
-    # Records --------------------------------------------------------------------------------------
+    # Records -------------------------------------------------------------------------------------
+
+    def _on_clock(self, message: _Clock, now: Instant) -> None:
+        self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
     def _on_decision(self, decision: _Numbered, now: Instant) -> None:
         self._losses.decision(decision.sequence)
@@ -255,92 +293,89 @@ class RunRecording:
             self.run.write_first_transition(transition)
         if transition.terminated or transition.truncated:
             state = EpisodeState.TERMINATED if transition.terminated else EpisodeState.TRUNCATED
-            ending = (state, transition.cause, transition.declared_by)
+            ending = _Ending(state, transition.cause, transition.declared_by)
             if not self._agrees(transition.id.episode_id, ending):
                 return
         self._episodes.add_step(transition, now=self._system_time())
 
     def _on_status(self, status: EpisodeStatus, now: Instant) -> None:
-        if _ending_of(status) == self._mine:
-            return  # It is known: this is how it came to the bag.
+        ending = _Ending(status.state, status.cause, status.declared_by)
+        if ending == self._mine:
+            return  # It comes back from the topic, and is in the index already.
         self._watch.heard(status, now)
         known = self._endings.get(status.id.episode_id)
         if status.state.over:
-            if self._agrees(status.id.episode_id, _ending_of(status)):
+            if self._agrees(status.id.episode_id, ending):
                 self._keep(status)
         elif known is None:
             self._keep(status)
         elif known == self._mine:
-            # Otherwise it is merely older than the transition that ended its episode.
-            self._contradict(status.id.episode_id, known, f'its status is {status.state.name}')
+            # After any other ending it is merely older than the transition that told of it.
+            self._contradict(
+                status.id.episode_id, known, f'the environment says {status.state.name}'
+            )
 
     def _keep(self, status: EpisodeStatus) -> None:
         """Bring the index up to date, if there is anything new."""
-        if self._status is not None and _plain(self._status) == _plain(status):
+        if self._status is not None and _without_time(self._status) == _without_time(status):
             return
-        self._episodes.update(
-            status, environment=self._contract.name, now=self._system_time()
-        )
+        self._episodes.update(status, environment=self._contract.name, now=self._system_time())
         self._status = status
-        if status.state.over:
-            self._endings[status.id.episode_id] = _ending_of(status)
 
     def _agrees(self, episode_id: str, ending: _Ending) -> bool:
-        """Return whether an ending is the first of its episode, or the same again; complain if it is not."""
+        """Return whether an ending is the first of its episode, or the same again."""
         known = self._endings.setdefault(episode_id, ending)
         if known != ending:
-            state, cause, declarer = ending
-            self._contradict(episode_id, known, f'{declarer} says {state.name} ({cause})')
+            self._contradict(episode_id, known, str(ending))
         return known == ending
 
     def _contradict(self, episode_id: str, known: _Ending, actually: str) -> None:
-        if episode_id in self._contradicted:
-            return
-        self._contradicted.add(episode_id)
-        state, cause, declarer = known
-        self._notices.append(
-            f'Expect episode {episode_id} to stay {state.name} ({cause}, declared by {declarer}), actually: '
-            f'{actually}. The first ending stands; all messages are in the bag.'
-        )
+        if episode_id not in self._contradicted:
+            self._contradicted.add(episode_id)
+            self._notices.append(
+                f'Expect episode {episode_id} to stay {known}, actually: {actually}. '
+                'The first ending stands in the index; the bag has every message.'
+            )
 
     def _taker(
-        self, cls: type, type_name: str, take: Callable[..., None]
+        self, cls: type[T], type_name: str, take: Callable[[T, Instant], None]
     ) -> Callable[[bytes, Instant], None]:
         definition = self._definitions[type_name][0]
-        decode: Decoder[object] = record_decoder(
-            cls, type_name, definition, _other_decoder(type_name, definition)
-        )
+        decode = record_decoder(cls, type_name, definition, _decoder(type_name, definition))
 
-        def decoded(data: bytes, now: Instant) -> None:
+        def taker(data: bytes, now: Instant) -> None:
             try:
                 record = decode(data)
             except RecordError as error:
-                # The bag has its bytes, but the index and the text will lack it.
+                # The bag will have its bytes, but text and index lack it.
                 self._losses.lost += 1
                 self._notices.append(str(error))
                 return
             take(record, now)
 
-        return decoded
+        return taker
 
 
-def _plain(status: EpisodeStatus) -> tuple[object, ...]:
-    """Return what makes a status differ from another, which its time does not."""
-    return (status.id, status.state, status.seed, status.cause, status.declared_by, status.message)
+def _without_time(status: EpisodeStatus) -> tuple[object, ...]:
+    return (
+        status.id,
+        status.state,
+        status.client,
+        status.seed,
+        status.cause,
+        status.declared_by,
+        status.message,
+    )
 
 
-def _ending_of(status: EpisodeStatus) -> _Ending:
-    return status.state, status.cause, status.declared_by
-
-
-def _other_decoder(type_name: str, definition: str) -> Callable[[bytes], object]:
-    """Return a slow decoder for whatever is not plain little-endian CDR; made when it is first called."""
+def _decoder(type_name: str, definition: str) -> Callable[[bytes], object]:
+    """Return a decoder for whatever is not plain little-endian CDR; made when it is needed."""
 
     def decode(data: bytes) -> object:
         schema = Schema(id=1, name=type_name, encoding='ros2msg', data=definition.encode())
         decoder = DecoderFactory().decoder_for('cdr', schema)
         if decoder is None:
-            raise RecordError(f'Expect a definition of {type_name} that can be read, actually: it cannot.')
+            raise RecordError(f'Expect a readable definition of {type_name}, actually: it is not.')
         return decoder(data)
 
     return decode

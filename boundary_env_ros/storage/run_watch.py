@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a recorder watches over while it writes: what is missing, and whether the environment still lives."""
+"""What a recorder watches over: what is missing, and whether the environment still lives."""
 
 from __future__ import annotations
 
@@ -13,37 +13,46 @@ from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 
 class LossCount:
-    """Counts the messages that are known to be missing, by the gaps in their numbers."""
+    """
+    Counts the messages that are known to be missing, by the gaps in their numbers.
+
+    Attributes
+    ----------
+    lost
+        How many.
+
+    """
 
     def __init__(self) -> None:
         self.lost = 0
         self._sequence: int | None = None
         self._steps: dict[str, StepId] = {}
 
-    def transition(self, id: StepId) -> None:  # noqa: A002 - as the record calls it
-        """Take the number of a transition: steps count from 0 in each episode of an agent."""
-        last = self._steps.get(id.agent)
-        if last is not None and last.episode_id == id.episode_id:
-            self.lost += max(0, id.step - last.step - 1)
-            if id.step < last.step:
-                return
-        elif last is not None:
-            # The very first episode may have begun before the recording; later ones began in it.
-            self.lost += id.step
-        self._steps[id.agent] = id
+    def transition(self, step: StepId) -> None:
+        """Take the number of a transition; they count from 0 in each episode of an agent."""
+        last = self._steps.get(step.agent)
+        if last is None:
+            pass  # The first episode may have begun before the recording; later ones began in it.
+        elif last.episode_id != step.episode_id:
+            self.lost += step.step
+        elif step.step <= last.step:
+            return
+        else:
+            self.lost += step.step - last.step - 1
+        self._steps[step.agent] = step
 
     def decision(self, sequence: int) -> None:
         """Take the number of a decision of the gate, which counts from 1 in each process."""
         last = self._sequence
         if last is not None:
             # A number that does not grow is that of a gate that was started anew.
-            self.lost += max(0, sequence - (last + 1 if sequence > last else 1))
+            self.lost += sequence - (last + 1 if sequence > last else 1)
         self._sequence = sequence
 
 
 class EnvironmentWatch:
     """
-    Notices that the environment fell silent in the middle of an episode, and words the ending that it cannot declare.
+    Notices that the environment fell silent in an episode, and words its ending.
 
     Parameters
     ----------
@@ -69,14 +78,14 @@ class EnvironmentWatch:
 
     def look(self, now: Instant) -> EpisodeStatus | None:
         """
-        Return the ending of an episode whose environment has been silent for too long, once; else None.
+        Return the ending of an episode whose environment is lost, once; else None.
 
-        To be called several times within the patience. Time in which it was not called does not count as silence: a
-        recorder that was stopped itself has heard nobody.
+        To be called several times within the patience. A longer time without a call is no silence
+        of the environment: whoever was stopped itself has heard nobody.
         """
         usual = self._patience // 4
-        if self._looked is not None and now.steady - self._looked > usual:
-            self._heard += now.steady - self._looked - usual
+        if self._looked is not None:
+            self._heard += max(0, now.steady - self._looked - usual)
         self._looked = now.steady
         status = self._status
         if status is None or status.state not in (EpisodeState.RESETTING, EpisodeState.RUNNING):

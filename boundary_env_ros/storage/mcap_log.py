@@ -24,14 +24,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-import io
 import os
 from pathlib import Path
 import time
 from types import TracebackType
-from typing import cast, IO, NoReturn, Protocol
-
-from mcap.writer import CompressionType, Writer
+from typing import NoReturn
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import sync_folder, write_atomically
@@ -44,14 +41,9 @@ from boundary_env_ros.storage.bag_metadata import (
     qos_text,
 )
 from boundary_env_ros.storage.definitions import definition_of
+from boundary_env_ros.storage.mcap_writer import check_compression, open_writer
 
 __all__ = ['McapLog', 'OfferedQos', 'definition_of']
-
-_COMPRESSION = {
-    'zstd': CompressionType.ZSTD,
-    'lz4': CompressionType.LZ4,
-    'none': CompressionType.NONE,
-}
 
 
 @dataclass(slots=True)
@@ -61,59 +53,6 @@ class _Channel:
     type_hash: str
     qos: tuple[OfferedQos, ...]
     messages: int = 0
-
-
-class _Writer(Protocol):
-    """What is used of :class:`mcap.writer.Writer`, which has types for some of it only."""
-
-    def start(self, profile: str, library: str) -> None: ...
-
-    def register_schema(self, name: str, encoding: str, data: bytes) -> int: ...
-
-    def register_channel(
-        self, topic: str, message_encoding: str, schema_id: int, metadata: dict[str, str]
-    ) -> int: ...
-
-    def add_message(
-        self, channel_id: int, log_time: int, data: bytes, publish_time: int
-    ) -> None: ...
-
-    def add_metadata(self, name: str, data: dict[str, str]) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def finish(self) -> None: ...
-
-
-class _File(io.BufferedIOBase):
-    """
-    The file as the MCAP writer sees it: without a buffer, and with a position known at once.
-
-    A buffer would keep the end of a chunk in the process, where ``kill -9`` takes it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.raw_file = path.open('xb', buffering=0)
-        self.position = 0
-
-    def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
-        view = memoryview(data)
-        while view:
-            written = self.raw_file.write(view)
-            self.position += written
-            view = view[written:]
-        return len(data)
-
-    def tell(self) -> int:
-        return self.position
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
-
-    def close(self) -> None:
-        self.raw_file.close()
-        super().close()
 
 
 class McapLog:
@@ -158,11 +97,7 @@ class McapLog:
         custom_data: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if compression not in _COMPRESSION:
-            raise RecordError(
-                f'Expect a compression out of {", ".join(_COMPRESSION)}, '
-                f'actually: {compression!r}.'
-            )
+        check_compression(compression)
         self.folder = folder
         self.path = folder / f'{folder.name}_0.mcap'
         self._flush_interval = flush_interval
@@ -193,20 +128,23 @@ class McapLog:
                 f'Expect to make the folder {folder}, actually: {error.strerror or error}. '
                 'Choose another place.'
             ) from error
-        self._file = _File(self.path)
         try:
-            self._writer = cast(
-                _Writer,
-                Writer(
-                    cast(IO[bytes], self._file),
-                    chunk_size=chunk_size,
-                    compression=_COMPRESSION[compression],
-                ),
+            self._writer, self._file = open_writer(
+                self.path, chunk_size=chunk_size, compression=compression
             )
+        except OSError as error:
+            raise RecordError(
+                f'Expect to make {self.path}, actually: {error.strerror or error}. '
+                'Choose another place.'
+            ) from error
+        try:
             self._writer.start(profile='ros2', library='boundary_env_ros')
             self._write_metadata(finished=False)
         except (OSError, RecordError) as error:
-            self._fail(error)
+            try:
+                self._fail(error)
+            finally:
+                self._file.close()
 
     @property
     def messages(self) -> int:
@@ -370,7 +308,7 @@ class McapLog:
             self._note_saved()
             self._writer.add_metadata('rosbag2', {'serialized_metadata': self._metadata(True)})
             self._writer.finish()
-            os.fsync(self._file.raw_file.fileno())
+            os.fsync(self._file.raw.fileno())
             self._write_metadata(finished=True)
             sync_folder(self.folder)
         except (OSError, RecordError) as error:
@@ -417,7 +355,7 @@ class McapLog:
         # What is torn is cut off: the file then ends with a whole chunk. If that fails too, it
         # ends torn, and readers see that.
         with suppress(OSError):
-            self._file.raw_file.truncate(self._saved_bytes)
+            self._file.raw.truncate(self._saved_bytes)
         raise RecordError(self._failure) from error
 
     def _metadata(self, finished: bool) -> str:

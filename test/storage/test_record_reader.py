@@ -464,7 +464,10 @@ def test_folder_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
             "storage 'sqlite3'. Convert",
         ),
         (
-            'rosbag2_bagfile_information: {storage_identifier: mcap, relative_file_paths: [.zstd]}',
+            (
+                'rosbag2_bagfile_information: '
+                '{storage_identifier: mcap, relative_file_paths: [a.mcap.zstd]}'
+            ),
             'in compressed files. Convert',
         ),
         (

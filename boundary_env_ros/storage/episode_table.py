@@ -1,0 +1,216 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the index of episodes, what goes into its rows and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import json
+from pathlib import Path
+import sqlite3
+from typing import Final
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+
+SCHEMA_VERSION: Final = 1
+
+#: Marks a file as ours ("BErE"), so that somebody else's database is never written to.
+APPLICATION_ID: Final = 0x42457245
+
+TABLE = """
+CREATE TABLE episodes (
+    episode_id  TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    environment TEXT NOT NULL,      -- name of the contract
+    digest      TEXT NOT NULL,      -- and its digest
+    state       TEXT NOT NULL,      -- the last EpisodeStatus, JSON
+    done        INTEGER NOT NULL,   -- 1 if it has ended
+    ending      TEXT NOT NULL,      -- TERMINATED, TRUNCATED, or empty
+    cause       TEXT NOT NULL,      -- empty until it has ended
+    declared_by TEXT NOT NULL,
+    success     INTEGER,            -- NULL until it has ended
+    step_count  INTEGER NOT NULL,   -- last step that was closed
+    "return"    REAL,               -- sum of the rewards; NULL if one was not a number
+    seed        TEXT NOT NULL,      -- decimal: up to 64 bits without sign
+    bag         TEXT NOT NULL,      -- where the records are, relative to this file
+    created_at  INTEGER NOT NULL,   -- nanoseconds of system time
+    updated_at  INTEGER NOT NULL,
+    rewarded    INTEGER NOT NULL DEFAULT -1,  -- last step whose reward is in "return"
+    PRIMARY KEY (episode_id, agent)
+)
+"""
+
+COLUMNS = (
+    'episode_id, agent, environment, digest, state, done, ending, cause, declared_by, success, '
+    'step_count, "return", seed, bag, created_at, updated_at'
+)
+
+_UPDATE = """
+INSERT INTO episodes (episode_id, agent, environment, digest, state, done, ending, cause,
+    declared_by, success, step_count, "return", seed, bag, created_at, updated_at)
+VALUES (:episode_id, :agent, :environment, :digest, :state, :done, :ending, :cause, :declared_by,
+    :success, :step_count, 0.0, :seed, :bag, :now, :now)
+ON CONFLICT (episode_id, agent) DO UPDATE SET
+    state = excluded.state, done = excluded.done, ending = excluded.ending, cause = excluded.cause,
+    declared_by = excluded.declared_by, success = excluded.success, seed = excluded.seed,
+    step_count = max(step_count, excluded.step_count), updated_at = excluded.updated_at
+"""
+
+REWARD = """
+UPDATE episodes SET "return" = "return" + ?1, rewarded = ?2,
+    step_count = max(step_count, ?2), updated_at = ?3
+WHERE episode_id = ?4 AND agent = ?5
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRow:
+    """
+    One episode as the index knows it.
+
+    Attributes
+    ----------
+    environment, digest
+        Name and digest of the contract.
+    state
+        The last status that was published.
+    done, ending, cause, declared_by
+        Whether, how and why it ended, and who said so; empty until then.
+    success
+        Whether it ended with the cause ``success``; None until it has ended.
+    step_count
+        The last step that was closed.
+    episode_return
+        Sum of the rewards; None if one of them was not a number.
+    bag
+        Where the records are, relative to the file of the index.
+    created_at, updated_at
+        Nanoseconds of system time.
+
+    """
+
+    episode_id: str
+    agent: str
+    environment: str
+    digest: str
+    state: EpisodeStatus
+    done: bool
+    ending: str
+    cause: str
+    declared_by: str
+    success: bool | None
+    step_count: int
+    episode_return: float | None
+    seed: int
+    bag: str
+    created_at: int
+    updated_at: int
+
+
+def bring_up_to_date(
+    connection: sqlite3.Connection, status: EpisodeStatus, environment: str, now: int, bag: str
+) -> None:
+    """
+    Write what a status says about an episode.
+
+    Raises
+    ------
+    RecordError
+        If the episode has ended, and the status says otherwise.
+
+    """
+    done = status.state.over
+    ending = (
+        status.state.name if done else '',
+        status.cause if done else '',
+        status.declared_by if done else '',
+    )
+    known = connection.execute(
+        'SELECT ending, cause, declared_by FROM episodes '
+        'WHERE episode_id = ? AND agent = ? AND done',
+        (status.id.episode_id, status.id.agent),
+    ).fetchone()
+    if known is not None and tuple(known) != ending:
+        raise RecordError(
+            f'Expect episode {status.id.episode_id} to stay {known["ending"]} ({known["cause"]}, '
+            f'declared by {known["declared_by"]}), actually: {status.state.name} '
+            f'({status.cause or "no cause"}, declared by {status.declared_by or "nobody"}). '
+            'The first ending stands.'
+        )
+    connection.execute(
+        _UPDATE,
+        {
+            'episode_id': status.id.episode_id,
+            'agent': status.id.agent,
+            'environment': environment,
+            'digest': status.id.digest,
+            'state': json.dumps(to_json(status), allow_nan=False),
+            'done': done,
+            'ending': ending[0],
+            'cause': ending[1],
+            'declared_by': ending[2],
+            'success': status.cause == SUCCESS if done else None,
+            'step_count': status.id.step,
+            'seed': str(status.seed),
+            'bag': bag,
+            'now': now,
+        },
+    )
+
+
+def status_of(transition: Transition) -> EpisodeStatus:
+    """Return what a transition says about its episode, for when it comes before the status."""
+    if transition.terminated:
+        state = EpisodeState.TERMINATED
+    elif transition.truncated:
+        state = EpisodeState.TRUNCATED
+    else:
+        state = EpisodeState.RUNNING
+    return EpisodeStatus(
+        id=transition.id,
+        state=state,
+        pacing=transition.pacing,
+        seed=transition.seed,
+        cause=transition.cause,
+        declared_by=transition.declared_by,
+        taken=transition.closed,
+    )
+
+
+def read_row(row: sqlite3.Row, path: Path) -> EpisodeRow:
+    """
+    Return an episode from its row.
+
+    Raises
+    ------
+    RecordError
+        If its state cannot be read; it names the file and the episode.
+
+    """
+    where = f'{path}, episode {row["episode_id"]}'
+    try:
+        state = from_json(EpisodeStatus, json.loads(row['state']), where)
+    except ValueError as error:
+        raise RecordError(f'{where}: expect its state as JSON, actually: {error}.') from error
+    return EpisodeRow(
+        episode_id=row['episode_id'],
+        agent=row['agent'],
+        environment=row['environment'],
+        digest=row['digest'],
+        state=state,
+        done=bool(row['done']),
+        ending=row['ending'],
+        cause=row['cause'],
+        declared_by=row['declared_by'],
+        success=None if row['success'] is None else bool(row['success']),
+        step_count=row['step_count'],
+        episode_return=row['return'],
+        seed=int(row['seed']),
+        bag=row['bag'],
+        created_at=row['created_at'],
+        updated_at=row['updated_at'],
+    )

@@ -126,6 +126,10 @@ class Bench:
             host=HOST,
         )
 
+    def wall(self, ago: int) -> Stamp:
+        """Return a stamp of the middleware."""
+        return self.stamp(self.now + ago)
+
     def instant(self, at: int | None = None) -> Instant:
         moment = self.now if at is None else at
         return Instant(ros=self.stamp(moment), steady=1_000 * MS + moment)
@@ -273,8 +277,8 @@ class Bench:
         return Sample(
             values=values,
             captured=self.stamp(captured),
-            published=self.stamp(self.now - MS // 2),
-            arrived=self.stamp(self.now - MS // 10),
+            published=self.wall(-MS // 2),
+            arrived=self.wall(-MS // 10),
             confidence=confidence,
         )
 
@@ -363,6 +367,14 @@ SCENARIOS: Mapping[str, tuple[tuple[float, float, float], tuple[float, float]]] 
 }
 
 
+def chosen_start(scenario: str, source: random.Random | None = None) -> str:
+    """Return reset options for a scenario, with a start somewhere near its own."""
+    (x, y, yaw), goal = SCENARIOS[scenario]
+    if source is not None:
+        x, y = x + source.uniform(-0.2, 0.2), y + source.uniform(-0.2, 0.2)
+    return json.dumps({'start': [x, y, yaw], 'goal': goal})
+
+
 def make_record(
     contract: Contract, digest: str, task: Task, *, seed: int = 1, rounds: int = 1
 ) -> list[Piece]:
@@ -370,15 +382,12 @@ def make_record(
     bench = Bench(contract, digest, task, seed)
     numbers = itertools.count(100 * seed)
 
-    def chosen(scenario: str) -> str:
-        start, goal = SCENARIOS[scenario]
-        near = [value + bench.random.uniform(-0.2, 0.2) for value in start[:2]]
-        return json.dumps({'start': [*near, start[2]], 'goal': goal})
-
     for _ in range(rounds):
         for scenario in ('clear', 'blocked', 'far', 'clear'):
             bench.stall_at = 8 if scenario == 'far' else None
-            bench.episode('goal_seeking', seek_goal, next(numbers), chosen(scenario))
+            bench.episode(
+                'goal_seeking', seek_goal, next(numbers), chosen_start(scenario, bench.random)
+            )
         bench.stall_at = None
         bench.episode('no_op', do_nothing, next(numbers))
     return bench.record

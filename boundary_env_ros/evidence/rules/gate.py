@@ -304,7 +304,7 @@ def _action_age(link: Link, terms: Terms | None) -> Found:
         passed = decision.received.ros.nanoseconds - request.observed.ros.nanoseconds
         age = passed / NANOSECONDS
     limit = contract.safety.max_action_age
-    if request.observed is None or (age is not None and age > limit):
+    if request.observed is None or (age is not None and abs(age) > limit):
         yield Mismatch(
             field='request.observed',
             expected=f'at most {number(limit)} s before `received`',

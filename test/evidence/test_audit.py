@@ -1,0 +1,401 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The audit over everything that a run publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+import gc
+import json
+from pathlib import Path
+import re
+import tracemalloc
+import uuid
+
+from lockstep_maker import LockstepBench
+import pytest
+from record_maker import chosen_start, make_record, Piece, seek_goal, transitions_of
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import GateDecision, Verdict
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.evidence import audit_rules
+from boundary_env_ros.evidence.audit import audit
+from boundary_env_ros.evidence.auditor import Auditor, KEPT
+from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.rules import (
+    command,
+    ending,
+    gate,
+    identity,
+    observation,
+    recompute,
+    sequence,
+    step,
+    timing,
+)
+from boundary_env_ros.evidence.rules.base import Rule, Severity
+from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+from boundary_env_ros.storage.records import ContractDescription
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def audit_all(record: list[Piece], contract: Contract | None, task: Task | None) -> AuditReport:
+    """Audit a record with everything in it, not only its transitions."""
+    auditor = Auditor(contract, task)
+    for piece in record:
+        auditor.add(piece)
+    return auditor.report()
+
+
+def changed(record: list[Piece], old: Piece, new: Piece | None) -> list[Piece]:
+    """Return a record with one piece changed, or taken out."""
+    i = next(i for i, piece in enumerate(record) if piece is old)
+    return [*record[:i], *([] if new is None else [new]), *record[i + 1 :]]
+
+
+def first(record: list[Piece], cls: type, **wanted: object) -> object:
+    return next(
+        piece
+        for piece in record
+        if isinstance(piece, cls) and all(getattr(piece, k) == v for k, v in wanted.items())
+    )
+
+
+# Honest records ----------------------------------------------------------------------------------
+
+
+def test_record_for_these_tests_shows_what_there_is_to_judge(
+    transitions: list[Transition],
+) -> None:
+    causes = {t.cause for t in transitions}
+    assert {'success', 'time_limit', 'safety_stop'} <= causes
+    verdicts = {d.verdict for t in transitions for d in t.decisions}
+    assert verdicts == set(Verdict)
+    assert any(t.overrun for t in transitions)
+    assert any(t.actuated for t in transitions)
+
+
+def test_honest_record_is_clean(record: list[Piece], contract: Contract, task: Task) -> None:
+    report = audit_all(record, contract, task)
+    assert report.counts == {}, f'\n{report}'
+    assert report.ok
+    assert report.not_applied == ()
+    assert report.episodes == 5
+
+
+def test_honest_transitions_alone_are_clean(
+    record: list[Piece], transitions: list[Transition], contract: Contract, task: Task
+) -> None:
+    decisions = (piece for piece in record if isinstance(piece, GateDecision))
+    report = audit(transitions, contract=contract, task=task, decisions=decisions)
+    assert report.counts == {}, f'\n{report}'
+    assert report.transitions == len(transitions)
+
+
+@pytest.mark.parametrize('seed', [2, 3, 4])
+def test_honest_records_of_other_seeds_are_clean(
+    loaded: LoadedContract, task: Task, seed: int
+) -> None:
+    record = make_record(loaded.contract, loaded.digest, task, seed=seed)
+    report = audit_all(record, loaded.contract, task)
+    assert report.counts == {}, f'\n{report}'
+
+
+def test_honest_lockstep_record_is_clean() -> None:
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    task = make_task(loaded.contract)
+    bench = LockstepBench(loaded.contract, loaded.digest, task, seed=1)
+    for scenario in ('clear', 'blocked', 'far'):
+        bench.episode('goal_seeking', seek_goal, 1, chosen_start(scenario))
+    report = audit_all(bench.record, loaded.contract, task)
+    assert report.counts == {}, f'\n{report}'
+    assert {t.cause for t in transitions_of(bench.record)} == {
+        '',
+        'success',
+        'safety_stop',
+        'time_limit',
+    }
+
+
+def test_without_contract_the_report_says_which_rules_were_not_applied(
+    transitions: list[Transition],
+) -> None:
+    report = audit(transitions)
+    assert report.ok
+    assert 'command-in-bounds' in report.not_applied
+    assert 'hidden-clip' not in report.not_applied
+    assert 'the contract is not known' in str(report)
+
+
+def test_without_task_rewards_are_not_judged_again(
+    transitions: list[Transition], contract: Contract
+) -> None:
+    report = audit(transitions, contract=contract)
+    assert set(report.not_applied) == {'judgement-recomputed', 'reset-recomputed'}
+    assert 'its task is not installed' in str(report)
+
+
+# What others say about the same steps ------------------------------------------------------------
+
+
+def test_consistently_forged_request_is_found_in_the_decisions_of_the_gate(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    honest = next(
+        t for t in transitions_of(record) if t.verdict is Verdict.LIMITED and len(t.decisions) == 1
+    )
+    (decision,) = honest.decisions
+    assert decision.request is not None
+    asked = decision.admitted_action
+    forged = replace(
+        decision,
+        verdict=Verdict.ADMITTED,
+        rules=(),
+        requested_action=asked,
+        request=replace(decision.request, action=asked),
+    )
+    step_ = replace(honest, decisions=(forged,), verdict=Verdict.ADMITTED, requested_action=asked)
+    damaged = changed(record, honest, step_)
+    # In the steps alone it cannot be seen any more: nobody was clipped, since nobody asked for it.
+    assert audit(transitions_of(damaged), contract=contract, task=task).ok
+    report = audit_all(damaged, contract, task)
+    assert set(report.counts) == {'decisions-agree'}, f'\n{report}'
+
+
+def test_decision_that_the_gate_never_published_is_named(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    carried = [t for t in transitions_of(record) if t.decisions][20].decisions[0]
+    published = first(record, GateDecision, sequence=carried.sequence)
+    report = audit_all(changed(record, published, None), contract, task)
+    assert {'decisions-agree', 'decision-sequence'} <= set(report.counts), f'\n{report}'
+
+
+def test_other_ending_than_was_announced_is_named(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    announced = first(record, EpisodeStatus, state=EpisodeState.TRUNCATED)
+    assert isinstance(announced, EpisodeStatus)
+    other = replace(announced, cause='operator_stop', declared_by='operator')
+    report = audit_all(changed(record, announced, other), contract, task)
+    assert set(report.counts) == {'status-agrees'}, f'\n{report}'
+
+
+def test_ending_that_another_process_declared_for_a_dead_environment_counts(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    last = [t for t in transitions_of(record) if t.cause][-1]
+    status = next(
+        p
+        for p in reversed(record)
+        if isinstance(p, EpisodeStatus) and p.id.episode_id == last.id.episode_id
+    )
+    cut = changed(
+        changed(record, last, None),
+        status,
+        replace(
+            status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+        ),
+    )
+    assert audit_all(cut, contract, task).counts == {}
+    silent = [p for p in cut if not (isinstance(p, EpisodeStatus) and p.state.over)]
+    assert set(audit_all(silent, contract, task).counts) == {'record-ended'}
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'decision_sequence': 99_999},
+        {'actuated': 'before'},
+    ],
+    ids=['of no decision', 'before its command'],
+)
+def test_evidence_that_fits_no_command_is_named(
+    record: list[Piece], contract: Contract, task: Task, change: dict[str, object]
+) -> None:
+    evidence = first(record, ActuationEvidence)
+    assert isinstance(evidence, ActuationEvidence)
+    if 'actuated' in change:
+        earlier = evidence.commanded.ros.nanoseconds - 1_000_000
+        change = {'actuated': replace(evidence.actuated, nanoseconds=earlier)}
+    report = audit_all(changed(record, evidence, replace(evidence, **change)), contract, task)
+    assert set(report.counts) == {'late-evidence'}, f'\n{report}'
+
+
+def test_record_of_the_evaluator_with_other_fields_is_named(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    evaluator = first(record, EvaluatorRecord)
+    assert isinstance(evaluator, EvaluatorRecord)
+    other = replace(evaluator, fields=evaluator.fields[:1])
+    report = audit_all(changed(record, evaluator, other), contract, task)
+    assert set(report.counts) == {'evaluator-as-contract'}
+
+
+@pytest.mark.parametrize('digest', ['', 'sha256:' + '0' * 64])
+def test_node_with_another_contract_is_named(
+    record: list[Piece], contract: Contract, task: Task, digest: str
+) -> None:
+    auditor = Auditor(contract, task)
+    auditor.add(
+        ContractDescription(
+            node='/safety_gate',
+            role='safety_gate',
+            contract=contract.name,
+            contract_version=contract.version,
+            digest=digest,
+            software_version='0.1.0',
+            task_distribution='',
+            task_version='',
+            text='',
+        )
+    )
+    for piece in record:
+        auditor.add(piece)
+    assert set(auditor.report().counts) == {'contract-described'}
+
+
+def test_unreadable_record_is_named_with_its_place() -> None:
+    auditor = Auditor()
+    auditor.unreadable('transitions.jsonl, line 7', "expect the key 'cause'")
+    report = auditor.report()
+    assert set(report.counts) == {'record-complete', 'record-not-empty'}
+    assert (
+        "transitions.jsonl, line 7: expect a whole record, actually: expect the key 'cause'"
+        in (str(report))
+    )
+
+
+def test_no_transition_at_all_is_no_clean_record(contract: Contract) -> None:
+    report = audit([], contract=contract)
+    assert not report.ok
+    assert set(report.counts) == {'record-not-empty'}
+
+
+def test_record_without_its_last_ending_is_a_warning_only(
+    transitions: list[Transition], contract: Contract, task: Task
+) -> None:
+    report = audit(transitions[:-1], contract=contract, task=task)
+    assert report.ok
+    assert set(report.counts) == {'record-ended'}
+    assert report.count(Severity.WARNING) == 1
+
+
+# The report --------------------------------------------------------------------------------------
+
+
+def test_report_names_rule_place_and_way_out(
+    transitions: list[Transition], contract: Contract, task: Task
+) -> None:
+    i = next(i for i, t in enumerate(transitions) if t.cause == 'time_limit')
+    damaged = [*transitions]
+    damaged[i] = replace(damaged[i], terminated=True)
+    report = audit(damaged, contract=contract, task=task)
+    text = str(report)
+    (finding,) = (f for f in report.findings if f.rule == 'ending-exclusive')
+    assert str(finding) == (
+        f'error ending-exclusive: episode {damaged[i].id.episode_id}, step {damaged[i].id.step}, '
+        'terminated, truncated: expect at most one of the two, actually: both'
+    )
+    assert finding.told in text
+    assert 'Way out: Find the wrapper' in text
+    assert text.startswith('Audit: ')
+
+
+def test_report_as_json_says_the_same(
+    transitions: list[Transition], contract: Contract, task: Task
+) -> None:
+    damaged = [replace(t, seed=t.seed + t.id.step) for t in transitions]
+    report = audit(damaged, contract=contract, task=task)
+    data = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert data['ok'] is False
+    assert data['counts'] == report.counts
+    assert data['errors'] == sum(report.counts.values())
+    assert len(data['findings']) == KEPT
+    assert data['findings'][0] == {
+        'rule': 'seed-constant',
+        'severity': 'error',
+        'agent': 'cart',
+        'episode': damaged[1].id.episode_id,
+        'step': 1,
+        'field': 'seed',
+        'expected': f'{damaged[0].seed} as at step 0',
+        'actual': str(damaged[1].seed),
+    }
+    assert re.search(
+        rf'error seed-constant \({report.counts["seed-constant"]} times\)', str(report)
+    )
+
+
+def test_memory_stays_flat_while_the_record_grows(
+    transitions: list[Transition], contract: Contract, task: Task
+) -> None:
+    def repeated(times: int) -> Iterator[Transition]:
+        for round_ in range(times):
+            names: dict[str, str] = {}
+            for t in transitions:
+                # Damaged too, so that findings are counted without end.
+                name = names.setdefault(
+                    t.id.episode_id,
+                    str(uuid.uuid5(uuid.NAMESPACE_OID, f'{round_}{t.id.episode_id}')),
+                )
+                yield replace(t, id=replace(t.id, episode_id=name), declared_by='somebody')
+
+    def peak(times: int) -> int:
+        gc.collect()
+        tracemalloc.start()
+        report = audit(repeated(times), contract=contract, task=task)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert report.transitions == times * len(transitions)
+        return most
+
+    short, long = peak(8), peak(24)
+    assert long < short * 1.3
+
+
+# The registry ------------------------------------------------------------------------------------
+
+
+def test_every_rule_has_a_name_of_its_own() -> None:
+    names = [rule.id for rule in audit_rules.RULES]
+    assert len(set(names)) == len(names) > 60
+    assert all(re.fullmatch(r'[a-z]+(-[a-z]+)*', name) for name in names)
+
+
+@pytest.mark.parametrize('rule', audit_rules.RULES, ids=lambda rule: rule.id)
+def test_rule_says_what_it_asks_for_in_a_sentence(rule: Rule) -> None:
+    for sentence in (rule.sentence, rule.way_out):
+        assert sentence[0].isupper() or sentence[0] == '`'
+        assert sentence.endswith('.')
+    assert rule.check is None or rule.check_link is None
+
+
+@pytest.mark.parametrize(
+    'module',
+    [command, ending, gate, identity, observation, recompute, sequence, step, timing],
+    ids=lambda module: module.__name__.rsplit('.', 1)[1],
+)
+def test_every_rule_of_a_module_is_in_the_registry(module: object) -> None:
+    made = {value.id for value in vars(module).values() if isinstance(value, Rule)}
+    assert made
+    assert made <= set(audit_rules.RULE)
+    assert made == {rule.id for rule in module.RULES}  # type: ignore[attr-defined]
+
+
+def test_documentation_lists_every_rule_as_it_is() -> None:
+    text = (REPOSITORY / 'doc' / 'audit.md').read_text(encoding='utf-8')
+    rows = [
+        tuple(cell.strip() for cell in line.strip('|').split(' | '))
+        for line in text.splitlines()
+        if line.startswith('| `')
+    ]
+    assert rows == [
+        (f'`{rule.id}`', rule.severity.value, rule.sentence, rule.way_out)
+        for rule in audit_rules.RULES
+    ]

@@ -1,0 +1,279 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of what lies on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+import json
+from pathlib import Path
+import shutil
+
+import pytest
+from record_maker import Piece, transitions_of
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.mcap_log import McapLog
+from boundary_env_ros.storage.records import ContractDescription
+from boundary_env_ros.storage.run_folder import RunFolder
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from storage_wire import cdr, definition, message_cdr, type_of
+
+Lines = list[bytes]
+
+
+def write_lines(path: Path, transitions: Iterable[Transition]) -> None:
+    with TransitionJsonl(path) as file:
+        for transition in transitions:
+            file.append(transition)
+
+
+def write_bag(folder: Path, pieces: Iterable[object]) -> None:
+    """Write a bag with one topic for each kind of record, and one that is no record."""
+    with McapLog(folder, compression='none') as log:
+        log.add_topic('/chatter', 'std_msgs/msg/String', *definition('std_msgs/msg/String'))
+        topics = set()
+        for time, piece in enumerate(pieces):
+            topic = f'/{type(piece).__name__}'
+            if topic not in topics:
+                topics.add(topic)
+                log.add_topic(topic, type_of(type(piece)), *definition(type_of(type(piece))))
+            log.write(topic, cdr(piece), time, time)
+            if time % 50 == 0:
+                text = message_cdr('std_msgs/msg/String', data='hello')
+                log.write('/chatter', text, time, time)
+
+
+@pytest.fixture(scope='module')
+def honest(
+    tmp_path_factory: pytest.TempPathFactory, record: list[Piece], loaded: LoadedContract
+) -> Path:
+    """Return a whole run folder."""
+    run = RunFolder.create(tmp_path_factory.mktemp('runs') / 'honest')
+    run.contract.write_text(loaded.text, encoding='utf-8')
+    transitions = list(transitions_of(record))
+    run.write_first_transition(transitions[0])
+    write_lines(run.transitions, transitions)
+    write_bag(run.bag, [described(loaded), *record])
+    return run.path
+
+
+def described(loaded: LoadedContract) -> ContractDescription:
+    contract = loaded.contract
+    return ContractDescription(
+        node='/environment',
+        role='environment',
+        contract=contract.name,
+        contract_version=contract.version,
+        digest=loaded.digest,
+        software_version='0.1.0',
+        task_distribution=contract.task.distribution,
+        task_version=contract.task.version,
+        text=loaded.text,
+    )
+
+
+@pytest.fixture
+def run(honest: Path, tmp_path: Path) -> RunFolder:
+    """Return a copy of the run folder, to be damaged."""
+    return RunFolder(shutil.copytree(honest, tmp_path / 'run'))
+
+
+def rules_of(report: AuditReport) -> set[str]:
+    return set(report.counts)
+
+
+def edit_lines(path: Path, change: Callable[[Lines], Lines]) -> None:
+    path.write_bytes(b''.join(change(path.read_bytes().splitlines(keepends=True))))
+
+
+@pytest.mark.parametrize(
+    'place',
+    ['.', 'bag', 'bag/bag_0.mcap', 'transitions.jsonl'],
+)
+def test_honest_run_is_clean_wherever_it_is_read_from(honest: Path, place: str) -> None:
+    report = audit_path(honest / place)
+    assert report.counts == {}, f'\n{report}'
+    assert report.not_applied == ()
+    assert report.episodes == 5
+    assert report.contract == 'warehouse_cart 1.0.0'
+
+
+def test_bag_alone_carries_its_contract(honest: Path, tmp_path: Path) -> None:
+    alone = shutil.copy(honest / 'bag' / 'bag_0.mcap', tmp_path / 'alone.mcap')
+    report = audit_path(Path(alone))
+    assert report.counts == {}, f'\n{report}'
+    assert report.contract == 'warehouse_cart 1.0.0'
+
+
+def test_lines_alone_are_audited_without_contract(
+    honest: Path, tmp_path: Path, contract: Contract
+) -> None:
+    alone = Path(shutil.copy(honest / 'transitions.jsonl', tmp_path / 'alone.jsonl'))
+    report = audit_path(alone)
+    assert report.ok
+    assert report.contract == ''
+    assert 'time-limit' in report.not_applied
+    given = audit_path(alone, contract)
+    assert given.counts == {}, f'\n{given}'
+    assert given.not_applied == ()
+
+
+def test_line_without_a_key_is_named_and_the_others_are_read(run: RunFolder) -> None:
+    def drop(lines: Lines) -> Lines:
+        data = json.loads(lines[7])
+        del data['cause']
+        return [*lines[:7], json.dumps(data).encode() + b'\n', *lines[8:]]
+
+    edit_lines(run.transitions, drop)
+    report = audit_path(run.transitions)
+    (finding,) = (f for f in report.findings if f.rule == 'record-complete')
+    assert finding.field == 'transitions.jsonl, line 8'
+    assert finding.actual == "expect the key 'cause', actually: it is missing."
+    assert report.transitions == len(run.transitions.read_bytes().splitlines()) - 1
+    assert 'step-continuous' in report.counts
+
+
+@pytest.mark.parametrize(
+    ('line', 'why'),
+    [
+        (b'{"contract": 1}\n', 'missing'),
+        (b'not json\n', 'strict JSON'),
+        (b'\n', 'strict JSON'),
+        (b'[]\n', 'object'),
+        (b'\xff\xfe\n', 'strict JSON'),
+    ],
+)
+def test_line_that_is_no_record_is_named(run: RunFolder, line: bytes, why: str) -> None:
+    edit_lines(run.transitions, lambda lines: [*lines, line])
+    report = audit_path(run.transitions)
+    assert rules_of(report) == {'record-complete'}
+    assert why in report.findings[0].actual
+
+
+def test_line_that_a_crash_tore_is_a_warning(run: RunFolder) -> None:
+    edit_lines(run.transitions, lambda lines: [*lines[:-1], lines[-1][:100]])
+    report = audit_path(run.transitions)
+    assert rules_of(report) == {'record-closed', 'record-ended'}
+    assert report.ok
+
+
+def test_message_that_does_not_decode_is_named_and_the_others_are_read(
+    run: RunFolder, record: list[Piece], loaded: LoadedContract
+) -> None:
+    shutil.rmtree(run.bag)
+    run.transitions.unlink()
+    damaged = 0
+
+    def spoil(data: bytes, piece: object) -> bytes:
+        nonlocal damaged
+        if isinstance(piece, Transition):
+            damaged += 1
+            return data[:40] if damaged == 9 else data
+        return data
+
+    with McapLog(run.bag, compression='none') as log:
+        pieces = [described(loaded), *record]
+        for cls in {type(piece) for piece in pieces}:
+            log.add_topic(f'/{cls.__name__}', type_of(cls), *definition(type_of(cls)))
+        for time, piece in enumerate(pieces):
+            log.write(f'/{type(piece).__name__}', spoil(cdr(piece), piece), time, time)
+    report = audit_path(run.path)
+    assert report.counts['record-complete'] == 1, f'\n{report}'
+    assert report.counts['step-continuous'] == 1
+    assert report.transitions == damaged - 1
+
+
+def test_bag_that_a_crash_tore_is_a_warning(run: RunFolder) -> None:
+    bag = run.bag / 'bag_0.mcap'
+    data = bag.read_bytes()
+    bag.write_bytes(data[: int(len(data) * 0.7)])
+    report = audit_path(run.path)
+    assert report.ok, f'\n{report}'
+    assert 'record-closed' in report.counts
+
+
+def test_line_that_differs_from_the_bag_is_named(run: RunFolder) -> None:
+    edit_lines(
+        run.transitions,
+        lambda lines: [line.replace(b'"success"', b'"failure"') for line in lines],
+    )
+    report = audit_path(run.path)
+    assert rules_of(report) == {'copies-agree'}
+    assert 'cause' in report.findings[0].actual
+
+
+def test_line_less_than_the_bag_has_is_named_once(run: RunFolder) -> None:
+    edit_lines(run.transitions, lambda lines: [*lines[:5], *lines[6:]])
+    report = audit_path(run.path)
+    assert report.counts == {'copies-agree': 1}
+    assert report.findings[0].step == 5
+
+
+def test_line_more_than_the_bag_has_is_named(run: RunFolder) -> None:
+    edit_lines(run.transitions, lambda lines: [*lines, lines[-1]])
+    assert audit_path(run.path).counts == {'copies-agree': 1}
+
+
+@pytest.mark.parametrize('text', ['{}', 'nothing', None], ids=['empty', 'no JSON', 'another'])
+def test_first_transition_that_differs_from_the_bag_is_named(
+    run: RunFolder, text: str | None
+) -> None:
+    if text is None:
+        text = run.transitions.read_text().splitlines()[1]
+    run.first_transition.write_text(text)
+    report = audit_path(run.path)
+    assert report.counts == {'copies-agree': 1}
+    assert report.findings[0].field == 'first_transition.json'
+
+
+def test_contract_that_was_changed_afterwards_is_named(run: RunFolder) -> None:
+    text = run.contract.read_text()
+    assert 'high: [0.8, 1.5]' in text
+    run.contract.write_text(text.replace('high: [0.8, 1.5]', 'high: [0.7, 1.5]'))
+    report = audit_path(run.path)
+    assert {'digest-of-contract', 'command-in-bounds', 'ruling-recomputed'} <= rules_of(report)
+    assert not report.ok
+
+
+def test_contract_that_cannot_be_read_is_named(run: RunFolder) -> None:
+    run.contract.write_text('contract: [')
+    report = audit_path(run.path)
+    assert rules_of(report) == {'contract-readable'}
+    assert not report.ok
+
+
+def test_damaged_bag_is_named_from_the_folder(
+    run: RunFolder, record: list[Piece], loaded: LoadedContract
+) -> None:
+    ending = next(t for t in transitions_of(record) if t.cause == 'time_limit')
+    forged = [replace(p, terminated=True, truncated=False) if p is ending else p for p in record]
+    shutil.rmtree(run.bag)
+    write_bag(run.bag, [described(loaded), *forged])
+    report = audit_path(run.path)
+    assert {'cause-mapping', 'copies-agree', 'status-agrees'} <= rules_of(report)
+
+
+@pytest.mark.parametrize('name', ['nothing', 'empty'])
+def test_place_without_records_is_an_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(RecordError, match=name):
+        audit_path(tmp_path / name)
+
+
+def test_summary_is_the_same_from_bag_and_lines_but_for_late_evidence(honest: Path) -> None:
+    bag, lines = summarise_path(honest), summarise_path(honest / 'transitions.jsonl')
+    for one, other in zip(bag.clients, lines.clients, strict=True):
+        assert one.endings == other.endings
+        assert one.differences == other.differences
+        assert one.stages['inference'] == other.stages['inference']
+    assert bag.clients[0].stages['actuation'].known > lines.clients[0].stages['actuation'].known

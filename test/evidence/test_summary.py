@@ -1,0 +1,261 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+import gc
+import json
+import math
+import tracemalloc
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+from record_maker import Piece
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import Reason, Verdict
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.observation import FieldStatus
+from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.evidence.figures import ClientSummary
+from boundary_env_ros.evidence.statistics import ACCURACY, Proportion, Quantiles
+from boundary_env_ros.evidence.summary import summarise
+
+
+@pytest.fixture(scope='module')
+def clients(record: list[Piece], contract: Contract) -> dict[str, ClientSummary]:
+    """Return the figures of the run by client."""
+    return {c.client: c for c in summarise(record, contract).clients}
+
+
+# Proportions and quantiles -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('count', 'of', 'low', 'high'),
+    [
+        # Brown, Cai and DasGupta (2001), Statistical Science 16(2), and by hand from the formula.
+        (0, 10, 0.0, 0.2775),
+        (5, 10, 0.2366, 0.7634),
+        (10, 10, 0.7225, 1.0),
+        (1, 2, 0.0945, 0.9055),
+    ],
+)
+def test_interval_is_that_of_wilson(count: int, of: int, low: float, high: float) -> None:
+    found = Proportion(count=count, of=of).interval
+    assert found is not None
+    assert found == pytest.approx((low, high), abs=5e-4)
+
+
+@given(of=st.integers(1, 2000), part=st.floats(0, 1))
+def test_interval_holds_the_proportion_within_zero_and_one(of: int, part: float) -> None:
+    proportion = Proportion(count=round(part * of), of=of)
+    assert proportion.interval is not None
+    assert proportion.value is not None
+    low, high = proportion.interval
+    assert 0.0 <= low <= proportion.value + 1e-12
+    assert proportion.value <= high + 1e-12 <= 1.0 + 1e-9
+
+
+def test_proportion_of_nothing_is_no_number() -> None:
+    assert Proportion(count=0, of=0).value is None
+    assert Proportion(count=0, of=0).interval is None
+    assert str(Proportion(count=0, of=0)) == 'none'
+
+
+@given(
+    st.lists(
+        st.floats(-1e3, 1e3).filter(lambda v: v == 0.0 or abs(v) > 1e-9), min_size=1, max_size=80
+    ),
+    st.sampled_from([0.0, 0.5, 0.99, 1.0]),
+)
+def test_quantile_is_right_to_within_its_accuracy(values: list[float], fraction: float) -> None:
+    quantiles = Quantiles()
+    for value in values:
+        quantiles.add(value)
+    found = quantiles.at(fraction)
+    expected = float(np.quantile(values, fraction, method='lower'))
+    assert found == pytest.approx(expected, rel=1.01 * ACCURACY, abs=1e-12)
+    assert quantiles.greatest == max(values)
+
+
+# A run -------------------------------------------------------------------------------------------
+
+
+def test_clients_are_summed_up_apart(clients: dict[str, ClientSummary]) -> None:
+    assert list(clients) == ['goal_seeking', 'no_op']
+    assert clients['no_op'].endings == {'time_limit': 1}
+    assert clients['no_op'].clipped.count == clients['no_op'].intervened.count == 0
+
+
+def test_success_rate_is_told_both_ways(clients: dict[str, ClientSummary]) -> None:
+    found = clients['goal_seeking']
+    assert found.endings == {'success': 2, 'safety_stop': 1, 'time_limit': 1}
+    assert found.success == Proportion(count=2, of=4)
+    assert found.success_of_terminated == Proportion(count=2, of=2)
+    assert found.truncated == 2
+    assert clients['no_op'].success_of_terminated.of == 0
+
+
+def test_rates_are_those_of_the_steps(
+    clients: dict[str, ClientSummary], transitions: list[Transition]
+) -> None:
+    found = clients['goal_seeking']
+    own = [
+        t
+        for t in transitions
+        if t.kind is Kind.STEP
+        and all(d.request is None or d.request.client == 'goal_seeking' for d in t.decisions)
+    ]
+    assert found.steps == len(own)
+    assert found.overruns == Proportion(count=sum(t.overrun for t in own), of=len(own))
+    assert found.verdicts['NONE'] == found.overruns.count > 0
+    clipped = [
+        t
+        for t in own
+        if t.decision >= 0
+        and any(r.reason is Reason.OUT_OF_BOUNDS for r in t.decisions[t.decision].rules)
+    ]
+    assert found.clipped.count == len(clipped) > 0
+    touched = [t for t in own if any(d.verdict is not Verdict.ADMITTED for d in t.decisions)]
+    assert found.intervened.count == len(touched) > len(clipped)
+
+
+def test_return_and_length_are_means_of_the_ended_episodes(
+    clients: dict[str, ClientSummary], transitions: list[Transition]
+) -> None:
+    last = [t for t in transitions if t.id.episode_id == transitions[-1].id.episode_id]
+    assert clients['no_op'].mean_return == pytest.approx(math.fsum(t.reward for t in last))
+    assert clients['no_op'].mean_length == len(last) - 1
+
+
+def test_latency_is_that_of_the_stages(
+    clients: dict[str, ClientSummary], transitions: list[Transition], contract: Contract
+) -> None:
+    found = clients['no_op'].stages['inference']
+    last = [t for t in transitions if t.id.episode_id == transitions[-1].id.episode_id]
+    durations = [d for t in last if (d := t.latency.inference.duration) is not None]
+    assert found.known == len(durations)
+    assert found.p50 == pytest.approx(float(np.quantile(durations, 0.5, method='lower')), rel=0.01)
+    assert found.p99 == pytest.approx(
+        float(np.quantile(durations, 0.99, method='lower')), rel=0.01
+    )
+    assert found.greatest == max(durations)
+    assert found.budget == contract.latency_budget['inference']
+    assert found.over == sum(d > contract.latency_budget['inference'] for d in durations)
+
+
+def test_late_evidence_completes_the_stages_of_its_step(
+    record: list[Piece], contract: Contract
+) -> None:
+    late = sum(isinstance(p, ActuationEvidence) for p in record)
+    with_it = summarise(record, contract).clients[0].stages['actuation']
+    without = (
+        summarise((p for p in record if not isinstance(p, ActuationEvidence)), contract)
+        .clients[0]
+        .stages['actuation']
+    )
+    assert without.known < with_it.known <= without.known + late
+    assert with_it.greatest is not None
+    assert without.greatest is not None
+    assert with_it.greatest > without.greatest
+
+
+def test_differences_between_the_stages_of_the_action_are_told(
+    clients: dict[str, ClientSummary],
+) -> None:
+    forward = 'base.twist.linear.x (m/s)'
+    clipped = clients['goal_seeking'].differences['requested - admitted'][forward]
+    assert 0 < clipped.differing <= clipped.steps
+    assert clipped.greatest is not None
+    assert clipped.greatest >= 0.2
+    assert clients['goal_seeking'].differences['admitted - commanded'][forward].differing == 0
+    assert clients['goal_seeking'].differences['commanded - measured'][forward].differing > 0
+    assert clients['no_op'].differences['requested - admitted'][forward].greatest == 0.0
+
+
+def test_stale_and_missing_fields_are_counted(
+    transitions: list[Transition], contract: Contract
+) -> None:
+    def spoil(t: Transition) -> Transition:
+        statuses = {'scan': FieldStatus.STALE, 'front': FieldStatus.MISSING}
+        return replace(
+            t, after=tuple(replace(f, status=statuses.get(f.name, f.status)) for f in t.after)
+        )
+
+    (one, *_) = summarise([spoil(t) for t in transitions[:3]], contract).clients
+    assert one.stale['scan'] == 3
+    assert one.stale['pose'] == 0
+    assert one.missing['front'] == 3
+
+
+def test_episode_without_an_ending_is_in_no_rate(transitions: list[Transition]) -> None:
+    (one,) = summarise(transitions[:5]).clients
+    assert (one.episodes, one.unfinished) == (0, 1)
+    assert one.success.of == 0
+    assert 'unfinished' in str(summarise(transitions[:5]))
+
+
+def test_ending_that_was_only_announced_counts(
+    record: list[Piece], transitions: list[Transition]
+) -> None:
+    cut = transitions[:5]
+    status = next(p for p in record if isinstance(p, EpisodeStatus) and p.id == cut[-1].id)
+    lost = replace(
+        status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+    )
+    (one,) = summarise([*cut, lost]).clients
+    assert one.endings == {'environment_lost': 1}
+    assert one.truncated == 1
+
+
+def test_failed_success_is_none() -> None:
+    summary = summarise([])
+    assert summary.clients == ()
+    assert 'No transitions' in str(summary)
+
+
+def test_json_is_strict_and_has_the_intervals(record: list[Piece], contract: Contract) -> None:
+    summary = summarise(record, contract)
+    data = json.loads(json.dumps(summary.to_json(), allow_nan=False))
+    assert data['digest'] == summary.digest
+    assert [c['client'] for c in data['clients']] == ['goal_seeking', 'no_op']
+    success = data['clients'][0]['success']
+    assert (success['count'], success['of'], success['value']) == (2, 4, 0.5)
+    assert success['low'] < 0.5 < success['high']
+
+
+def test_table_shows_clients_side_by_side(record: list[Piece], contract: Contract) -> None:
+    lines = str(summarise(record, contract)).splitlines()
+    head = next(line for line in lines if 'goal_seeking' in line)
+    assert 'no_op' in head
+    (success,) = (line for line in lines if line.startswith('success, a truncation as failure'))
+    assert '50 % (2 of 4; 15-85)' in success
+    assert '0 % (0 of 1; 0-79)' in success
+    (inference,) = (line for line in lines if line.startswith('  inference'))
+    assert 'budget 50' in inference
+    assert max(map(len, lines)) < 120
+
+
+def test_memory_stays_flat_while_the_record_grows(
+    transitions: list[Transition], contract: Contract
+) -> None:
+    def repeated(times: int) -> Iterator[Transition]:
+        for i in range(times):
+            for t in transitions:
+                yield replace(t, id=replace(t.id, episode_id=f'{i}{t.id.episode_id}'))
+
+    def peak(times: int) -> int:
+        gc.collect()
+        tracemalloc.start()
+        summarise(repeated(times), contract)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(24) < peak(8) * 1.3

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from boundary_env_ros.core.actuation import Actuation, Execution
 from boundary_env_ros.core.causes import TIME_LIMIT, foremost
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
-from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.reset import by_name
@@ -22,6 +22,18 @@ from boundary_env_ros.core.transition import (
     Kind,
     ResetRecord,
     Transition,
+)
+from boundary_env_ros.errors import BoundaryError
+
+#: Why a request is refused that is not a new action of the holder of the lease, but somebody else's or an old one.
+_UNHEARD = frozenset(
+    {
+        Reason.WRONG_DIGEST,
+        Reason.WRONG_AGENT,
+        Reason.WRONG_EPISODE,
+        Reason.WRONG_LEASE,
+        Reason.OUT_OF_ORDER,
+    }
 )
 
 
@@ -100,6 +112,11 @@ def close(
     causes
         Causes of an ending that were found elsewhere, with their declarer and a sentence each.
 
+    Raises
+    ------
+    BoundaryError
+        If the task ends the episode for a cause that the contract does not declare.
+
     """
     contract = step.contract
     index = answering(step.decisions)
@@ -113,6 +130,12 @@ def close(
     found = dict(causes)
     found.update(_stops(step))
     if outcome.cause:
+        if outcome.cause not in contract.episode.causes:
+            raise BoundaryError(
+                f'Expect the task {contract.task.name!r} to name a cause of the contract: '
+                f'{", ".join(contract.episode.causes)}, actually: {outcome.cause!r}. '
+                'Declare it under episode.causes.'
+            )
         found[outcome.cause] = (f'task:{contract.task.name}', '')
     if step.after.id.step >= contract.max_steps:
         found.setdefault(TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over'))
@@ -203,15 +226,23 @@ def _evidence(execution: Execution, source: str) -> ActuationEvidence:
     )
 
 
+def is_on_new_action(decision: GateDecision) -> bool:
+    """Return whether a decision is on a new action of the holder of the lease, however it came out."""
+    return decision.trigger is Trigger.REQUEST and not any(
+        result.reason in _UNHEARD for result in decision.rules
+    )
+
+
 def answering(decisions: tuple[GateDecision, ...]) -> int:
     """
     Return the index of the decision on the step's action; -1 if there is none.
 
-    The last one on a request that was not rejected; if all were, the last of those.
+    The last one on a request that was not rejected; if all were, the last of those. A request that was not heard at all,
+    because it was a stranger's or came twice, is no action of the step.
     """
     best = -1
     for index, decision in enumerate(decisions):
-        if decision.trigger is not Trigger.REQUEST:
+        if not is_on_new_action(decision):
             continue
         rejected = decision.verdict is Verdict.REJECTED
         if best < 0 or not rejected or decisions[best].verdict is Verdict.REJECTED:

@@ -19,9 +19,9 @@ import numpy as np
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.actuation import Actuation, Feedback
-from boundary_env_ros.core.closing import Step, close, late_evidence
+from boundary_env_ros.core.closing import Step, close, is_on_new_action, late_evidence
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
-from boundary_env_ros.core.decision import GateDecision, GateState, GateStatus, StepId, Trigger
+from boundary_env_ros.core.decision import GateDecision, GateState, GateStatus, StepId
 from boundary_env_ros.core.episode import Episode, EpisodeState, EpisodeStatus
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance, awaited
 from boundary_env_ros.core.observation import Observation, Sample, freeze, lost, missing
@@ -229,10 +229,12 @@ class Environment:
     def _sample(self, seed: int, options: str) -> tuple[NamedValues, ...]:
         try:
             parsed = json.loads(options) if options else {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Refused(f'Expect reset options as a JSON object, actually: {error}.') from error
         if not isinstance(parsed, dict):
             raise Refused(f'Expect reset options as a JSON object, actually: {options}.')
+        if seed < 0:
+            raise Refused(f'Expect a seed of 0 or more, actually: {seed}.')
         try:
             return self._task.sample_reset(np.random.default_rng(seed), parsed)
         except BoundaryError as error:
@@ -321,7 +323,7 @@ class Environment:
         return self._go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def decision(self, decision: GateDecision, now: Instant) -> Effects:
-        """Take a decision of the gate; in lockstep, whatever the verdict, the world then advances."""
+        """Take a decision of the gate; in lockstep, once it is on the step's action, whatever the verdict, the world advances."""
         if self._sequence is not None and decision.sequence > self._sequence + 1:
             self._gaps += decision.sequence - self._sequence - 1
         self._sequence = decision.sequence
@@ -332,7 +334,7 @@ class Environment:
             return ()
         self._decisions.append(decision)
         self._actuation.commanded(decision)
-        if decision.trigger is not Trigger.REQUEST:
+        if not is_on_new_action(decision):
             return ()
         self._last_request = now.steady
         if self._contract.pacing is Pacing.LOCKSTEP and self._advance is None:
@@ -516,7 +518,18 @@ class Environment:
         return ()
 
     def end(self, cause: str, declared_by: str, message: str, now: Instant) -> Effects:
-        """End the episode now, for a cause from outside."""
+        """
+        End the episode now, for a cause from outside.
+
+        Raises
+        ------
+        Refused
+            If the contract does not declare the cause.
+
+        """
+        declared = self._contract.episode.causes
+        if cause not in declared:
+            raise Refused(f'Expect a cause of the contract: {", ".join(declared)}, actually: {cause!r}.')
         if self.state is EpisodeState.RESETTING:
             return self._reset_failed(message or cause, now)
         if self.state is not EpisodeState.RUNNING:

@@ -16,6 +16,8 @@ from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 
+#: Farther than any hall, and a number that every float can hold.
+_FARTHEST = 1e9
 _EXPECTED = 'numbers, for example start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
 
 
@@ -117,7 +119,7 @@ def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:
     if (
         not isinstance(value, (list, tuple))
         or len(value) != size
-        or not all(isinstance(v, (int, float)) and math.isfinite(v) for v in value)
+        or not all(isinstance(v, (int, float)) and abs(v) <= _FARTHEST for v in value)
     ):
         raise BoundaryError(f'{where}: expect {size} {_EXPECTED}, actually: {value!r}.')
     return [float(v) for v in cast(Sequence[float], value)]

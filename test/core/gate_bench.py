@@ -153,7 +153,9 @@ class Witness:
         ages = [(now.steady - self.measured_at) / NANOSECONDS]
         if self.measured_stamp is not None:
             of_stamp = (now.ros.nanoseconds - self.measured_stamp) / NANOSECONDS
-            ages = [of_stamp] if self.contract.pacing is Pacing.LOCKSTEP else [*ages, abs(of_stamp)]
+            ages = (
+                [of_stamp] if self.contract.pacing is Pacing.LOCKSTEP else [*ages, abs(of_stamp)]
+            )
         if max(ages) > self.contract.safety.sensor_timeout:
             return None
         return tuple(
@@ -275,9 +277,7 @@ class Bench:
         if name == 'scan':
             return self._see(self.gate.measure('obstacle', self.scan, captured, self.time.now))
         self.witness.feedback(self.motion, self.time.now, captured.nanoseconds)
-        return self._see(
-            self.gate.measure('feedback.base', self.motion, captured, self.time.now)
-        )
+        return self._see(self.gate.measure('feedback.base', self.motion, captured, self.time.now))
 
     def pulse(self) -> None:
         """Let everything that is alive give a sign of life."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 
+from core_world import only, shipped, status
 from gate_bench import Bench, FREE, quicker, reasons
 import pytest
 
-from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
 from boundary_env_ros.errors import Refused
-from core_world import only, shipped, status
 
 PERIOD = shipped().period
 RATE, STOP = shipped().flat('rate'), shipped().flat('stop')
@@ -176,9 +175,7 @@ def test_whatever_is_asked_for_stays_inside_the_bounds(
         bench.time.wait(PERIOD)
         bench.pulse()
         bench.ask(*action)
-    limited = tuple(
-        min(max(v, low), high) for v, low, high in zip(action, LOW, HIGH, strict=True)
-    )
+    limited = tuple(min(max(v, low), high) for v, low, high in zip(action, LOW, HIGH, strict=True))
     assert bench.command == limited
 
 
@@ -450,9 +447,7 @@ def test_a_scan_of_infinities_is_free_space(bench: Bench) -> None:
 @pytest.mark.parametrize(
     'scan', [(), (math.nan,) * 4, (math.nan, 8.0, 1.0, 1.0), (8.0, 8.0, math.nan, 1.0)]
 )
-def test_a_scan_that_says_nothing_is_not_free_space(
-    bench: Bench, scan: tuple[float, ...]
-) -> None:
+def test_a_scan_that_says_nothing_is_not_free_space(bench: Bench, scan: tuple[float, ...]) -> None:
     bench.scan = scan
     bench.pulse()
     assert bench.ask(0.1, 0.0).verdict is Verdict.STOPPED
@@ -978,5 +973,3 @@ def test_a_competing_publisher_is_reported(bench: Bench) -> None:
     assert bench.gate.status(bench.time.now).competing_publishers == 1
     bench.gate.competing(0)
     assert bench.gate.status(bench.time.now).competing_publishers == 0
-
-

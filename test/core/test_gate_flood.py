@@ -68,7 +68,9 @@ class Flood:
         """Send requests, at random times and of random ages, some of them twice or out of order."""
         rng = self.rng
         asked = actions(rng, count).tolist()
-        waits = rng.choice([0.0, 0.002, 0.02, 0.1, 0.35], p=[0.1, 0.3, 0.3, 0.28, 0.02], size=count)
+        waits = rng.choice(
+            [0.0, 0.002, 0.02, 0.1, 0.35], p=[0.1, 0.3, 0.3, 0.28, 0.02], size=count
+        )
         ages = rng.choice([0.01, 0.1, 0.5], p=[0.6, 0.38, 0.02], size=count)
         back = rng.choice([0, 0, 0, 0, 1, 5], size=count)
         ahead = rng.choice([8.0, 0.7, 0.3], p=[0.8, 0.15, 0.05], size=count)
@@ -81,9 +83,7 @@ class Flood:
             now = self.time.now
             observed = Instant(ros=now.ros, steady=now.steady - round(ages[i] * NANOSECONDS))
             sequence += 1
-            request = request_for(
-                tuple(asked[i]), max(0, sequence - int(back[i])), observed, now
-            )
+            request = request_for(tuple(asked[i]), max(0, sequence - int(back[i])), observed, now)
             for decision in (*self.gate.request(request, now), *self.gate.tick(now)):
                 self.note(decision, now)
 

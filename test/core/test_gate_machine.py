@@ -14,7 +14,8 @@ from typing import Any
 
 from core_world import shipped
 from gate_bench import Bench
-from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
 
 from boundary_env_ros.core.contract import Contract
@@ -25,9 +26,7 @@ from boundary_env_ros.errors import Refused
 
 SHIPPED = shipped()
 #: The same cart, but an action beyond its bounds is refused whole, and some limits are zero.
-STRICT = shipped(
-    {('action', 'base', 'beyond'): 'reject', ('action', 'base', 'low'): [0.0, -1.5]}
-)
+STRICT = shipped({('action', 'base', 'beyond'): 'reject', ('action', 'base', 'low'): [0.0, -1.5]})
 
 SPECIAL = [float('nan'), float('inf'), float('-inf'), 5e-324, -5e-324, 1e308, -0.0, 0.0, 0.8, 1.5]
 reasonable = st.floats(min_value=-2.0, max_value=2.0, allow_subnormal=False)

@@ -8,7 +8,8 @@ from dataclasses import replace
 import math
 
 from core_world import request_for, shipped, Timepiece
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract import Pacing, Vector

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 
 from hypothesis import given, HealthCheck, settings
@@ -21,7 +21,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
-from boundary_env_ros.storage.records import RECORDS
+from boundary_env_ros.storage.records import ContractDescription, RECORDS
 
 STEP_ID = 'boundary_env_ros/msg/StepId'
 
@@ -66,6 +66,16 @@ def test_message_that_is_cut_anywhere_is_a_record_error() -> None:
     for length in range(2, len(message), 7):
         with pytest.raises(RecordError, match='Expect a message with the fields of Transition'):
             direct(message[:length])
+
+
+def test_message_whose_last_text_is_cut_is_a_record_error() -> None:
+    direct, _ = decoders(ContractDescription)
+    described = ContractDescription(
+        **dict.fromkeys((field.name for field in fields(ContractDescription)), 'text')
+    )
+    assert direct(cdr(described)) == described
+    with pytest.raises(RecordError, match='it ends 2 bytes too early'):
+        direct(cdr(described)[:-2])
 
 
 @settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)

@@ -175,6 +175,17 @@ def test_reader_sees_each_step_while_the_writer_goes_on(
             assert only(reader).step_count == step
 
 
+def test_writer_does_not_wait_for_a_reader_that_reads_on_and_on(store: EpisodeStore) -> None:
+    store.add_step(transition(0), now=1)
+    reader = sqlite3.connect(store.path, isolation_level=None)
+    reader.execute('BEGIN')
+    assert reader.execute('SELECT step_count FROM episodes').fetchall() == [(0,)]
+    store.add_step(transition(1), now=2)
+    assert only(store).step_count == 1
+    assert reader.execute('SELECT step_count FROM episodes').fetchall() == [(0,)]
+    reader.close()
+
+
 def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
     seen: list[list[int]] = [[], []]

@@ -353,4 +353,5 @@ def test_full_disk_is_told_at_every_write_and_what_was_saved_is_readable(
         log.flush()
     log.close()
     assert saved > 100
+    assert f'({log.path.stat().st_size} bytes) before it are saved' in str(first.value)
     assert [message.log_time for message in messages_on_disk(log.path)] == list(range(saved))

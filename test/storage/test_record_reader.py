@@ -390,6 +390,17 @@ def test_finished_file_that_was_damaged_is_an_error(tmp_path: Path, whole: bytes
     assert all('damaged.mcap' in error for error in errors)
 
 
+def test_one_wrong_bit_in_a_value_is_noticed(tmp_path: Path) -> None:
+    with McapLog(tmp_path / 'bag', compression='none') as log:
+        log.add_topic('/t', TRANSITION, *definition(TRANSITION))
+        log.write('/t', cdr(transition(1)), 1, 1)
+    damaged = bytearray(log.path.read_bytes())
+    damaged[damaged.index(b'warehouse_cart')] ^= 1
+    log.path.write_bytes(damaged)
+    with pytest.raises(RecordError, match='crc validation failed'):
+        list(open_records(tmp_path / 'bag').records())
+
+
 def test_damaged_summary_is_read_around(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / 'damaged.mcap'
     data_end = whole.rindex(b'\x0f\x04\0\0\0\0\0\0\0')

@@ -26,7 +26,7 @@ INFINITE: Final = 2**63 - 1
 
 _NANOSECONDS: Final = 1_000_000_000
 
-# The C implementation is ten times faster; without libyaml there is only the other one.
+# The C implementation is much faster; without libyaml there is only the other one.
 _Dumper: type[yaml.SafeDumper] = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 

@@ -16,7 +16,7 @@ Power loss, or a crash of the kernel
     messages for it.
 
 A file without ``close()`` has no index. :func:`boundary_env_ros.storage.reader.open_records` reads
-it up to its end, Foxglove too; ``ros2 bag`` wants ``mcap recover`` first.
+it up to where it ends; tools that begin at the index do not.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ def observation_values(
     values: dict[str, Array] = {}
     for spec, field in zip(contract.observation, fields, strict=True):
         if spec.is_image:
-            found = images.get(spec.name)
+            image = images.get(spec.name)
+            # A copy: an image that is shown again must not be the same object in two observations.
+            found = None if image is None else image.copy()
         else:
             found = np.asarray(field.values, dtype=spec.dtype) if field.values else None
         if found is None:

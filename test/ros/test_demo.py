@@ -1,0 +1,182 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The demo as a user runs it: one command, a record that explains itself, and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import json
+import os
+from pathlib import Path
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ros_world import MARK, processes_of  # noqa: E402
+
+from boundary_env_ros.core.decision import Verdict  # noqa: E402
+from boundary_env_ros.core.transition import Kind, Transition  # noqa: E402
+from boundary_env_ros.storage.reader import open_records  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+DEADLINE = 120.0
+
+
+class Demo:
+    """One run of the demo, whose processes can be told from all others."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.run = folder / 'run'
+        self.mark = uuid.uuid4().hex
+        self.output = folder / 'output.txt'
+        with self.output.open('wb') as output:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    '-m',
+                    'boundary_env_ros.cli.main',
+                    'demo',
+                    '--run',
+                    str(self.run),
+                    *arguments,
+                ],
+                env={**os.environ, MARK: self.mark, 'PYTHONUNBUFFERED': '1'},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def text(self) -> str:
+        return self.output.read_text(errors='replace')
+
+    def wait(self) -> int:
+        return self.process.wait(DEADLINE)
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert self.process.poll() is None, self.text
+            assert time.monotonic() < deadline, f'Expect {what}, actually: {self.text}'
+            time.sleep(0.02)
+
+    def assert_gone(self) -> None:
+        deadline = time.monotonic() + 20.0
+        while processes_of(self.mark):
+            assert time.monotonic() < deadline, processes_of(self.mark)
+            time.sleep(0.02)
+
+    def transitions(self) -> list[Transition]:
+        return list(open_records(self.run).transitions())
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Demo]]:
+    demos = []
+
+    def make(*arguments: str) -> Demo:
+        demos.append(Demo(tmp_path, *arguments))
+        return demos[-1]
+
+    yield make
+    for demo in demos:
+        if demo.process.poll() is None:
+            demo.process.kill()
+            demo.process.wait()
+        for pid in processes_of(demo.mark):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -> None:
+    demo = start('--episodes', '5', '--baseline', '1')
+    assert demo.wait() == 0, demo.text
+    demo.assert_gone()
+
+    for name in (
+        'bag/metadata.yaml',
+        'contract.yaml',
+        'first_transition.json',
+        'transitions.jsonl',
+        'episodes.sqlite',
+        'summary.json',
+        'overview.png',
+        'logs/safety_gate.log',
+    ):
+        assert (demo.run / name).stat().st_size > 0, name
+    transitions = demo.transitions()
+    assert {t.cause for t in transitions if t.cause} >= {'success', 'safety_stop', 'time_limit'}
+    steps = [t for t in transitions if t.kind is Kind.STEP]
+    assert any(t.verdict is Verdict.LIMITED for t in steps)
+    assert any(t.requested_action != t.admitted_action for t in steps)
+    assert any(t.commanded_action != t.measured_action for t in steps)
+    with sqlite3.connect(demo.run / 'episodes.sqlite') as store:
+        assert store.execute('select count(*) from episodes where done').fetchone() == (6,)
+    clients = {
+        c['client']: c for c in json.loads((demo.run / 'summary.json').read_text())['clients']
+    }
+    assert clients['go_to_goal']['episodes'] == 5
+    assert clients['no_op']['endings'] == {'time_limit': 1}
+    for said in ('Audit: clean', 'a truncation as failure', 'latency p50 / p99', 'overview.png'):
+        assert said in demo.text
+    audit = subprocess.run(
+        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'audit', str(demo.run)],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert audit.returncode == 0, audit.stdout
+
+
+def test_interrupt_in_mid_episode_leaves_a_readable_record_and_nothing_else(
+    start: Callable[..., Demo],
+) -> None:
+    demo = start('--episodes', '5')
+    transitions = demo.run / 'transitions.jsonl'
+    demo.wait_until(
+        lambda: transitions.exists() and transitions.read_bytes().count(b'\n') > 5, 'some steps'
+    )
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.wait() == 130, demo.text
+    demo.assert_gone()
+    source = open_records(demo.run)
+    assert source.complete
+    recorded = demo.transitions()
+    assert len(recorded) > 5
+    assert recorded[-1].cause in ('abandoned', 'operator_stop'), recorded[-1].cause
+
+
+def test_interrupt_while_starting_leaves_nothing_running(start: Callable[..., Demo]) -> None:
+    demo = start('--episodes', '1')
+    demo.wait_until(lambda: 'Starting' in demo.text, 'the first line')
+    demo.process.send_signal(signal.SIGINT)
+    assert demo.wait() == 130, demo.text
+    demo.assert_gone()
+    assert 'Traceback' not in demo.text
+
+
+def test_nodes_end_when_the_demo_is_killed(start: Callable[..., Demo]) -> None:
+    demo = start('--episodes', '5')
+    transitions = demo.run / 'transitions.jsonl'
+    demo.wait_until(lambda: transitions.exists() and transitions.stat().st_size > 0, 'a step')
+    demo.process.kill()
+    demo.process.wait()
+    demo.assert_gone()
+    assert open_records(demo.run).complete
+
+
+def test_demo_refuses_a_folder_that_exists(start: Callable[..., Demo], tmp_path: Path) -> None:
+    (tmp_path / 'run').mkdir()
+    demo = start()
+    assert demo.wait() == 2
+    assert 'exists already' in demo.text
+    assert 'Traceback' not in demo.text

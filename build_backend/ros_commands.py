@@ -61,18 +61,20 @@ def ros_prefix() -> Path | None:
 
 
 def builds_interfaces() -> bool:
-    """Decide whether this build makes the interfaces, and refuse what could not work."""
+    """Tell whether this build makes the interfaces."""
     mode = interfaces_mode()
-    if mode == 'off':
-        return False
-    if ros_prefix() is None:
-        if mode == 'on':
-            raise SystemExit(
-                f'{INTERFACES_VARIABLE}=on: Expect rosidl_generator_py to be installed, actually: '
-                'not found. Build with isolation, or install the output of '
-                'build_backend/ros_distributions.py first.'
-            )
-        return False
+    return mode == 'on' or (mode == 'auto' and ros_prefix() is not None)
+
+
+def checked_ros_prefix() -> Path:
+    """Return the prefix of the ROS 2 to build with, if it is there and the selected one."""
+    prefix = ros_prefix()
+    if prefix is None:
+        raise SystemExit(
+            f'{INTERFACES_VARIABLE}=on: Expect rosidl_generator_py to be installed, actually: '
+            'not found. Build with isolation, or install the output of '
+            'build_backend/ros_distributions.py first.'
+        )
     distro = selected_distro()
     expected, actual = DISTRIBUTIONS[distro].generator, generator_version()
     if actual is not None and actual != expected:
@@ -80,7 +82,7 @@ def builds_interfaces() -> bool:
             f'Expect rosidl_generator_py {expected} (ROS 2 {distro}), actually: {actual}. '
             f'Set {DISTRO_VARIABLE} to the distribution that is installed.'
         )
-    return True
+    return prefix
 
 
 class InterfaceDistribution(Distribution):
@@ -133,9 +135,7 @@ class BuildInterfaces(Command):
 
     def run(self) -> None:
         """Configure, build and install into the staging directory."""
-        prefix = ros_prefix()
-        if prefix is None:
-            raise SystemExit('Expect rosidl_generator_py to be installed, actually: not found.')
+        prefix = checked_ros_prefix()
         configure = [
             'cmake',
             '-G',
@@ -192,6 +192,8 @@ class InstallData(_install_data):
             staged_package: ('__init__.py', '__pycache__', '*.c'),
             built.stage_dir / 'lib': ('python3*',),
             built.stage_dir / 'share' / NAME: _SHELL_SCRIPTS,
+            # The prefix that the build used.
+            built.stage_dir / 'share/ament_index/resource_index': ('parent_prefix_path',),
         }
 
         def left_out(folder: str, names: list[str]) -> set[str]:

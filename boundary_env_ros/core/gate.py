@@ -360,13 +360,15 @@ class Gate:
 
     def _wind_down(self, situation: Situation, now: Instant) -> Decisions:
         """Brake after the end of a lease; then forget it."""
+        decisions: Decisions = ()
+        if self._command is not None and self._command != self._limits.safe:
+            ruling = rule(self._limits, replace(situation, over=True), None)
+            decisions = (self._emit(ruling, situation, False, now),)
         if self._command is None or self._command == self._limits.safe:
             if self._over:
                 self._lease = None
             self._forget_command()
-            return ()
-        ruling = rule(self._limits, replace(situation, over=True), None)
-        return (self._emit(ruling, situation, False, now),)
+        return decisions
 
     def _due(self, now: Instant, period: float) -> bool:
         return self._emitted is None or now.steady - self._emitted >= period * NANOSECONDS

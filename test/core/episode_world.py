@@ -409,7 +409,7 @@ class EpisodeWorld:
             return
         seconds = asked.duration / NANOSECONDS
         self.time.jump_ros(seconds)
-        self.robot.queue = deque((0, values) for _, values in self.robot.queue)
+        self.robot.queue = deque((self.time.steady, values) for _, values in self.robot.queue)
         self.robot.told = None
         self.robot.move(self.time.steady, seconds)
         self.robot.told = None

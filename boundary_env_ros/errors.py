@@ -74,7 +74,9 @@ class Problem:
 
 
 class ContractError(BoundaryError):
-    """Raised when a contract is not valid; lists every problem that was found, not only the first."""
+    """
+    Raised when a contract is not valid; lists every problem that was found, not only the first.
+    """
 
     def __init__(self, problems: Sequence[Problem], source: str = 'contract') -> None:
         self.problems = tuple(problems)
@@ -89,7 +91,9 @@ class DigestMismatch(BoundaryError):
 
 
 class InvalidAction(BoundaryError):
-    """Raised when an action cannot be a command of the contract: shape, type or a number not finite."""
+    """
+    Raised when an action cannot be a command of the contract: shape, type or a number not finite.
+    """
 
 
 class ResetNeeded(BoundaryError):
@@ -113,11 +117,15 @@ class SimulationFailed(BoundaryError):
 
 
 class ClockMismatch(BoundaryError):
-    """Raised when stamps of different clocks, or of hosts with no measured offset, are subtracted."""
+    """
+    Raised when stamps of different clocks, or of hosts with no measured offset, are subtracted.
+    """
 
 
 class RecordError(BoundaryError):
-    """Raised when a record cannot be read as what it claims to be, or a place to write is taken."""
+    """
+    Raised when a record cannot be read as what it claims to be, or a place to write is taken.
+    """
 
 
 class LinkError(BoundaryError):

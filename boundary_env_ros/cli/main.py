@@ -87,8 +87,9 @@ def _demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 Drive a simulated warehouse cart through the whole boundary, on real ROS 2.
 
 Starts environment, safety gate, recorder and simulated robot as processes of their own, on a ROS
-domain that nobody else uses, lets a scripted policy drive (and then a policy that does nothing, for
-comparison), and leaves a folder with everything that happened: bag, contract, transitions, index of
+domain that nobody else uses, lets a scripted policy drive (and then a policy that does nothing,
+for comparison), and leaves a folder with everything that happened: bag, contract, transitions,
+index of
 episodes, summary and picture. Ctrl-C ends it in order at any moment.""",
     )
     command.add_argument(
@@ -98,23 +99,36 @@ episodes, summary and picture. Ctrl-C ends it in order at any moment.""",
         help='where to leave the record; must not exist (default: runs/demo-DATE-TIME)',
     )
     command.add_argument(
-        '--episodes', type=_count, default=10, metavar='N',
+        '--episodes',
+        type=_count,
+        default=10,
+        metavar='N',
         help='episodes of the scripted policy (default: %(default)s)',
     )
     command.add_argument(
-        '--baseline', type=_count, default=2, metavar='N',
+        '--baseline',
+        type=_count,
+        default=2,
+        metavar='N',
         help='episodes of the policy that does nothing (default: %(default)s)',
     )
     command.add_argument(
-        '--pacing', choices=('realtime', 'lockstep'), default='realtime',
+        '--pacing',
+        choices=('realtime', 'lockstep'),
+        default='realtime',
         help='whether the world waits for the policy (default: %(default)s)',
     )
     command.add_argument(
-        '--seed', type=_count, default=1, metavar='N',
+        '--seed',
+        type=_count,
+        default=1,
+        metavar='N',
         help='seed of the first episode; the others follow (default: %(default)s)',
     )
     command.add_argument(
-        '--domain-id', type=_count, metavar='N',
+        '--domain-id',
+        type=_count,
+        metavar='N',
         help='ROS domain (default: one that nobody uses)',
     )
     command.set_defaults(run_command=_run_demo)
@@ -157,12 +171,15 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         """\
 Check that a record keeps its contract, and that it explains every step.
 
-Reads a run folder, a bag, an .mcap file or a .jsonl file; computes again what can be computed again;
+Reads a run folder, a bag, an .mcap file or a .jsonl file; computes again what can be computed
+again;
 names every finding with its rule, episode and step. doc/audit.md lists the rules.""",
     )
     command.add_argument('path', type=Path, metavar='RUN', help='run folder, bag, .mcap or .jsonl')
     command.add_argument(
-        '--contract', type=Path, metavar='FILE',
+        '--contract',
+        type=Path,
+        metavar='FILE',
         help='contract to hold it against (default: the one in the record)',
     )
     command.add_argument('--json', action='store_true', help='print the report as JSON')

@@ -3,11 +3,13 @@
 """
 What the robot did: the measured action, and the first evidence that a command was executed.
 
-The evidence for a command is the first feedback, captured after the command was published, in which some dimension has moved
-past the previous command towards this one by at least the contract's threshold: what the previous command explains, such as
-the rest of a motion that it began, is no evidence for this one. It may be late by the time since the feedback before it:
-the sampling quantum. A command that asks for less than twice the threshold gives no evidence, since noise could decide when it
-is crossed; nor does one whose evidence has not come when it no longer counts as in time.
+The evidence for a command is the first feedback, captured after the command was published, in
+which some dimension has moved past the previous command towards this one by at least the
+contract's threshold: what the previous command explains, such as the rest of a motion that it
+began, is no evidence for this one. It may be late by the time since the feedback before it: the
+sampling quantum. A command that asks for less than twice the threshold gives no evidence, since
+noise could decide when it is crossed; nor does one whose evidence has not come when it no longer
+counts as in time.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 
 from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.timebase import NANOSECONDS, Clock, Instant, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 
 _HISTORY = 512
 
@@ -151,7 +153,10 @@ class Actuation:
 
 
 def _nanoseconds(commanded: Instant | None, feedback: Feedback | None) -> int | None:
-    """Return when a command was published, on the clock of the feedback; None if they have no clock in common."""
+    """
+    Return when a command was published, on the clock of the feedback; None if they have no clock
+    in common.
+    """
     if commanded is None or feedback is None or commanded.ros.clock is not feedback.captured.clock:
         return None
     if commanded.ros.clock is Clock.STEADY:

@@ -27,16 +27,17 @@ class Ending(IntEnum):
     """
     The two ways an episode ends.
 
-    ``TERMINATED``: the task ended, so no value follows it. ``TRUNCATED``: something outside the task cut it off, so a
-    learner must bootstrap and a success rate must say how it counts it.
+    ``TERMINATED``: the task ended, so no value follows it. ``TRUNCATED``: something outside the
+    task cut it off, so a learner must bootstrap and a success rate must say how it counts it.
     """
 
     TERMINATED = 1
     TRUNCATED = 2
 
 
-#: What each built-in cause is, and, by the order, which of several at one instant is *the* cause: a failure of
-#: the machinery before a verdict of the task, since a verdict on broken evidence is none; the time limit comes last.
+#: What each built-in cause is, and, by the order, which of several at one instant is *the* cause:
+#: a failure of the machinery before a verdict of the task, since a verdict on broken evidence is
+#: none; the time limit comes last.
 BUILT_IN: Mapping[str, Ending] = {
     ENVIRONMENT_LOST: Ending.TRUNCATED,
     RESET_FAILED: Ending.TRUNCATED,

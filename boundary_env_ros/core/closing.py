@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closing a step: from two observations and what the gate decided between them to the whole transition."""
+"""
+Closing a step: from two observations and what the gate decided between them to the whole
+transition.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.actuation import Actuation, Execution
-from boundary_env_ros.core.causes import TIME_LIMIT, foremost
+from boundary_env_ros.core.causes import foremost, TIME_LIMIT
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
@@ -25,7 +28,8 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import BoundaryError
 
-#: Why a request is refused that is not a new action of the holder of the lease, but somebody else's or an old one.
+#: Why a request is refused that is not a new action of the holder of the lease, but somebody
+#: else's or an old one.
 _UNHEARD = frozenset(
     {
         Reason.WRONG_DIGEST,
@@ -123,7 +127,11 @@ def close(
     decision = step.decisions[index] if index >= 0 else None
     executions = actuation.executions()
     execution = next(
-        (e for e in executions if decision is not None and e.decision.sequence == decision.sequence),
+        (
+            e
+            for e in executions
+            if decision is not None and e.decision.sequence == decision.sequence
+        ),
         None,
     )
     outcome = _judge(step, task, decision)
@@ -138,7 +146,9 @@ def close(
             )
         found[outcome.cause] = (f'task:{contract.task.name}', '')
     if step.after.id.step >= contract.max_steps:
-        found.setdefault(TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over'))
+        found.setdefault(
+            TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over')
+        )
     cause = foremost(found, contract.episode.causes)
     declared_by, message = found[cause] if cause else ('', '')
     ending = contract.episode.causes[cause].name if cause else ''
@@ -227,7 +237,9 @@ def _evidence(execution: Execution, source: str) -> ActuationEvidence:
 
 
 def is_on_new_action(decision: GateDecision) -> bool:
-    """Return whether a decision is on a new action of the holder of the lease, however it came out."""
+    """
+    Return whether a decision is on a new action of the holder of the lease, however it came out.
+    """
     return decision.trigger is Trigger.REQUEST and not any(
         result.reason in _UNHEARD for result in decision.rules
     )
@@ -237,8 +249,8 @@ def answering(decisions: tuple[GateDecision, ...]) -> int:
     """
     Return the index of the decision on the step's action; -1 if there is none.
 
-    The last one on a request that was not rejected; if all were, the last of those. A request that was not heard at all,
-    because it was a stranger's or came twice, is no action of the step.
+    The last one on a request that was not rejected; if all were, the last of those. A request that
+    was not heard at all, because it was a stranger's or came twice, is no action of the step.
     """
     best = -1
     for index, decision in enumerate(decisions):
@@ -283,7 +295,10 @@ def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
 
 
 def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
-    """Return when the field that the reaction time refers to was captured, in the observation that was answered."""
+    """
+    Return when the field that the reaction time refers to was captured, in the observation that
+    was answered.
+    """
     answered = step.before
     if decision is not None:
         for observation in step.history:
@@ -292,9 +307,7 @@ def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
     return answered[step.contract.reaction_of].captured
 
 
-def _diagnostics(
-    step: Step, causes: Mapping[str, tuple[str, str]]
-) -> tuple[KeyValue, ...]:
+def _diagnostics(step: Step, causes: Mapping[str, tuple[str, str]]) -> tuple[KeyValue, ...]:
     found = []
     if step.gaps:
         found.append(KeyValue(key='gate_decisions_lost', value=str(step.gaps)))

@@ -3,8 +3,8 @@
 """
 The contract: what crosses the boundary between a policy and a robot, as frozen values.
 
-:mod:`boundary_env_ros.core.contract_parser` makes a :class:`Contract` from plain data and finds everything that is wrong
-with it; after that, nothing here is checked again.
+:mod:`boundary_env_ros.core.contract_parser` makes a :class:`Contract` from plain data and finds
+everything that is wrong with it; after that, nothing here is checked again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Pacing(IntEnum):
     """
     Who waits for whom.
 
-    ``REALTIME``: nobody; the environment ticks at the contract's period. ``LOCKSTEP``: the world, for the gate's decision.
+    ``REALTIME``: nobody; the environment ticks at the contract's period. ``LOCKSTEP``: the world,
+    for the gate's decision.
     """
 
     REALTIME = 1
@@ -30,7 +31,10 @@ class Pacing(IntEnum):
 
 
 class WhenStale(Enum):
-    """What a field that is older than its limit does: be marked, or end the episode as ``sensor_lost``."""
+    """
+    What a field that is older than its limit does: be marked, or end the episode as
+    ``sensor_lost``.
+    """
 
     MARK = 'mark'
     TRUNCATE = 'truncate'
@@ -54,8 +58,8 @@ class Confidence:
     field
         Field path of a number in [0, 1]; or
     variance
-        field path of a variance, from which the confidence is the probability that a normally distributed error is
-        within
+        field path of a variance, from which the confidence is the probability that a normally
+        distributed error is within
     tolerance
         (unit of the field).
 
@@ -80,7 +84,8 @@ class FieldSpec:
     fields
         Field paths into the message, one for each value.
     beams
-        For a LaserScan: number of equal sectors, from ``angle_min`` on; each is its nearest return.
+        For a LaserScan: number of equal sectors, from ``angle_min`` on; each is its nearest
+        return.
     shape, dtype
         Shape and NumPy type of the field in the space.
     unit, frame
@@ -134,8 +139,8 @@ class Feedback:
     topic, type, fields
         Where the measured value of each dimension of the command is found.
     threshold
-        For each dimension, the change towards the command that counts as its execution (command units); a step whose command
-        changes by less gives no evidence.
+        For each dimension, the change towards the command that counts as its execution (command
+        units); a step whose command changes by less gives no evidence.
 
     """
 
@@ -165,8 +170,8 @@ class ActionSpec:
     rate, stop
         Most that the command may change, unit/s: normally, and while stopping.
     driver_timeout
-        Seconds after which the driver stops by itself when no command comes; None if it never does (which the contract
-        must acknowledge).
+        Seconds after which the driver stops by itself when no command comes; None if it never does
+        (which the contract must acknowledge).
     feedback
         What tells what the robot did; None if nothing does.
 
@@ -191,7 +196,8 @@ class ActionSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
     """
-    Obstacle distance from a laser scan, for one dimension of the action that moves along the scan's x axis.
+    Obstacle distance from a laser scan, for one dimension of the action that moves along the
+    scan's x axis.
 
     Attributes
     ----------
@@ -298,7 +304,8 @@ class EpisodeRules:
     causes
         Every cause, built in or declared, and what it is; the order is the precedence.
     on_stop
-        For each reason (name of ``RuleResult.REASON_*``) of a stop that ends the episode, the cause.
+        For each reason (name of ``RuleResult.REASON_*``) of a stop that ends the episode, the
+        cause.
 
     """
 
@@ -346,7 +353,8 @@ class Contract:
     action
         The groups of the action, in order.
     latency_budget, reaction_of
-        Budget of each stage in seconds, and the field that captured, and so the reaction time, refers to.
+        Budget of each stage in seconds, and the field that captured, and so the reaction time,
+        refers to.
     recorder_required
         Whether an episode ends when the recorder is lost.
     robot_host
@@ -383,7 +391,9 @@ class Contract:
         return sum(len(group.fields) for group in self.action)
 
     def flat(self, attribute: str) -> Vector:
-        """Return an attribute of all action groups one after the other, for example ``flat('low')``."""
+        """
+        Return an attribute of all action groups one after the other, for example ``flat('low')``.
+        """
         return tuple(value for group in self.action for value in getattr(group, attribute))
 
     @property
@@ -395,7 +405,8 @@ class Contract:
         """
         Return the relative name of a topic (or service) of one agent.
 
-        With one agent the contract's topics are as they stand; with several, each has a namespace of its own.
+        With one agent the contract's topics are as they stand; with several, each has a namespace
+        of its own.
         """
         return topic if len(self.agents) == 1 else f'{agent}/{topic}'
 

@@ -29,7 +29,7 @@ from boundary_env_ros.core.contract import (
     TaskSpec,
     WhenStale,
 )
-from boundary_env_ros.core.contract_reader import Path, Reader, nearest, said
+from boundary_env_ros.core.contract_reader import nearest, Path, Reader, said
 from boundary_env_ros.core.decision import Reason
 from boundary_env_ros.core.fields import is_path
 from boundary_env_ros.core.latency import STAGES
@@ -81,7 +81,8 @@ def parse(
     source
         Name of the file, for messages.
     tasks
-        Distribution and version of each installed task, by its entry-point name; None: do not look.
+        Distribution and version of each installed task, by its entry-point name; None: do not
+        look.
 
     Raises
     ------
@@ -144,7 +145,8 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
     return next((field.name for field in fields if field.topic), '')
 
 
-# Observation --------------------------------------------------------------------------------------
+# Observation
+# --------------------------------------------------------------------------------------
 
 
 def _fields(section: Reader, *, evaluator: bool) -> tuple[FieldSpec, ...]:
@@ -190,8 +192,16 @@ def _topic_field(key: Reader, name: str) -> FieldSpec:
     if type_name == _IMAGE:
         shape, encoding = _image(key)
         return FieldSpec(
-            name=name, topic=topic, type=type_name, shape=shape, dtype='uint8', unit=(), frame=frame,
-            max_age=max_age, when_stale=when_stale, encoding=encoding,
+            name=name,
+            topic=topic,
+            type=type_name,
+            shape=shape,
+            dtype='uint8',
+            unit=(),
+            frame=frame,
+            max_age=max_age,
+            when_stale=when_stale,
+            encoding=encoding,
         )
     beams = 0
     fields: tuple[str, ...] = ()
@@ -203,7 +213,9 @@ def _topic_field(key: Reader, name: str) -> FieldSpec:
         count = max(1, len(fields))
     unit = key.texts('unit')
     if unit and len(unit) not in (1, count):
-        key.problem(('unit',), f'one unit, or one for each of {count} values', said(f'{len(unit)}'))
+        key.problem(
+            ('unit',), f'one unit, or one for each of {count} values', said(f'{len(unit)}')
+        )
     low, high = _bounds(key, count)
     return FieldSpec(
         name=name,
@@ -261,7 +273,8 @@ def _confidence(key: Reader) -> Confidence | None:
     return result
 
 
-# Action -------------------------------------------------------------------------------------------
+# Action
+# -------------------------------------------------------------------------------------------
 
 
 def _actions(section: Reader) -> tuple[ActionSpec, ...]:
@@ -331,7 +344,8 @@ def _feedback(key: Reader, count: int) -> Feedback:
     )
 
 
-# Safety -------------------------------------------------------------------------------------------
+# Safety
+# -------------------------------------------------------------------------------------------
 
 
 def _safety(key: Reader, size: int) -> Safety:
@@ -352,9 +366,7 @@ def _safety(key: Reader, size: int) -> Safety:
         sensor_timeout=seconds('sensor_timeout'),
         max_action_age=seconds('max_action_age'),
         obstacle=obstacle,
-        emergency_stop=key.text(
-            'emergency_stop', default='', expected=_a_topic, check=_is_topic
-        ),
+        emergency_stop=key.text('emergency_stop', default='', expected=_a_topic, check=_is_topic),
     )
     key.finish()
     return safety
@@ -382,7 +394,8 @@ def _obstacle(key: Reader, size: int) -> Obstacle:
     return rule
 
 
-# Episode and task ---------------------------------------------------------------------------------
+# Episode and task
+# ---------------------------------------------------------------------------------
 
 
 def _episode(key: Reader) -> EpisodeRules:
@@ -395,10 +408,13 @@ def _episode(key: Reader) -> EpisodeRules:
         built_in = causes.BUILT_IN.get(name)
         if built_in is not None and own[name] is not built_in:
             declared.problem(
-                (name,), f'{built_in.name.lower()}, which is what {name} means', own[name].name.lower(),
+                (name,),
+                f'{built_in.name.lower()}, which is what {name} means',
+                own[name].name.lower(),
                 'Give the cause another name.',
             )
-    # A declared cause is a verdict of the task: it goes before success, after all failures of the machinery.
+    # A declared cause is a verdict of the task: it goes before success, after all failures of the
+    # machinery.
     every: dict[str, causes.Ending] = {}
     for name, ending in causes.BUILT_IN.items():
         if name == causes.FAILURE:
@@ -409,7 +425,9 @@ def _episode(key: Reader) -> EpisodeRules:
     on_stop = {}
     for reason in stops.keys():
         if reason not in reasons:
-            stops.problem((reason,), 'a reason of the gate', said('it is none'), nearest(reason, reasons))
+            stops.problem(
+                (reason,), 'a reason of the gate', said('it is none'), nearest(reason, reasons)
+            )
         on_stop[reason.upper()] = stops.choice(reason, every)
     rules = EpisodeRules(
         time_limit=key.number('time_limit', unit='s', above=0.0),
@@ -447,13 +465,16 @@ def _task(top: Reader, tasks: Mapping[str, tuple[str, str]] | None) -> TaskSpec:
             distribution, version = tasks[name]
         else:
             key.problem(
-                ('name',), f'an installed task: {", ".join(sorted(tasks)) or "none is installed"}',
-                name, nearest(name, tasks),
+                ('name',),
+                f'an installed task: {", ".join(sorted(tasks)) or "none is installed"}',
+                name,
+                nearest(name, tasks),
             )
     return TaskSpec(name=name, parameters=parameters, distribution=distribution, version=version)
 
 
-# Across sections ----------------------------------------------------------------------------------
+# Across sections
+# ----------------------------------------------------------------------------------
 
 
 def _contradictions(contract: Contract, top: Reader) -> None:
@@ -467,18 +488,23 @@ def _contradictions(contract: Contract, top: Reader) -> None:
         top.problem(('action',), 'at least one group', said('none'))
     if contract.pacing is Pacing.LOCKSTEP and not contract.sim_time:
         top.problem(
-            ('clock',), 'sim, with `pacing: lockstep`', 'ros',
+            ('clock',),
+            'sim, with `pacing: lockstep`',
+            'ros',
             'Lockstep holds the world still, which only simulated time can.',
         )
     names = {field.name for field in contract.observation}
     if contract.reaction_of not in names:
         top.problem(
-            ('latency_budget', 'of'), f'a field of the observation: {", ".join(names)}',
-            contract.reaction_of, nearest(contract.reaction_of, names),
+            ('latency_budget', 'of'),
+            f'a field of the observation: {", ".join(names)}',
+            contract.reaction_of,
+            nearest(contract.reaction_of, names),
         )
     if contract.episode.time_limit < contract.period:
         top.problem(
-            ('episode', 'time_limit'), f'at least one period ({contract.period:g} s)',
+            ('episode', 'time_limit'),
+            f'at least one period ({contract.period:g} s)',
             contract.episode.time_limit,
         )
     _leaks(contract, top)
@@ -494,26 +520,39 @@ def _leaks(contract: Contract, top: Reader) -> None:
         for path in field.fields or ('',):
             if (field.topic, path) in seen:
                 top.problem(
-                    ('evaluator', field.name), 'a source that the policy does not see',
-                    said(f'{field.topic} {path} is in the observation as {seen[field.topic, path]!r}'),
+                    ('evaluator', field.name),
+                    'a source that the policy does not see',
+                    said(
+                        f'{field.topic} {path} is in the observation as {seen[field.topic, path]!r}'
+                    ),
                 )
         if field.name in {f.name for f in contract.observation}:
             top.problem(
-                ('evaluator', field.name), 'a name that no field of the observation has', field.name
+                ('evaluator', field.name),
+                'a name that no field of the observation has',
+                field.name,
             )
         if field.topic in whole and not field.fields:
-            top.problem(('evaluator', field.name), 'a topic that the policy does not see', field.topic)
+            top.problem(
+                ('evaluator', field.name), 'a topic that the policy does not see', field.topic
+            )
 
 
 def _topics(contract: Contract, top: Reader) -> None:
     """One topic has one type, and a command topic is nobody's sensor."""
     used: list[tuple[str, str, Path]] = [
         (f.topic, f.type, (where, f.name))
-        for where, fields in (('observation', contract.observation), ('evaluator', contract.evaluator))
+        for where, fields in (
+            ('observation', contract.observation),
+            ('evaluator', contract.evaluator),
+        )
         for f in fields
         if f.topic
     ]
-    used += [(a.feedback.topic, a.feedback.type, ('action', a.name, 'feedback')) for a in contract.action]
+    used += [
+        (a.feedback.topic, a.feedback.type, ('action', a.name, 'feedback'))
+        for a in contract.action
+    ]
     obstacle = contract.safety.obstacle
     if obstacle is not None:
         used.append((obstacle.topic, obstacle.type, ('safety', 'obstacle')))
@@ -522,7 +561,9 @@ def _topics(contract: Contract, top: Reader) -> None:
         for _, type_name, path in items[1:]:
             if type_name != items[0][1]:
                 top.problem(
-                    (*path, 'type'), f'{items[0][1]}, as elsewhere for the topic {topic}', type_name
+                    (*path, 'type'),
+                    f'{items[0][1]}, as elsewhere for the topic {topic}',
+                    type_name,
                 )
     commands: set[str] = set()
     for action in contract.action:
@@ -548,14 +589,16 @@ def _timeouts(contract: Contract, top: Reader) -> None:
     longer('gate_timeout', safety.gate_timeout, 'period', contract.period)
     if safety.gate_period > contract.period:
         top.problem(
-            ('safety', 'gate_period'), f'not more than period ({contract.period:g} s)',
+            ('safety', 'gate_period'),
+            f'not more than period ({contract.period:g} s)',
             safety.gate_period,
         )
     for action in contract.action:
         if action.driver_timeout is not None and action.driver_timeout <= safety.hold_after:
             top.problem(
                 ('action', action.name, 'driver_timeout'),
-                f'more than safety.hold_after ({safety.hold_after:g} s)', action.driver_timeout,
+                f'more than safety.hold_after ({safety.hold_after:g} s)',
+                action.driver_timeout,
                 'Otherwise the driver stops before the gate repeats the command.',
             )
 
@@ -586,4 +629,3 @@ def _braking(contract: Contract, top: Reader) -> None:
             f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s at `rate`',
             rule.slow_distance,
         )
-

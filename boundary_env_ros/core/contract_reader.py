@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reading plain data strictly: every key is asked for by name, and every problem is kept, not only the first."""
+"""
+Reading plain data strictly: every key is asked for by name, and every problem is kept, not only
+the first.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,10 @@ class Reader:
     problems
         Where problems are collected; shared by all readers of one contract.
 
-    Every method returns a value whatever it finds, so that reading goes on; the caller looks at ``problems`` when all is
-    read. A bad number is returned as NaN, which no comparison is true of, so that one mistake is not reported twice.
-    :meth:`finish` reports the keys that nobody asked for.
+    Every method returns a value whatever it finds, so that reading goes on; the caller looks at
+    ``problems`` when all is read. A bad number is returned as NaN, which no comparison is true of,
+    so that one mistake is not reported twice. :meth:`finish` reports the keys that nobody asked
+    for.
     """
 
     def __init__(
@@ -58,7 +62,11 @@ class Reader:
         """Report something wrong at a path below this mapping."""
         whole = self.path + path
         line = next(
-            (self._lines[whole[:n]] for n in range(len(whole), -1, -1) if whole[:n] in self._lines),
+            (
+                self._lines[whole[:n]]
+                for n in range(len(whole), -1, -1)
+                if whole[:n] in self._lines
+            ),
             None,
         )
         shown = actual if isinstance(actual, _Said) else repr(actual)
@@ -153,8 +161,14 @@ class Reader:
         return float(value)
 
     def numbers(
-        self, key: str, count: int, *, unit: str, default: float | None = None,
-        least: float = -math.inf, above: float = -math.inf,
+        self,
+        key: str,
+        count: int,
+        *,
+        unit: str,
+        default: float | None = None,
+        least: float = -math.inf,
+        above: float = -math.inf,
     ) -> tuple[float, ...]:
         """Return ``count`` finite numbers; one number stands for all."""
         each = _number_text(unit, least, above, math.inf)
@@ -190,7 +204,11 @@ class Reader:
         return True
 
     def texts(
-        self, key: str, *, expected: str = 'a list of texts', required: bool = True,
+        self,
+        key: str,
+        *,
+        expected: str = 'a list of texts',
+        required: bool = True,
         check: Callable[[str], bool] | None = None,
     ) -> tuple[str, ...]:
         """Return a list of texts; one text stands for a list of one."""
@@ -240,7 +258,9 @@ class Reader:
         for key in self._data:
             if key not in known:
                 self.problem(
-                    (key,), 'no such key', said('it is there'),
+                    (key,),
+                    'no such key',
+                    said('it is there'),
                     nearest(key, [k for k in known if k not in self._data])
                     or f'Known here: {", ".join(known)}.',
                 )

@@ -3,7 +3,8 @@
 """
 What goes into the safety gate and what comes out of it, as values.
 
-They mirror ``ActionRequest``, ``RuleResult``, ``Measurement``, ``GateDecision`` and ``GateStatus`` field by field.
+They mirror ``ActionRequest``, ``RuleResult``, ``Measurement``, ``GateDecision`` and ``GateStatus``
+field by field.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from enum import IntEnum
 
 from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.timebase import Instant, Stamp
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class Verdict(IntEnum):
     """
     What the gate made of an action, from the mildest to the strictest.
 
-    ``ADMITTED``: published as requested. ``LIMITED``: published, at least one dimension changed. ``HELD``: the previous
-    command again. ``STOPPED``: a step of the stop profile towards the safe command. ``REJECTED``: not a command; nothing
-    was published because of it.
+    ``ADMITTED``: published as requested. ``LIMITED``: published, at least one dimension changed.
+    ``HELD``: the previous command again. ``STOPPED``: a step of the stop profile towards the safe
+    command. ``REJECTED``: not a command; nothing was published because of it.
     """
 
     ADMITTED = 1
@@ -140,7 +140,8 @@ class ActionRequest:
     action
         Shape ``(horizon * n,)``, action space of the contract.
     observed, delivered, requested
-        When the observation that it answers was frozen, when the policy process had it, and when it sent this.
+        When the observation that it answers was frozen, when the policy process had it, and when
+        it sent this.
     unresolved
         Image fields that could not be resolved in time.
 
@@ -224,8 +225,8 @@ class GateDecision:
     """
     One decision of the gate, with all that is needed to compute it again.
 
-    ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It holds until the next
-    decision that publishes one, or until the driver's own timeout.
+    ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It
+    holds until the next decision that publishes one, or until the driver's own timeout.
     """
 
     id: StepId

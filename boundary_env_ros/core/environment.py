@@ -1,10 +1,12 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The environment of one agent: it owns the observation, the episode, the reward, the ending and the record.
+The environment of one agent: it owns the observation, the episode, the reward, the ending and the
+record.
 
-Events go in (a sample, a decision of the gate, a tick), effects come out: records to publish, a reset or an advance to ask for.
-It sends no command, and it waits for nothing: what it waits for is a state, with a deadline.
+Events go in (a sample, a decision of the gate, a tick), effects come out: records to publish, a
+reset or an advance to ask for. It sends no command, and it waits for nothing: what it waits for is
+a state, with a deadline.
 """
 
 from __future__ import annotations
@@ -19,24 +21,24 @@ import numpy as np
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.actuation import Actuation, Feedback
-from boundary_env_ros.core.closing import Step, close, is_on_new_action, late_evidence
+from boundary_env_ros.core.closing import close, is_on_new_action, late_evidence, Step
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
 from boundary_env_ros.core.decision import GateDecision, GateState, GateStatus, StepId
 from boundary_env_ros.core.episode import Episode, EpisodeState, EpisodeStatus
-from boundary_env_ros.core.lockstep import Advanced, WorldAdvance, awaited
-from boundary_env_ros.core.observation import Observation, Sample, freeze, lost, missing
+from boundary_env_ros.core.lockstep import Advanced, awaited, WorldAdvance
+from boundary_env_ros.core.observation import freeze, lost, missing, Observation, Sample
 from boundary_env_ros.core.reset import (
-    ResetWorld,
-    WorldReset,
     by_name,
     out_of_tolerance,
+    ResetWorld,
     tolerances,
+    WorldReset,
 )
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import (
-    NANOSECONDS,
     Clock,
     Instant,
+    NANOSECONDS,
     RosTime,
     Stamp,
     to_nanoseconds,
@@ -164,7 +166,8 @@ class Environment:
         """The last observation of the episode."""
         return self._before
 
-    # Beginning ------------------------------------------------------------------------------------
+    # Beginning
+    # ------------------------------------------------------------------------------------
 
     def begin(
         self, begin: Begin, *, episode_id: str, drawn_seed: int, now: Instant
@@ -189,7 +192,8 @@ class Environment:
         Raises
         ------
         Refused
-            If the digest is another, an option is wrong, or another client's episode is running; nothing changes then.
+            If the digest is another, an option is wrong, or another client's episode is running;
+            nothing changes then.
 
         """
         if begin.digest != self._digest:
@@ -274,20 +278,21 @@ class Environment:
         )
         return self._advance
 
-    # Samples and peers ----------------------------------------------------------------------------
+    # Samples and peers
+    # ----------------------------------------------------------------------------
 
     def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
         """Take a sample of a field of the observation, or of the evaluator's."""
         self._latest[name] = sample
         return self._arrival(self._sources[name], sample.captured, now)
 
-    def feedback(self, group: str, values: Vector, captured: Stamp | None, now: Instant) -> Effects:
+    def feedback(
+        self, group: str, values: Vector, captured: Stamp | None, now: Instant
+    ) -> Effects:
         """Take the measured state of one group of the command's dimensions."""
         self._feedback[group] = values
         if captured is not None and len(self._feedback) == len(self._contract.action):
-            whole = tuple(
-                value for g in self._contract.action for value in self._feedback[g.name]
-            )
+            whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
             self._actuation.measured(Feedback(captured=captured, values=whole))
         index = [g.name for g in self._contract.action].index(group)
         late = late_evidence(self._actuation, self._feedback_source) if self._closed_all else ()
@@ -295,7 +300,9 @@ class Environment:
 
     @property
     def _closed_all(self) -> bool:
-        """Whether every decision that is still without evidence belongs to a step that was closed."""
+        """
+        Whether every decision that is still without evidence belongs to a step that was closed.
+        """
         return not self._decisions
 
     @property
@@ -323,7 +330,10 @@ class Environment:
         return self._go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def decision(self, decision: GateDecision, now: Instant) -> Effects:
-        """Take a decision of the gate; in lockstep, once it is on the step's action, whatever the verdict, the world advances."""
+        """
+        Take a decision of the gate; in lockstep, once it is on the step's action, whatever the
+        verdict, the world advances.
+        """
         if self._sequence is not None and decision.sequence > self._sequence + 1:
             self._gaps += decision.sequence - self._sequence - 1
         self._sequence = decision.sequence
@@ -355,7 +365,8 @@ class Environment:
         self._advanced = report
         return self._go_on(now)
 
-    # Going on -------------------------------------------------------------------------------------
+    # Going on
+    # -------------------------------------------------------------------------------------
 
     def _go_on(self, now: Instant) -> Effects:
         """Start the episode, or close a step of lockstep, if all that it waits for has come."""
@@ -482,7 +493,8 @@ class Environment:
         )
         return (transition, self.status(now))
 
-    # Stepping -------------------------------------------------------------------------------------
+    # Stepping
+    # -------------------------------------------------------------------------------------
 
     def tick(self, now: Instant, late: float) -> Effects:
         """
@@ -499,7 +511,10 @@ class Environment:
         return self._close(now, late, {})
 
     def watch(self, now: Instant) -> Effects:
-        """Look at the deadlines that no tick sees; to be called a few times a period, on the steady clock."""
+        """
+        Look at the deadlines that no tick sees; to be called a few times a period, on the steady
+        clock.
+        """
         if self.state is EpisodeState.RESETTING:
             reset = self._reset
             assert reset is not None  # the state says that one goes on
@@ -529,7 +544,9 @@ class Environment:
         """
         declared = self._contract.episode.causes
         if cause not in declared:
-            raise Refused(f'Expect a cause of the contract: {", ".join(declared)}, actually: {cause!r}.')
+            raise Refused(
+                f'Expect a cause of the contract: {", ".join(declared)}, actually: {cause!r}.'
+            )
         if self.state is EpisodeState.RESETTING:
             return self._reset_failed(message or cause, now)
         if self.state is not EpisodeState.RUNNING:
@@ -563,7 +580,7 @@ class Environment:
             task=self._task,
             actuation=self._actuation,
             causes={
-                **{name: (self._name, '') for name in self._sensor_causes(observation, now)},
+                **dict.fromkeys(self._sensor_causes(observation, now), (self._name, '')),
                 **(self._silent(now) if contract.pacing is Pacing.REALTIME else {}),
                 **found,
             },
@@ -620,7 +637,8 @@ class Environment:
                 found[causes.POLICY_LOST] = (self._name, 'the policy is silent')
         return found
 
-    # Saying ---------------------------------------------------------------------------------------
+    # Saying
+    # ---------------------------------------------------------------------------------------
 
     def _id(self, step: int) -> StepId:
         return StepId(

@@ -3,7 +3,8 @@
 """
 The life of an episode: one enum, one table of moves, one ending with one cause.
 
-``reset -> running -> terminated | truncated``. Terminated: the task ended. Truncated: something outside it did that.
+``reset -> running -> terminated | truncated``. Terminated: the task ended. Truncated: something
+outside it did that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from boundary_env_ros.core.causes import Ending
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.timebase import Instant
-
 from boundary_env_ros.errors import IllegalMove
 
 
@@ -106,9 +106,7 @@ class Episode:
             raise IllegalMove(f'Expect a running episode to step, actually: {self.state.name}.')
         return replace(self, step=self.step + 1)
 
-    def end(
-        self, *, cause: str, ending: Ending, declared_by: str, message: str = ''
-    ) -> Episode:
+    def end(self, *, cause: str, ending: Ending, declared_by: str, message: str = '') -> Episode:
         """Return the episode ended, with its one cause and one declarer."""
         if not cause or not declared_by:
             raise IllegalMove(
@@ -116,9 +114,7 @@ class Episode:
             )
         state = EpisodeState[ending.name]
         self._check(state)
-        return replace(
-            self, state=state, cause=cause, declared_by=declared_by, message=message
-        )
+        return replace(self, state=state, cause=cause, declared_by=declared_by, message=message)
 
     def _check(self, to: EpisodeState) -> None:
         if to not in _MOVES[self.state]:

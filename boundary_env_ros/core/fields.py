@@ -3,9 +3,9 @@
 """
 From a message to numbers: field paths, and adapters for a laser scan and an image.
 
-A message is anything with the right attributes; no ROS is needed to read one. A path is names and indices,
-``pose.pose.position.x`` or ``pose.covariance[0]``, or one of the functions of :data:`FUNCTIONS` of a path,
-``yaw(pose.pose.orientation)``.
+A message is anything with the right attributes; no ROS is needed to read one. A path is names and
+indices, ``pose.pose.position.x`` or ``pose.covariance[0]``, or one of the functions of
+:data:`FUNCTIONS` of a path, ``yaw(pose.pose.orientation)``.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Reading:
     values
         In contract order; empty for an image.
     stamp
-        ``header.stamp`` in nanoseconds; None if the message has no header, or its stamp is zero, which ROS uses for
-        a time never set.
+        ``header.stamp`` in nanoseconds; None if the message has no header, or its stamp is zero,
+        which ROS uses for a time never set.
     confidence
         In [0, 1]; None if the field has none.
     image
@@ -182,7 +182,8 @@ def probability_within(tolerance: float, variance: float) -> float | None:
     """
     Return the probability that a normal error of that variance is at most the tolerance.
 
-    ``erf(tolerance / sqrt(2 variance))``; None for a variance that is negative or not finite, which ROS messages use for unknown.
+    ``erf(tolerance / sqrt(2 variance))``; None for a variance that is negative or not finite,
+    which ROS messages use for unknown.
     """
     if not math.isfinite(variance) or variance < 0.0:
         return None
@@ -191,15 +192,17 @@ def probability_within(tolerance: float, variance: float) -> float | None:
     return math.erf(tolerance / math.sqrt(2.0 * variance))
 
 
-# Laser scan ---------------------------------------------------------------------------------------
+# Laser scan
+# ---------------------------------------------------------------------------------------
 
 
 def _ranges(scan: Message) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Any]:
     """
     Return the ranges and which of them are usable.
 
-    By sensor_msgs/LaserScan, a range outside [range_min, range_max] is to be discarded, and by REP-117 +inf means that nothing
-    was in reach, -inf that something was too near to measure, and NaN that the measurement failed.
+    By sensor_msgs/LaserScan, a range outside [range_min, range_max] is to be discarded, and by
+    REP-117 +inf means that nothing was in reach, -inf that something was too near to measure, and
+    NaN that the measurement failed.
     """
     ranges = np.asarray(scan.ranges, dtype=np.float64)
     usable = ((ranges >= scan.range_min) & (ranges <= scan.range_max)) | (ranges == np.inf)
@@ -207,7 +210,10 @@ def _ranges(scan: Message) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Any]:
 
 
 def _read_scan(scan: Message, spec: FieldSpec) -> Reading:
-    """Return the nearest return of each of ``beams`` equal sectors; its confidence is the fraction of usable beams."""
+    """
+    Return the nearest return of each of ``beams`` equal sectors; its confidence is the fraction of
+    usable beams.
+    """
     ranges, usable = _ranges(scan)
     if len(ranges) < spec.beams:
         raise RecordError(
@@ -239,9 +245,9 @@ def obstacle_distances(scan: Message, rule: Obstacle) -> Vector:
     Returns
     -------
     tuple
-        Nearest distance ahead and behind (m, +inf if nothing is in reach), and the fraction of usable beams in each of the
-        two sectors; a sector that the scan does not cover has fraction 0. A beam that says "too near to
-        measure" (-inf) counts as distance 0.
+        Nearest distance ahead and behind (m, +inf if nothing is in reach), and the fraction of
+        usable beams in each of the two sectors; a sector that the scan does not cover has fraction
+        0. A beam that says "too near to measure" (-inf) counts as distance 0.
 
     """
     ranges, usable = _ranges(scan)
@@ -260,7 +266,8 @@ def obstacle_distances(scan: Message, rule: Obstacle) -> Vector:
     return (*result, *valid)
 
 
-# Image --------------------------------------------------------------------------------------------
+# Image
+# --------------------------------------------------------------------------------------------
 
 
 def image_reference(image: Message, spec: FieldSpec, topic: str) -> ImageReference:

@@ -10,8 +10,8 @@ They run in one fixed order, and the strictest outcome wins:
    stop profile is followed, whatever was asked for: STOPPED.
 3. ``bounds``, ``obstacle_slow``, ``rate``: what may be published of what was asked for? LIMITED if that is less.
 
-:func:`rule` needs nothing but the contract, a :class:`Situation` and the wanted action, all of which a recorded ``GateDecision``
-carries; so every decision can be computed again from its record.
+:func:`rule` needs nothing but the contract, a :class:`Situation` and the wanted action, all of
+which a recorded ``GateDecision`` carries; so every decision can be computed again from its record.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class Situation:
     emergency_stop, over
         The emergency stop is latched; the lease has ended.
     since_request, since_environment
-        Steady seconds since the last acceptable request and the last sign of life of the environment.
+        Steady seconds since the last acceptable request and the last sign of life of the
+        environment.
     measurements
         Sensor values, by name, as far as the rules need them.
 
@@ -146,7 +147,8 @@ class Ruling:
     results: tuple[RuleResult, ...] = ()
 
 
-# 1. Is it a command at all? ------------------------------------------------------------------------
+# 1. Is it a command at all?
+# ------------------------------------------------------------------------
 
 
 def well_formed(action: Vector, size: int) -> tuple[RuleResult, ...]:
@@ -154,7 +156,13 @@ def well_formed(action: Vector, size: int) -> tuple[RuleResult, ...]:
     name = 'well_formed'
     if len(action) != size:
         return (
-            _reject(name, Reason.WRONG_SHAPE, value=float(len(action)), limit=float(size), unit='values'),
+            _reject(
+                name,
+                Reason.WRONG_SHAPE,
+                value=float(len(action)),
+                limit=float(size),
+                unit='values',
+            ),
         )
     return tuple(
         _reject(name, Reason.NOT_FINITE, dimension=index)
@@ -195,12 +203,13 @@ def authority(
 
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
-    """Refuse an action that answers an observation that is too old, of unknown age, or as far in the future."""
+    """
+    Refuse an action that answers an observation that is too old, of unknown age, or as far in the
+    future.
+    """
     if observation_age is not None and abs(observation_age) <= limit:
         return ()
-    return (
-        _reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),
-    )
+    return (_reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
 
 
 def _reject(
@@ -223,7 +232,8 @@ def _reject(
     )
 
 
-# 2. Must the robot stop? ----------------------------------------------------------------------------
+# 2. Must the robot stop?
+# ----------------------------------------------------------------------------
 
 
 def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
@@ -244,7 +254,11 @@ def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[
 
 
 def _stop(
-    rule_name: str, reason: Reason, value: float | None = None, limit: float | None = None, unit: str = ''
+    rule_name: str,
+    reason: Reason,
+    value: float | None = None,
+    limit: float | None = None,
+    unit: str = '',
 ) -> RuleResult:
     return RuleResult(
         rule=rule_name, outcome=Verdict.STOPPED, reason=reason, value=value, limit=limit, unit=unit
@@ -265,10 +279,13 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
     limit = limits.safety.sensor_timeout
     for measurement in situation.measurements.values():
         if measurement.name.startswith(FEEDBACK):
-            # Only needed to seed the rate limits; its absence shows as an unknown previous command.
+            # Only needed to seed the rate limits; its absence shows as an unknown previous
+            # command.
             continue
         if measurement.age is None or measurement.age > limit:
-            results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, limit, 's'))
+            results.append(
+                _stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, limit, 's')
+            )
         elif not measurement.values or any(map(math.isnan, measurement.values)):
             # No comparison with NaN is true, so the rules would take it for free space.
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
@@ -290,7 +307,13 @@ def _obstacle_stop(
             continue
         if valid < obstacle.min_valid:
             results.append(
-                _stop('obstacle_stop', Reason.SENSOR_INVALID, valid, obstacle.min_valid, 'of the beams')
+                _stop(
+                    'obstacle_stop',
+                    Reason.SENSOR_INVALID,
+                    valid,
+                    obstacle.min_valid,
+                    'of the beams',
+                )
             )
         elif side < obstacle.stop_distance:
             results.append(
@@ -300,7 +323,9 @@ def _obstacle_stop(
 
 
 def _sides(measurement: Measurement) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
-    """Return (distance, fraction of usable beams, sign of the motion towards it) ahead and behind."""
+    """
+    Return (distance, fraction of usable beams, sign of the motion towards it) ahead and behind.
+    """
     ahead, behind, valid_ahead, valid_behind = measurement.values
     return (ahead, valid_ahead, 1), (behind, valid_behind, -1)
 
@@ -322,7 +347,9 @@ def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:
 
 
 def brake(limits: Limits, situation: Situation) -> Vector:
-    """Return the next command of the stop profile: towards the safe command at the declared rate."""
+    """
+    Return the next command of the stop profile: towards the safe command at the declared rate.
+    """
     if situation.previous is None:
         return limits.safe
     return tuple(
@@ -331,7 +358,8 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     )
 
 
-# 3. What may be published? --------------------------------------------------------------------------
+# 3. What may be published?
+# --------------------------------------------------------------------------
 
 
 def shape(
@@ -342,7 +370,13 @@ def shape(
     values = list(wanted)
 
     def limit(
-        rule_name: str, reason: Reason, dimension: int, after: float, value: float, bound: float, unit: str
+        rule_name: str,
+        reason: Reason,
+        dimension: int,
+        after: float,
+        value: float,
+        bound: float,
+        unit: str,
     ) -> None:
         results.append(
             RuleResult(
@@ -369,8 +403,13 @@ def shape(
             speed = values[obstacle.dimension] * sign
             if speed > obstacle.slow_speed and distance < obstacle.slow_distance:
                 limit(
-                    'obstacle_slow', Reason.OBSTACLE_SLOW, obstacle.dimension,
-                    sign * obstacle.slow_speed, distance, obstacle.slow_distance, 'm',
+                    'obstacle_slow',
+                    Reason.OBSTACLE_SLOW,
+                    obstacle.dimension,
+                    sign * obstacle.slow_speed,
+                    distance,
+                    obstacle.slow_distance,
+                    'm',
                 )
     if situation.previous is not None:
         for i, previous in enumerate(situation.previous):
@@ -378,20 +417,29 @@ def shape(
             if after != values[i]:
                 wanted_rate = abs(values[i] - previous) / max(situation.time_step, 1e-9)
                 limit(
-                    'rate', Reason.RATE_LIMIT, i, after, wanted_rate, limits.rate[i],
+                    'rate',
+                    Reason.RATE_LIMIT,
+                    i,
+                    after,
+                    wanted_rate,
+                    limits.rate[i],
                     f'{limits.unit[i]}/s',
                 )
     return tuple(values), tuple(results)
 
 
 def _towards(start: float, goal: float, most: float) -> float:
-    """Return ``goal``, or the farthest value from ``start`` in its direction that is at most ``most`` away."""
+    """
+    Return ``goal``, or the farthest value from ``start`` in its direction that is at most ``most``
+    away.
+    """
     if abs(goal - start) <= most:
         return goal
     return start + math.copysign(most, goal - start)
 
 
-# The whole ------------------------------------------------------------------------------------------
+# The whole
+# ------------------------------------------------------------------------------------------
 
 
 def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
@@ -413,8 +461,13 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         return Ruling(verdict=Verdict.STOPPED, command=brake(limits, situation), results=results)
     beyond = tuple(
         RuleResult(
-            rule='bounds', outcome=Verdict.REJECTED, reason=Reason.OUT_OF_BOUNDS, dimension=i,
-            before=value, value=value, limit=limits.low[i] if value < limits.low[i] else limits.high[i],
+            rule='bounds',
+            outcome=Verdict.REJECTED,
+            reason=Reason.OUT_OF_BOUNDS,
+            dimension=i,
+            before=value,
+            value=value,
+            limit=limits.low[i] if value < limits.low[i] else limits.high[i],
             unit=limits.unit[i],
         )
         for i, value in enumerate(wanted)
@@ -425,8 +478,12 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
     admitted, results = shape(limits, situation, wanted)
     if situation.trigger is Trigger.TIMER:
         late = RuleResult(
-            rule='silence', outcome=Verdict.HELD, reason=Reason.COMMAND_LATE,
-            value=situation.since_request, limit=limits.safety.hold_after, unit='s',
+            rule='silence',
+            outcome=Verdict.HELD,
+            reason=Reason.COMMAND_LATE,
+            value=situation.since_request,
+            limit=limits.safety.hold_after,
+            unit='s',
         )
         return Ruling(
             verdict=Verdict.HELD, admitted=admitted, command=admitted, results=(late, *results)

@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which topics gate and environment listen to under a contract, and what they read from their messages."""
+"""
+Which topics gate and environment listen to under a contract, and what they read from their
+messages.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from dataclasses import dataclass
 
 from boundary_env_ros.core.contract import Contract, FieldSpec, Obstacle
 from boundary_env_ros.core.fields import (
-    Message,
-    Reading,
     adapter,
     getters,
+    Message,
     obstacle_distances,
+    Reading,
     stamp_of,
 )
 from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
@@ -27,7 +30,8 @@ class Input:
     Attributes
     ----------
     name
-        What the reading is for: a field of the contract, a group of the action, or an input of the gate's rules.
+        What the reading is for: a field of the contract, a group of the action, or an input of the
+        gate's rules.
     topic, type
         Relative topic and ROS type.
     read
@@ -82,7 +86,9 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     obstacle = contract.safety.obstacle
     if obstacle is not None:
         inputs.append(
-            Input(name=OBSTACLE, topic=obstacle.topic, type=obstacle.type, read=_obstacle(obstacle))
+            Input(
+                name=OBSTACLE, topic=obstacle.topic, type=obstacle.type, read=_obstacle(obstacle)
+            )
         )
     return tuple(inputs)
 
@@ -93,7 +99,10 @@ def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
 
 
 def sensor_topics(contract: Contract) -> Mapping[str, str]:
-    """Return the type of every sensor topic of the contract, by relative name; commands are not among them."""
+    """
+    Return the type of every sensor topic of the contract, by relative name; commands are not among
+    them.
+    """
     found = {s.topic: s.type for s in (*contract.observation, *contract.evaluator) if s.topic}
     found.update({i.topic: i.type for i in gate_inputs(contract)})
     return found

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boundary_env_ros.core.timebase import ClockOffset, Instant, Stamp, between, elapsed
+from boundary_env_ros.core.timebase import between, ClockOffset, elapsed, Instant, Stamp
 from boundary_env_ros.errors import ClockMismatch
 
 STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
@@ -31,7 +31,8 @@ class LatencyStage:
     duration
         Seconds; None if unknown.
     clock_offset, uncertainty
-        Seconds that were added for the clocks of two hosts, and what that may be wrong by; None if never measured.
+        Seconds that were added for the clocks of two hosts, and what that may be wrong by; None if
+        never measured.
     budget
         Seconds that the contract allows; None if it says nothing.
 
@@ -77,8 +78,8 @@ def measure(
     """
     Return the stages of a step from its instants.
 
-    All stages are differences of the ROS clock, so that they add up exactly to the reaction time; whoever wants them
-    free of steps of the system clock has the steady readings in the instants.
+    All stages are differences of the ROS clock, so that they add up exactly to the reaction time;
+    whoever wants them free of steps of the system clock has the steady readings in the instants.
 
     Parameters
     ----------

@@ -3,7 +3,8 @@
 """
 Observations: samples come in, and one frozen, aged, bounded view goes out.
 
-The ages are those of the *capture*, not of the arrival: a topic that is punctual with old data is stale.
+The ages are those of the *capture*, not of the arrival: a topic that is punctual with old data is
+stale.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract import Beyond, FieldSpec, Vector, WhenStale
 from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp, between
+from boundary_env_ros.core.timebase import between, Clock, Instant, RosTime, Stamp
 from boundary_env_ros.errors import ClockMismatch
 
 
@@ -55,7 +56,9 @@ class ImageReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationField:
-    """One field of an observation; the meaning of each attribute is in ``ObservationField.msg``."""
+    """
+    One field of an observation; the meaning of each attribute is in ``ObservationField.msg``.
+    """
 
     name: str
     status: FieldStatus
@@ -118,7 +121,7 @@ def freeze(
     latest: Mapping[str, Sample],
     sources: Mapping[str, str],
     *,
-    id: StepId,  # noqa: A002 - the name of the field in the message
+    id: StepId,
     observed: Instant,
 ) -> Observation:
     """
@@ -138,7 +141,8 @@ def freeze(
     Returns
     -------
     Observation
-        With one field for each of ``specs``; a field that never came is ``MISSING`` and empty, never filled up.
+        With one field for each of ``specs``; a field that never came is ``MISSING`` and empty,
+        never filled up.
 
     """
     return Observation(
@@ -182,7 +186,8 @@ def age_of(captured: Stamp | None, observed: Instant) -> float | None:
     """
     Return the age in seconds of something captured, at an instant; None if it cannot be known.
 
-    A negative age is returned as it is: the clock of the source is ahead, and hiding that hides the fault.
+    A negative age is returned as it is: the clock of the source is ahead, and hiding that hides
+    the fault.
     """
     if captured is None or captured.clock is Clock.STEADY:
         return None
@@ -216,7 +221,9 @@ def missing(observation: Observation) -> tuple[str, ...]:
 
 
 def lost(specs: Sequence[FieldSpec], observation: Observation) -> tuple[str, ...]:
-    """Return the names of the fields whose staleness or range ends the episode, as the contract says."""
+    """
+    Return the names of the fields whose staleness or range ends the episode, as the contract says.
+    """
     ending = []
     for spec, field in zip(specs, observation.fields, strict=True):
         stale = field.status is not FieldStatus.FRESH and spec.when_stale is WhenStale.TRUNCATE

@@ -15,7 +15,9 @@ from boundary_env_ros.core.transition import NamedValues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetWorld:
-    """Asks the robot, or its simulation, to bring the world into a state; see ``ResetWorld.srv``."""
+    """
+    Asks the robot, or its simulation, to bring the world into a state; see ``ResetWorld.srv``.
+    """
 
     seed: int
     target: tuple[NamedValues, ...]
@@ -60,13 +62,18 @@ def out_of_tolerance(
     achieved: tuple[NamedValues, ...],
     tolerance: tuple[NamedValues, ...],
 ) -> tuple[str, ...]:
-    """Return one sentence for each value that is farther from its target than its tolerance, or is missing."""
+    """
+    Return one sentence for each value that is farther from its target than its tolerance, or is
+    missing.
+    """
     targets, reached = by_name(sampled), by_name(achieved)
     sentences = []
     for item in tolerance:
         target, actual = targets.get(item.name), reached.get(item.name)
         if target is None or actual is None or len(target) != len(actual):
-            sentences.append(f'Expect {item.name!r} to be achieved, actually: the robot does not say')
+            sentences.append(
+                f'Expect {item.name!r} to be achieved, actually: the robot does not say'
+            )
             continue
         error = np.abs(np.asarray(actual) - np.asarray(target))
         if not bool(np.all(error <= np.asarray(item.values))):

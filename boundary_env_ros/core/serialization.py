@@ -8,15 +8,14 @@ There is one rule for each kind of value, the same for every record:
 ===================  ======================================  ============================================
 Python               JSON form                               message
 ===================  ======================================  ============================================
-``float``            number, or ``"nan"`` ``"inf"`` ``"-inf"``  float64
-``float | None``     number or null                          float64, NaN for None
-``Stamp | None``     object or null                          ``clock`` is CLOCK_UNKNOWN for None
-``Instant | None``   object or null                          ``ros.clock`` is CLOCK_UNKNOWN for None
-other ``X | None``   object or null                          array of at most one
-enum                 its name                                its number, 0 for None
-``bytes``            hexadecimal                             uint8[]
-``RosTime``          number (nanoseconds)                    builtin_interfaces/Time
-``tuple[X, ...]``    list                                    array
+``float``            number, or ``"nan"`` ``"inf"`` ``"-inf"``  float64 ``float | None``     number
+or null                          float64, NaN for None ``Stamp | None``     object or null
+``clock`` is CLOCK_UNKNOWN for None ``Instant | None``   object or null
+``ros.clock`` is CLOCK_UNKNOWN for None other ``X | None``   object or null
+array of at most one enum                 its name                                its number, 0 for
+None ``bytes``            hexadecimal                             uint8[] ``RosTime``
+number (nanoseconds)                    builtin_interfaces/Time ``tuple[X, ...]``    list
+array
 ===================  ======================================  ============================================
 
 A message is anything with the right attributes: a ROS message, or what a bag reader decodes.
@@ -33,7 +32,7 @@ from types import UnionType
 import typing
 from typing import Any, TypeVar, Union
 
-from boundary_env_ros.core.timebase import NANOSECONDS, Instant, RosTime, Stamp
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 
 T = TypeVar('T')
@@ -41,7 +40,8 @@ Json = Any  # what json.loads gives: recursive, which the type checker does not 
 Message = Any  # anything with the attributes of the message
 
 
-# JSON ---------------------------------------------------------------------------------------------
+# JSON
+# ---------------------------------------------------------------------------------------------
 
 
 def to_json(value: object) -> Json:
@@ -174,12 +174,14 @@ def _wrong(where: str, expected: str, data: Json) -> RecordError:
     )
 
 
-# Messages -----------------------------------------------------------------------------------------
+# Messages
+# -----------------------------------------------------------------------------------------
 
 
 def from_message(cls: type[T], message: Message) -> T:
     """
-    Return the record that a message holds. Its ``header``, which repeats an instant, is passed over.
+    Return the record that a message holds. Its ``header``, which repeats an instant, is passed
+    over.
 
     Raises
     ------
@@ -205,7 +207,8 @@ def to_message(value: object, factory: Callable[[type], Message]) -> Message:
     value
         The record.
     factory
-        Gives a new, empty message for a record class; for ``RosTime``, a ``builtin_interfaces/Time``.
+        Gives a new, empty message for a record class; for ``RosTime``, a
+        ``builtin_interfaces/Time``.
 
     """
     message = factory(type(value))
@@ -263,7 +266,9 @@ def _kind(hint: Any) -> str:
             return 'optional stamp'
         if is_dataclass(inner):
             return 'optional record'
-        return 'enum' if isinstance(inner, type) and issubclass(inner, IntEnum) else 'optional number'
+        return (
+            'enum' if isinstance(inner, type) and issubclass(inner, IntEnum) else 'optional number'
+        )
     element = _element(hint)
     if element is not None:
         if element is RosTime:
@@ -318,7 +323,8 @@ def _any(hint: object) -> Any:
     return hint
 
 
-# Type hints ---------------------------------------------------------------------------------------
+# Type hints
+# ---------------------------------------------------------------------------------------
 
 
 @cache
@@ -341,4 +347,3 @@ def _element(hint: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         return typing.get_args(hint)[0]
     return None
-

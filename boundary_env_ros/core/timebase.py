@@ -25,8 +25,8 @@ class Clock(IntEnum):
     """
     The clocks that a stamp can be read from; the values are those of ``Stamp.msg``.
 
-    A ROS clock without simulated time *is* the system clock and is recorded as ``SYSTEM``; ``ROS`` means time that
-    comes from ``/clock``.
+    A ROS clock without simulated time *is* the system clock and is recorded as ``SYSTEM``; ``ROS``
+    means time that comes from ``/clock``.
     """
 
     ROS = 1
@@ -110,7 +110,8 @@ class Duration:
     clock_offset
         Seconds that were added because the stamps are of two hosts.
     uncertainty
-        Seconds by which the result may be wrong because of that; None if the offset was never measured.
+        Seconds by which the result may be wrong because of that; None if the offset was never
+        measured.
 
     """
 
@@ -167,9 +168,7 @@ def between(
         else:
             continue
         added = sign * known.offset
-        return Duration(
-            seconds=seconds + added, clock_offset=added, uncertainty=known.uncertainty
-        )
+        return Duration(seconds=seconds + added, clock_offset=added, uncertainty=known.uncertainty)
     return Duration(seconds=seconds, uncertainty=None)
 
 
@@ -190,8 +189,8 @@ def offset_from_exchange(
     """
     Estimate the offset between two system clocks from one request and its answer.
 
-    The estimate is that of NTP (RFC 5905, section 8): the offset of the answering host is the mean of the two
-    apparent one-way times, and half of the round trip bounds its error.
+    The estimate is that of NTP (RFC 5905, section 8): the offset of the answering host is the mean
+    of the two apparent one-way times, and half of the round trip bounds its error.
 
     Parameters
     ----------

@@ -3,7 +3,8 @@
 """
 The record of one step, whole. It mirrors ``Transition.msg`` field by field.
 
-A transition explains itself: what was seen, asked, allowed, sent, done, why, when and what it was worth.
+A transition explains itself: what was seen, asked, allowed, sent, done, why, when and what it was
+worth.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 """
 Contract, gate, environment and a simulated robot in one process, in lockstep, with no middleware.
 
-The same core objects as over ROS, in the same order, leave the same records. The ROS clock is the world's own time, which starts at
-the first period so that no stamp is zero.
+The same core objects as over ROS, in the same order, leave the same records. The ROS clock is the
+world's own time, which starts at the first period so that no stamp is zero.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from boundary_env_ros.core.environment import Begin, Effect, Environment
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.inputs import (
-    Input,
     feedback_inputs,
     field_inputs,
     gate_inputs,
     image_fields,
+    Input,
     sensor_topics,
 )
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
@@ -41,7 +41,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.link import Delivery, Image
 from boundary_env_ros.simulation.messages import plain_message
-from boundary_env_ros.simulation.robot import CartRobot, Emission, SimulatedRobot, report_of
+from boundary_env_ros.simulation.robot import CartRobot, Emission, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 
 Sink = Callable[[Effect | GateDecision], None]
@@ -151,7 +151,9 @@ class EmbeddedLink:
         self._run(effects)
         if not self._closed or self._closed[-1].transition.truncated:
             message = self._environment.status(self._instant()).message
-            raise ResetFailed(message or self._failed or 'Expect a reset world, actually: none came.')
+            raise ResetFailed(
+                message or self._failed or 'Expect a reset world, actually: none came.'
+            )
         self._last = self._closed[-1]
         return self._last
 
@@ -199,7 +201,10 @@ class EmbeddedLink:
         )
 
     def _alive(self) -> None:
-        """Be the sign of life of gate, environment and recorder: in one process they live and die together."""
+        """
+        Be the sign of life of gate, environment and recorder: in one process they live and die
+        together.
+        """
         now = self._instant()
         self._run(self._environment.recorder_status(now))
         self._run(self._environment.gate_status(self._gate.status(now), now))

@@ -31,9 +31,10 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     """
     A robot behind a contract, stepped like any Gymnasium environment.
 
-    The robot moves only through the safety gate. In realtime pacing the world does not wait: a ``step`` that comes late
-    returns the transition that its action closed, and what was closed without one stands in ``info['missed']``, with its rewards
-    added to none of yours. In lockstep the world waits.
+    The robot moves only through the safety gate. In realtime pacing the world does not wait: a
+    ``step`` that comes late returns the transition that its action closed, and what was closed
+    without one stands in ``info['missed']``, with its rewards added to none of yours. In lockstep
+    the world waits.
 
     Parameters
     ----------
@@ -42,7 +43,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     link
         How to reach the world: ``'ros'``, ``'embedded'``, or the name of another installed link.
     pacing
-        ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process must be started with the same.
+        ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
+        must be started with the same.
     render_mode
         ``'rgb_array'`` shows the first image field of the observation.
     link_arguments
@@ -53,7 +55,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     ContractError
         If the contract is not valid.
     LinkError
-        If there is no such link. The link itself is made at the first ``reset``; the spaces need none.
+        If there is no such link. The link itself is made at the first ``reset``; the spaces need
+        none.
 
     """
 
@@ -69,7 +72,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         **link_arguments: Any,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata['render_modes']:
-            raise BoundaryError(f"Expect render_mode None or 'rgb_array', actually: {render_mode!r}.")
+            raise BoundaryError(
+                f"Expect render_mode None or 'rgb_array', actually: {render_mode!r}."
+            )
         self._loaded = load(contract, _pacing(pacing))
         self._link_name = link
         self._link_arguments = link_arguments
@@ -114,21 +119,25 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         Parameters
         ----------
         seed
-            Seed of the episode; without one it is drawn from the generator that the last seed started.
+            Seed of the episode; without one it is drawn from the generator that the last seed
+            started.
         options
             Options of the task, for example ``{'scenario': 'clear'}``.
 
         Raises
         ------
         LinkError
-            If a node is missing (the message names it), refuses, or does not answer within its deadline.
+            If a node is missing (the message names it), refuses, or does not answer within its
+            deadline.
         ResetFailed
             If the world could not be brought into the sampled state.
 
         """
         super().reset(seed=seed)
         if self._closed:
-            raise BoundaryError('Expect an open environment, actually: it was closed. Make a new one.')
+            raise BoundaryError(
+                'Expect an open environment, actually: it was closed. Make a new one.'
+            )
         if self._link is None:
             self._link = make_link(self._link_name, self._loaded, **self._link_arguments)
         self._running = self._ended = False
@@ -147,13 +156,15 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         """
         Ask the robot for one action, and return what came of it.
 
-        The gate admits, limits, holds, stops or rejects it; ``info`` says which, and why. After ``terminated`` (the task ended) or
-        ``truncated`` (something else ended it; ``info['cause']``) the robot is being stopped; call ``reset``.
+        The gate admits, limits, holds, stops or rejects it; ``info`` says which, and why. After
+        ``terminated`` (the task ended) or ``truncated`` (something else ended it;
+        ``info['cause']``) the robot is being stopped; call ``reset``.
 
         Parameters
         ----------
         action
-            Shape ``(n,)``, units and order of the contract. Out of bounds is allowed, and limited by the gate.
+            Shape ``(n,)``, units and order of the contract. Out of bounds is allowed, and limited
+            by the gate.
 
         Raises
         ------
@@ -166,9 +177,13 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         """
         if self._ended:
-            raise EpisodeEnded('Expect a running episode, actually: it has ended. Call reset() first.')
+            raise EpisodeEnded(
+                'Expect a running episode, actually: it has ended. Call reset() first.'
+            )
         if not self._running or self._link is None:
-            raise ResetNeeded('Expect a running episode, actually: none was begun. Call reset() first.')
+            raise ResetNeeded(
+                'Expect a running episode, actually: none was begun. Call reset() first.'
+            )
         deliveries = self._link.step(action_vector(self.contract, action))
         *missed, own = deliveries
         transition = own.transition
@@ -189,14 +204,19 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             if spec.is_image:
                 image = self._images.get(spec.name)
                 if image is None:
-                    raise ResetNeeded('Expect an observation to render, actually: none. Call reset().')
+                    raise ResetNeeded(
+                        'Expect an observation to render, actually: none. Call reset().'
+                    )
                 rgb = image[..., ::-1] if spec.encoding == 'bgr8' else image
                 picture: Array = np.broadcast_to(rgb, (*rgb.shape[:2], 3)).copy()
                 return picture
         raise BoundaryError('Expect an image field to render, actually: the contract has none.')
 
     def close(self) -> None:
-        """End a running episode as ``abandoned`` and let go of the link; other environments are not touched."""
+        """
+        End a running episode as ``abandoned`` and let go of the link; other environments are not
+        touched.
+        """
         self._closed = True
         self._running = False
         if self._link is not None:

@@ -22,8 +22,8 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     Keys
     ----
     step, contract, digest, software_version, wrapper_version
-        Whose record this is. The episode's random id is not here, so that equal seeds give equal infos in lockstep; see
-        ``BoundaryEnv.episode_id``.
+        Whose record this is. The episode's random id is not here, so that equal seeds give equal
+        infos in lockstep; see ``BoundaryEnv.episode_id``.
     verdict, reasons
         What the gate made of the action (None if it got none in time), and why, in words.
     requested_action, admitted_action, commanded_action, measured_action
@@ -35,7 +35,8 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     age, confidence, status
         By field of the observation.
     overrun, missed
-        Whether no action came in time, and the steps that were closed without one since the last call, as ``(step, reward)``.
+        Whether no action came in time, and the steps that were closed without one since the last
+        call, as ``(step, reward)``.
     cause, declared_by
         Of the ending; empty strings while the episode runs.
     unresolved_images
@@ -63,9 +64,7 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
                 transition.requested_action, transition.admitted_action, strict=False
             )
         ],
-        'latency': {
-            stage: getattr(transition.latency, stage).duration for stage in STAGES
-        },
+        'latency': {stage: getattr(transition.latency, stage).duration for stage in STAGES},
         'age': {f.name: f.age for f in transition.after},
         'confidence': {f.name: f.confidence for f in transition.after},
         'status': {f.name: f.status.name for f in transition.after},

@@ -3,9 +3,10 @@
 """
 The link between a policy process and its world.
 
-The facade knows nothing else of the world. Over ROS the link is :class:`boundary_env_ros.ros.link.RosLink`; in one process
-:class:`boundary_env_ros.facade.embedded.EmbeddedLink`. Others are installed as entry points of the group
-``boundary_env_ros.links``.
+The facade knows nothing else of the world. Over ROS the link is
+:class:`boundary_env_ros.ros.link.RosLink`; in one process
+:class:`boundary_env_ros.facade.embedded.EmbeddedLink`. Others are installed as entry points of the
+group ``boundary_env_ros.links``.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Link(Protocol):
 
     def step(self, action: Vector) -> tuple[Delivery, ...]:
         """
-        Send one action and return the transitions that were closed since, the one that it closed last.
+        Send one action and return the transitions that were closed since, the one that it closed
+        last.
 
         Those before it were closed without an action, because none came in time.
 
@@ -93,7 +95,9 @@ class Link(Protocol):
         ...
 
     def close(self) -> None:
-        """End what this client began, and let go of everything that it holds. May be called again."""
+        """
+        End what this client began, and let go of everything that it holds. May be called again.
+        """
         ...
 
 

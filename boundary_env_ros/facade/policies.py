@@ -21,7 +21,8 @@ class GoToGoalPolicy:
     """
     Turns towards the goal and drives at it, blind to what stands between.
 
-    It asks for more speed than the contract allows, as learned policies do, so that there is something to limit.
+    It asks for more speed than the contract allows, as learned policies do, so that there is
+    something to limit.
 
     Parameters
     ----------

@@ -3,7 +3,8 @@
 """
 The shipped contracts as Gymnasium ids.
 
-Gymnasium 1 asks no entry points: :mod:`boundary_env_ros.facade` registers them when it is imported.
+Gymnasium 1 asks no entry points: :mod:`boundary_env_ros.facade` registers them when it is
+imported.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ def register() -> None:
     """
     Register the shipped contracts.
 
-    No ``max_episode_steps``: the time limit is the contract's, and a wrapper with another would truncate on top of it.
+    No ``max_episode_steps``: the time limit is the contract's, and a wrapper with another would
+    truncate on top of it.
     """
     for name, contract in IDS.items():
         if name not in gymnasium.registry:

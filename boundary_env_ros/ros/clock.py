@@ -39,15 +39,17 @@ class NodeClock:
         Parameters
         ----------
         cause
-            ROS stamp of what made the caller look at the clock. Under simulated time a message may overtake the
-            ``/clock`` that it was sent under; nothing happens before its cause.
+            ROS stamp of what made the caller look at the clock. Under simulated time a message may
+            overtake the ``/clock`` that it was sent under; nothing happens before its cause.
 
         """
         nanoseconds = self._clock.now().nanoseconds
         steady = time.monotonic_ns()
         if cause is not None and cause.clock is Clock.ROS is self._kind:
             nanoseconds = max(nanoseconds, cause.nanoseconds)
-        return Instant(ros=Stamp(clock=self._kind, nanoseconds=nanoseconds, host=HOST), steady=steady)
+        return Instant(
+            ros=Stamp(clock=self._kind, nanoseconds=nanoseconds, host=HOST), steady=steady
+        )
 
     def captured(self, nanoseconds: int | None, host: str = '') -> Stamp | None:
         """Return the stamp of a sensor's header; None if it has none."""

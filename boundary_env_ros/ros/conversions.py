@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Between records of the core and ROS messages; the rules are those of :mod:`boundary_env_ros.core.serialization`."""
+"""
+Between records of the core and ROS messages; the rules are those of
+:mod:`boundary_env_ros.core.serialization`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.serialization import from_message, to_message
-from boundary_env_ros.core.timebase import NANOSECONDS, Instant
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.ros.interfaces import msg
 

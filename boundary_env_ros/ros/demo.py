@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The demo: one command that drives a simulated cart through the whole boundary and leaves the record."""
+"""
+The demo: one command that drives a simulated cart through the whole boundary and leaves the
+record.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.run_folder import RunFolder
 
 _ID = 'boundary_env_ros/WarehouseCart-v0'
-# What the scripted policy meets, over and over: mostly a clear way, sometimes a rack in it, sometimes a goal that is
-# farther than the time limit allows.
+# What the scripted policy meets, over and over: mostly a clear way, sometimes a rack in it,
+# sometimes a goal that is farther than the time limit allows.
 _SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
 
 
@@ -67,10 +70,14 @@ def main(
     """
     place = (run or Path('runs') / f'demo-{datetime.now():%Y%m%d-%H%M%S}').resolve()
     if place.exists():
-        raise RecordError(f'Expect a new folder, actually: {place} exists already. Choose another --run.')
+        raise RecordError(
+            f'Expect a new folder, actually: {place} exists already. Choose another --run.'
+        )
     domain = free_domain() if domain_id is None else domain_id
     print(f'Record: {place}')
-    print(f'Starting recorder, simulated_robot, safety_gate and environment on ROS domain {domain} ...')
+    print(
+        f'Starting recorder, simulated_robot, safety_gate and environment on ROS domain {domain} ...'
+    )
     interrupted = False
     with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, _one_interrupt():
         logs = Path(scratch) / 'logs'
@@ -99,7 +106,10 @@ def _nodes(place: Path, pacing: str) -> tuple[NodeSpec, ...]:
 
 @contextmanager
 def _one_interrupt() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through: the rest is cleaning up."""
+    """
+    Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through: the rest is
+    cleaning up.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         for other in numbers:
@@ -115,7 +125,8 @@ def _one_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# Driving ------------------------------------------------------------------------------------------
+# Driving
+# ------------------------------------------------------------------------------------------
 
 
 def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) -> None:
@@ -125,9 +136,7 @@ def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) ->
     _policy_episodes('no_op', domain, pacing, ['clear'] * baseline, seed)
 
 
-def _policy_episodes(
-    name: str, domain: int, pacing: str, scenarios: list[str], seed: int
-) -> None:
+def _policy_episodes(name: str, domain: int, pacing: str, scenarios: list[str], seed: int) -> None:
     if not scenarios:
         return
     env = gymnasium.make(_ID, link='ros', pacing=pacing, domain_id=domain, client=name)
@@ -195,7 +204,8 @@ class _Progress:
         print(f'\r\x1b[K{self._head} {tail}' if self._live else f'{self._head} {tail}', flush=True)
 
 
-# Evaluating ---------------------------------------------------------------------------------------
+# Evaluating
+# ---------------------------------------------------------------------------------------
 
 
 def _evaluate(place: Path) -> int:

@@ -18,7 +18,8 @@ def free_domain() -> int:
     """
     Return a domain in which no participant of this machine has taken the first port.
 
-    The ports are those of the DDSI-RTPS specification (9.6.1.1): ``7400 + 250 * domain + 10`` is the first unicast discovery port.
+    The ports are those of the DDSI-RTPS specification (9.6.1.1): ``7400 + 250 * domain + 10`` is
+    the first unicast discovery port.
 
     Raises
     ------

@@ -11,7 +11,8 @@ def fastest_executor() -> Executor:
     """
     Return the executor with the least latency, for nodes whose callbacks take no ``MessageInfo``.
 
-    That is the EventsExecutor where rclpy has it (Jazzy and later); with ``MessageInfo`` it raises.
+    That is the EventsExecutor where rclpy has it (Jazzy and later); with ``MessageInfo`` it
+    raises.
     """
     try:
         from rclpy.experimental import EventsExecutor

@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The package's own messages and services: built by rosidl and without type hints, hence from here only."""
+"""
+The package's own messages and services: built by rosidl and without type hints, hence from here
+only.
+"""
 
 from __future__ import annotations
 

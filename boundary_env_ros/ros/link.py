@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The link over ROS: one client of one environment and one gate, with a context and a thread of its own."""
+"""
+The link over ROS: one client of one environment and one gate, with a context and a thread of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +53,9 @@ class RosLink:
     """
     A client of the nodes of one namespace.
 
-    It owns a ROS context, so that any number of links live in one process, beside any other use of rclpy, and closing one touches no
-    other. One thread receives; every wait of the caller has a deadline.
+    It owns a ROS context, so that any number of links live in one process, beside any other use of
+    rclpy, and closing one touches no other. One thread receives; every wait of the caller has a
+    deadline.
 
     Parameters
     ----------
@@ -141,7 +145,8 @@ class RosLink:
             )
         }
 
-    # Receiving (the link's thread) ----------------------------------------------------------------
+    # Receiving (the link's thread)
+    # ----------------------------------------------------------------
 
     def _receive(self) -> None:
         try:
@@ -179,7 +184,8 @@ class RosLink:
 
         return on_image
 
-    # Beginning ------------------------------------------------------------------------------------
+    # Beginning
+    # ------------------------------------------------------------------------------------
 
     def begin(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
@@ -202,7 +208,8 @@ class RosLink:
             self._last = None
         answer = self._call(self._begin, request, 'the environment node (begin_episode)')
         with self._changed:
-            # What comes from here on may already be of the new episode; what is not is passed over.
+            # What comes from here on may already be of the new episode; what is not is passed
+            # over.
             self._episode_id = answer.episode_id
             self._sequence = 0
         deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
@@ -211,13 +218,16 @@ class RosLink:
         if transition.truncated:
             raise ResetFailed(self._ending_message() or f'The reset failed: {transition.cause}.')
         self._wait(
-            lambda: self._gate is not None
-            and self._gate.episode_id == self._episode_id
-            and self._gate.state not in (GateState.ARMED, GateState.DISARMED),
+            lambda: (
+                self._gate is not None
+                and self._gate.episode_id == self._episode_id
+                and self._gate.state not in (GateState.ARMED, GateState.DISARMED)
+            ),
             deadline,
             'the safety gate to let commands through (gate_status)',
         )
-        # No older image is there to fall back on; the action that answers must still be young enough.
+        # No older image is there to fall back on; the action that answers must still be young
+        # enough.
         patience = self._contract.safety.max_action_age / 2.0
         self._last = self._deliver(transition, delivered, patience)
         return self._last
@@ -235,7 +245,10 @@ class RosLink:
             time.sleep(0.02)
 
     def _missing(self) -> list[str]:
-        """Return what is not connected yet: a message that is sent before its reader is matched is lost."""
+        """
+        Return what is not connected yet: a message that is sent before its reader is matched is
+        lost.
+        """
         services = {
             'the node environment (service begin_episode)': self._begin,
             'the node safety_gate (service arm)': self._arm,
@@ -272,9 +285,7 @@ class RosLink:
 
     def _reset_transition(self, deadline: float) -> tuple[Transition, Instant]:
         try:
-            self._wait(
-                self._has_transition, deadline, 'the reset of the environment (transition)'
-            )
+            self._wait(self._has_transition, deadline, 'the reset of the environment (transition)')
         except LinkTimeout as error:
             if self._over():
                 raise ResetFailed(self._ending_message()) from error
@@ -319,7 +330,8 @@ class RosLink:
             raise Refused(f'{whom}: {answer.result.message}', ResultCode(answer.result.code))
         return answer
 
-    # Stepping -------------------------------------------------------------------------------------
+    # Stepping
+    # -------------------------------------------------------------------------------------
 
     def step(self, action: Vector) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
@@ -368,7 +380,8 @@ class RosLink:
                 lost = self._lost()
                 if lost:
                     raise PeerLost(lost)
-                # The recorder's word on a dead environment is waited for a little, since it says why.
+                # The recorder's word on a dead environment is waited for a little, since it says
+                # why.
                 if now > deadline or silent > 2.0 * safety.environment_timeout + 1.0:
                     raise PeerLost(
                         f'Expect a transition or a sign of life of the environment, actually: silence for '
@@ -392,18 +405,19 @@ class RosLink:
             )
         return ''
 
-    def _deliver(
-        self, transition: Transition, delivered: Instant, patience: float
-    ) -> Delivery:
+    def _deliver(self, transition: Transition, delivered: Instant, patience: float) -> Delivery:
         images: dict[str, Image] = {}
         unresolved = []
         for spec in image_fields(self._contract):
             reference = next(f.image for f in transition.after if f.name == spec.name)
-            image = None if reference is None else self._resolve(spec.name, reference.stamp, patience)
+            image = (
+                None if reference is None else self._resolve(spec.name, reference.stamp, patience)
+            )
             if image is None:
                 unresolved.append(spec.name)
                 if transition.kind is Kind.RESET:
-                    # There is no earlier one to go on with; the newest since begin() is named unresolved, too.
+                    # There is no earlier one to go on with; the newest since begin() is named
+                    # unresolved, too.
                     image = self._newest(spec.name)
             if image is not None:
                 images[spec.name] = np.frombuffer(image.data, np.uint8).reshape(spec.shape)
@@ -439,10 +453,13 @@ class RosLink:
                     )
                 self._changed.wait(min(left, 0.1))
 
-    # Ending ---------------------------------------------------------------------------------------
+    # Ending
+    # ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End a running episode of this client as ``abandoned``, and let go of context and thread."""
+        """
+        End a running episode of this client as ``abandoned``, and let go of context and thread.
+        """
         if self._closed:
             return
         try:

@@ -1,6 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the package's own topics, relative to the namespace of the nodes, and their quality of service."""
+"""
+Names of the package's own topics, relative to the namespace of the nodes, and their quality of
+service.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,10 @@ def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:
 
 
 def find(place: str | Path) -> Path:
-    """Return the path of a contract that is named by its file or, if it is a shipped one, by its name."""
+    """
+    Return the path of a contract that is named by its file or, if it is a shipped one, by its
+    name.
+    """
     path = Path(place)
     if path.suffix or path.exists() or len(path.parts) > 1:
         return path
@@ -112,7 +115,10 @@ def _walk(
     if depth > 20:
         problems.append(
             Problem(
-                path=path[:3], line=node.start_mark.line + 1, expected='at most 20 levels', actual='more'
+                path=path[:3],
+                line=node.start_mark.line + 1,
+                expected='at most 20 levels',
+                actual='more',
             )
         )
         return
@@ -124,7 +130,10 @@ def _walk(
             if name in seen:
                 problems.append(
                     Problem(
-                        path=(*path, name), line=line, expected='every key once', actual='it is there twice'
+                        path=(*path, name),
+                        line=line,
+                        expected='every key once',
+                        actual='it is there twice',
                     )
                 )
             seen.add(name)
@@ -169,7 +178,10 @@ def make_task(contract: Contract) -> Task:
     raise ContractError(
         [
             Problem(
-                path=('task', 'name'), line=None, expected='an installed task', actual=contract.task.name
+                path=('task', 'name'),
+                line=None,
+                expected='an installed task',
+                actual=contract.task.name,
             )
         ],
         contract.name,

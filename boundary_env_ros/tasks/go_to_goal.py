@@ -18,28 +18,31 @@ from boundary_env_ros.errors import BoundaryError
 
 #: Farther than any hall, and a number that every float can hold.
 _FARTHEST = 1e9
-_EXPECTED = 'numbers, for example start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
+_EXPECTED = (
+    'numbers, for example start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
+)
 
 
 class GoToGoal:
     """
     Drive a planar robot to a goal.
 
-    The reward is the progress towards the goal, as the robot's own pose shows it, less a cost of time and of turning. The task
-    ends in ``success`` when the observed position is within ``radius`` of the goal. Whether it truly was is for an
-    evaluator to say, who has the true pose.
+    The reward is the progress towards the goal, as the robot's own pose shows it, less a cost of
+    time and of turning. The task ends in ``success`` when the observed position is within
+    ``radius`` of the goal. Whether it truly was is for an evaluator to say, who has the true pose.
 
     Parameters
     ----------
     radius
         Of the goal, m.
     scenarios
-        By name, boxes ``[x_min, y_min, x_max, y_max]`` (m, frame of the pose) that ``start`` and ``goal`` are drawn
-        from, and an interval ``yaw`` (rad).
+        By name, boxes ``[x_min, y_min, x_max, y_max]`` (m, frame of the pose) that ``start`` and
+        ``goal`` are drawn from, and an interval ``yaw`` (rad).
     time_cost, turn_cost
         Reward per second, and per rad/s and second.
 
-    Reset options: ``scenario`` (a name; default: drawn from all), ``start`` ([x, y, yaw]) and ``goal`` ([x, y]).
+    Reset options: ``scenario`` (a name; default: drawn from all), ``start`` ([x, y, yaw]) and
+    ``goal`` ([x, y]).
 
     """
 
@@ -73,7 +76,8 @@ class GoToGoal:
                 f'Expect the reset options scenario, start, goal, actually: {", ".join(sorted(unknown))}.'
             )
         name = options.get('scenario')
-        # Drawn even when it is given, so that a given scenario and a drawn one use the generator alike.
+        # Drawn even when it is given, so that a given scenario and a drawn one use the generator
+        # alike.
         drawn = list(self._scenarios)[int(rng.integers(len(self._scenarios)))]
         if name is None:
             name = drawn

@@ -1,6 +1,8 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``environment``: observation, episode, reward, ending and record. It sends no command."""
+"""
+The node ``environment``: observation, episode, reward, ending and record. It sends no command.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, GateStatus
 from boundary_env_ros.core.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.inputs import Input, feedback_inputs, field_inputs
+from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input
 from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.observation import Observation, Sample
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.timebase import NANOSECONDS, Instant
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
     EvaluatorRecord,
@@ -97,7 +99,9 @@ class EnvironmentNode(ContractNode):
         self._reset_world = self.create_client(srv.ResetWorld, contract.episode.reset.service)
         self._entities.append((self.destroy_client, self._reset_world))
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile) -> None:
+    def _listen(
+        self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile
+    ) -> None:
         made = self.create_subscription(kind, topic, callback, qos)
         self._entities.append((self.destroy_subscription, made))
 
@@ -116,7 +120,10 @@ class EnvironmentNode(ContractNode):
         if self._environment is not None and self._active:
             self._carry(
                 self._environment.end(
-                    'operator_stop', self.get_name(), 'the environment is being deactivated', self.clock.now()
+                    'operator_stop',
+                    self.get_name(),
+                    'the environment is being deactivated',
+                    self.clock.now(),
                 )
             )
         self._active = False
@@ -142,7 +149,8 @@ class EnvironmentNode(ContractNode):
             )
         return self._environment
 
-    # Events ---------------------------------------------------------------------------------------
+    # Events
+    # ---------------------------------------------------------------------------------------
 
     def _field(self, item: Input) -> Callable[[Any, Any], None]:
         host = self.contract.robot_host
@@ -206,7 +214,8 @@ class EnvironmentNode(ContractNode):
     def _say(self) -> None:
         self._carry((self.environment.status(self.clock.now()),))
 
-    # Effects --------------------------------------------------------------------------------------
+    # Effects
+    # --------------------------------------------------------------------------------------
 
     def _carry(self, effects: Effects) -> None:
         for effect in effects:
@@ -260,12 +269,15 @@ class EnvironmentNode(ContractNode):
         )
         self._carry(self.environment.world_reset(answer, self.clock.now()))
 
-    # Services -------------------------------------------------------------------------------------
+    # Services
+    # -------------------------------------------------------------------------------------
 
     def _on_begin(self, request: Any, response: Any) -> Any:
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = 'Expect an active environment, actually: it is not. Activate it.'
+            response.result.message = (
+                'Expect an active environment, actually: it is not. Activate it.'
+            )
             return response
         episode_id = str(uuid.uuid4())
         begin = Begin(
@@ -297,12 +309,12 @@ class EnvironmentNode(ContractNode):
         status = environment.status(self.clock.now())
         causes = self.contract.episode.causes
         if request.episode_id != status.id.episode_id or environment.state in (
-            EpisodeState.IDLE, EpisodeState.TERMINATED, EpisodeState.TRUNCATED
+            EpisodeState.IDLE,
+            EpisodeState.TERMINATED,
+            EpisodeState.TRUNCATED,
         ):
             response.result.code = msg.Result.UNKNOWN_EPISODE
-            response.result.message = (
-                f'Expect the running episode ({status.id.episode_id or "none"}), actually: {request.episode_id}.'
-            )
+            response.result.message = f'Expect the running episode ({status.id.episode_id or "none"}), actually: {request.episode_id}.'
         elif request.cause not in causes:
             response.result.code = msg.Result.INVALID_ARGUMENT
             response.result.message = (

@@ -20,7 +20,7 @@ from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.fields import put
 from boundary_env_ros.core.gate import Decisions, Gate
-from boundary_env_ros.core.inputs import Input, gate_inputs
+from boundary_env_ros.core.inputs import gate_inputs, Input
 from boundary_env_ros.errors import BoundaryError, Refused
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
@@ -37,7 +37,10 @@ from boundary_env_ros.ros.interfaces import msg, srv
 
 
 class SafetyGate(ContractNode):
-    """Carries messages to the gate of the core and its decisions out: the command first, then the decision."""
+    """
+    Carries messages to the gate of the core and its decisions out: the command first, then the
+    decision.
+    """
 
     def __init__(self) -> None:
         super().__init__('safety_gate', 'safety_gate')
@@ -55,9 +58,7 @@ class SafetyGate(ContractNode):
             software_version=__version__,
         )
         self._commands = [
-            self.create_lifecycle_publisher(
-                message_class(group.type), group.topic, names.COMMAND
-            )
+            self.create_lifecycle_publisher(message_class(group.type), group.topic, names.COMMAND)
             for group in contract.action
         ]
         self._decisions = self.create_publisher(
@@ -119,10 +120,13 @@ class SafetyGate(ContractNode):
     def gate(self) -> Gate:
         """The gate of the core."""
         if self._gate is None:
-            raise BoundaryError('Expect a configured gate, actually: it is not. Configure it first.')
+            raise BoundaryError(
+                'Expect a configured gate, actually: it is not. Configure it first.'
+            )
         return self._gate
 
-    # Events ---------------------------------------------------------------------------------------
+    # Events
+    # ---------------------------------------------------------------------------------------
 
     def _sensor(self, item: Input) -> Callable[[Any], None]:
         host = self.contract.robot_host
@@ -170,7 +174,8 @@ class SafetyGate(ContractNode):
     def _on_timer(self) -> None:
         self._send(self.gate.tick(self.clock.now()))
 
-    # Decisions ------------------------------------------------------------------------------------
+    # Decisions
+    # ------------------------------------------------------------------------------------
 
     def _send(self, decisions: Decisions) -> None:
         if not self._active:
@@ -216,12 +221,15 @@ class SafetyGate(ContractNode):
                 throttle_duration_sec=10.0,
             )
 
-    # Services -------------------------------------------------------------------------------------
+    # Services
+    # -------------------------------------------------------------------------------------
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = 'Expect an active safety gate, actually: it is not. Activate it.'
+            response.result.message = (
+                'Expect an active safety gate, actually: it is not. Activate it.'
+            )
             return response
         limits = self.contract
         try:

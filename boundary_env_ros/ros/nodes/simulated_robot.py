@@ -25,12 +25,13 @@ from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.robot import CartRobot, Emission, SimulatedRobot, report_of
+from boundary_env_ros.simulation.robot import CartRobot, Emission, report_of, SimulatedRobot
 
-# How often the world catches up with the clock in realtime, s; sensor messages are late by up to that.
+# How often the world catches up with the clock in realtime, s; sensor messages are late by up to
+# that.
 _REALTIME_PERIOD = 0.005
-# A world that fell behind by more than this does not catch up: its past would be simulated in one breath, and no command could
-# reach it meanwhile.
+# A world that fell behind by more than this does not catch up: its past would be simulated in one
+# breath, and no command could reach it meanwhile.
 _MOST_CATCHING_UP = NANOSECONDS // 2
 
 
@@ -38,15 +39,18 @@ class SimulatedRobotNode(ContractNode):
     """
     Runs a simulated robot against the clock, or in lockstep.
 
-    In realtime the world follows the system clock. With simulated time it has a clock of its own, which starts at one period
-    and is published on ``/clock``; in lockstep it moves only when it is asked to.
+    In realtime the world follows the system clock. With simulated time it has a clock of its own,
+    which starts at one period and is published on ``/clock``; in lockstep it moves only when it is
+    asked to.
     """
 
     def __init__(self) -> None:
         super().__init__('simulated_robot', 'robot')
         defaults = CartConfig()
         self.declare(
-            'actuator_delay', defaults.actuator_delay, 'Seconds from the arrival of a command to its effect.'
+            'actuator_delay',
+            defaults.actuator_delay,
+            'Seconds from the arrival of a command to its effect.',
         )
         self.declare(
             'camera_rate', defaults.camera.rate, 'Images a second; 0 switches the camera off.'
@@ -101,7 +105,9 @@ class SimulatedRobotNode(ContractNode):
         nanoseconds: int = self.get_clock().now().nanoseconds
         return nanoseconds
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile) -> None:
+    def _listen(
+        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
+    ) -> None:
         made = self.create_subscription(kind, topic, callback, qos)
         self._entities.append((self.destroy_subscription, made))
 
@@ -136,10 +142,13 @@ class SimulatedRobotNode(ContractNode):
     def robot(self) -> SimulatedRobot:
         """The robot."""
         if self._robot is None:
-            raise BoundaryError('Expect a configured robot, actually: it is not. Configure it first.')
+            raise BoundaryError(
+                'Expect a configured robot, actually: it is not. Configure it first.'
+            )
         return self._robot
 
-    # Time -----------------------------------------------------------------------------------------
+    # Time
+    # -----------------------------------------------------------------------------------------
 
     def _target(self) -> int:
         """Return what time it should be in the world now (realtime)."""
@@ -193,7 +202,8 @@ class SimulatedRobotNode(ContractNode):
                 self._outgoing[emission.topic].publish(message)
         return emissions
 
-    # Commands -------------------------------------------------------------------------------------
+    # Commands
+    # -------------------------------------------------------------------------------------
 
     def _on_command(self, message: Any) -> None:
         if not self._active:
@@ -218,7 +228,10 @@ class SimulatedRobotNode(ContractNode):
         self._try_to_advance()
 
     def _try_to_advance(self) -> None:
-        """Advance if the command that was announced is here; else it is waited for, and the asker has a deadline."""
+        """
+        Advance if the command that was announced is here; else it is waited for, and the asker has
+        a deadline.
+        """
         pending = self._pending
         if pending is None or not self._active:
             return
@@ -234,7 +247,8 @@ class SimulatedRobotNode(ContractNode):
         set_time(message.header.stamp, self._now)
         self._advanced.publish(message)
 
-    # Reset ----------------------------------------------------------------------------------------
+    # Reset
+    # ----------------------------------------------------------------------------------------
 
     def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:

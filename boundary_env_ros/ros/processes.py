@@ -103,7 +103,7 @@ class NodeProcess:
             for key, value in spec.parameters.items()
             for part in ('-p', f'{key}:={_text(value)}')
         ]
-        remaps = ['-r', f'__ns:={namespace}'] if namespace else []
+        remaps = ['-r', f'__ns:=/{namespace.strip("/")}'] if namespace else []
         command = [
             sys.executable,
             '-m',

@@ -137,8 +137,9 @@ def _walk(
                     )
                 )
             seen.add(name)
-            lines[(*path, name)] = line
-            _walk(value, (*path, name), lines, problems, depth + 1)
+            here = (*path, name)
+            lines[here] = line
+            _walk(value, here, lines, problems, depth + 1)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             _walk(value, (*path, index), lines, problems, depth + 1)

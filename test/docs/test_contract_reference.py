@@ -1,0 +1,157 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The reference of the contract language says what the parser does: no key more, none less, the same defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+import re
+
+from pages import code, first_code, rows, section, text_of
+import pytest
+import yaml
+
+from boundary_env_ros.core import causes, contract_reader
+from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.contract_reader import Reader
+from boundary_env_ros.core.fields import FUNCTIONS
+from boundary_env_ros.errors import ContractError
+from boundary_env_ros.storage.contract_file import loads
+
+PAGE = text_of('doc/contract.md')
+SHIPPED = text_of('config/warehouse_cart.yaml')
+
+Key = tuple[str, ...]
+REQUIRED = contract_reader._REQUIRED
+
+
+class Asked:
+    """Notes what a parser asks for: each key, its default, and whether it looked first if the key is there."""
+
+    def __init__(self) -> None:
+        self.defaults: dict[Key, object] = {}
+        self.looked_for: set[Key] = set()
+        self._chosen_by_user: set[Key] = set()
+
+    def _general(self, path: tuple[str | int, ...]) -> Key:
+        key: Key = ()
+        for part in map(str, path):
+            key += ('*' if key in self._chosen_by_user else part,)
+        # The fields of the evaluator have the keys of those of the observation.
+        if key[:2] == ('evaluator', '*') and len(key) > 2:
+            key = ('observation', *key[1:])
+        return key
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note what is asked for while this lasts."""
+        take, has, is_word, keys = Reader._take, Reader.has, Reader.is_word, Reader.keys
+
+        def noting_take(reader: Reader, key: str, expected: str, default: object) -> object:
+            self.defaults[self._general((*reader.path, key))] = default
+            return take(reader, key, expected, default)
+
+        def noting_has(reader: Reader, key: str) -> bool:
+            self.looked_for.add(self._general((*reader.path, key)))
+            return has(reader, key)
+
+        def noting_word(reader: Reader, key: str, word: str) -> bool:
+            self.defaults.setdefault(self._general((*reader.path, key)), REQUIRED)
+            return is_word(reader, key, word)
+
+        def noting_keys(reader: Reader) -> tuple[str, ...]:
+            self._chosen_by_user.add(tuple(map(str, reader.path)))
+            return keys(reader)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Reader, '_take', noting_take)
+            patch.setattr(Reader, 'has', noting_has)
+            patch.setattr(Reader, 'is_word', noting_word)
+            patch.setattr(Reader, 'keys', noting_keys)
+            yield
+
+
+def _contracts() -> Iterator[object]:
+    """Return contracts that lead the parser down every branch; they need not be valid."""
+    yield {}
+    data = yaml.safe_load(SHIPPED)
+    yield data
+    data = yaml.safe_load(SHIPPED)
+    data['observation']['pose']['confidence'] = {'field': 'confidence'}
+    data['action']['base']['driver_timeout'] = 'none'
+    data['latency_budget']['reaction'] = 1.0
+    data['episode']['causes'] = {'lost_load': 'terminated'}
+    del data['observation']['scan']['beams']
+    yield data
+
+
+@pytest.fixture(scope='module')
+def asked() -> Asked:
+    notes = Asked()
+    with notes.watching():
+        for data in _contracts():
+            try:
+                parse(data)
+            except ContractError:
+                continue
+    return notes
+
+
+def _documented() -> Mapping[Key, str]:
+    """Return the default that the page gives for each key."""
+    found: dict[Key, str] = {}
+    for cells in rows(section(PAGE, 'Keys')):
+        (name,) = code(cells[0])
+        key = tuple('*' if part.startswith('<') else part for part in name.split('.'))
+        assert key not in found, f'{name} stands there twice'
+        found[key] = cells[2]
+    return found
+
+
+def test_page_has_every_key_that_the_parser_asks_for_and_no_other(asked: Asked) -> None:
+    assert set(_documented()) == set(asked.defaults) | asked.looked_for
+
+
+def test_page_calls_required_what_the_parser_requires(asked: Asked) -> None:
+    # A key that is looked for first is required only where it is the one that was chosen.
+    required = {
+        key for key, default in asked.defaults.items() if default is REQUIRED
+    } - asked.looked_for
+    documented = {key for key, default in _documented().items() if default == 'required'}
+    assert documented - asked.looked_for == required
+
+
+def test_page_has_the_defaults_of_the_parser(asked: Asked) -> None:
+    literal = {
+        key: yaml.safe_load(code(cell)[0]) for key, cell in _documented().items() if code(cell)
+    }
+    defaults = {
+        key: default
+        for key, default in asked.defaults.items()
+        if default is not REQUIRED and default is not None and key != ('latency_budget', 'of')
+    }
+    assert literal == defaults
+
+
+def test_page_has_the_built_in_causes_in_order_of_precedence() -> None:
+    listed = {
+        code(cells[0])[0]: cells[1] for cells in rows(section(PAGE, 'Causes')) if code(cells[0])
+    }
+    assert list(listed) == list(causes.BUILT_IN)
+    assert listed == {name: ending.name.lower() for name, ending in causes.BUILT_IN.items()}
+
+
+def test_page_has_the_functions_of_field_paths() -> None:
+    assert set(first_code(section(PAGE, 'Field paths'))) == set(FUNCTIONS)
+
+
+def test_error_on_the_page_is_the_one_that_is_raised() -> None:
+    head, front = SHIPPED.split('encoding: rgb8', 1)
+    broken = f'{head}encoding: rgb8{front.replace("frame:", "frames:", 1)}'
+    broken = broken.replace('hold_after: 0.15 ', 'hold_after: 0.05 ')
+    shown = re.search(r'^```\n(broken.yaml.*?)\n```', PAGE, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    with pytest.raises(ContractError) as raised:
+        loads(broken, source='broken.yaml')
+    assert str(raised.value) == shown[1]

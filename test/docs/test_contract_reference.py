@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of the contract language says what the parser does: no key more, none less, the same defaults."""
+"""The reference of the contract language says what the parser does: same keys, same defaults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUIRED = contract_reader._REQUIRED
 
 
 class Asked:
-    """Notes what a parser asks for: each key, its default, and whether it looked first if the key is there."""
+    """What a parser asks for: keys, their defaults, and which it looked for before it asked."""
 
     def __init__(self) -> None:
         self.defaults: dict[Key, object] = {}

@@ -36,9 +36,9 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.errors import ContractError, Problem
 
 _NAME = re.compile(r'[a-z][a-z0-9_]*')
-_TOPIC = re.compile(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*')
-_TYPE = re.compile(r'[a-z]\w*/msg/[A-Z]\w*')
-_VERSION = re.compile(r'\d+\.\d+\.\d+')
+_TOPIC = re.compile(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', re.ASCII)
+_TYPE = re.compile(r'[a-z]\w*/msg/[A-Z]\w*', re.ASCII)
+_VERSION = re.compile(r'\d+\.\d+\.\d+', re.ASCII)
 _IMAGE = 'sensor_msgs/msg/Image'
 _SCAN = 'sensor_msgs/msg/LaserScan'
 _CHANNELS = {'mono8': 1, 'rgb8': 3, 'bgr8': 3}

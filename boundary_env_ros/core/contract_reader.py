@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 import difflib
 from enum import Enum
 import math
+import sys
 from typing import TypeGuard, TypeVar
 
 from boundary_env_ros.errors import Problem
@@ -52,6 +53,7 @@ class Reader:
         self._lines = lines or {}
         self.problems = [] if problems is None else problems
         self._asked: list[str] = []
+        self._optional: list[str] = []
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -75,7 +77,8 @@ class Reader:
         )
 
     def has(self, key: str) -> bool:
-        """Return whether a key is there and not null."""
+        """Return whether a key is there and not null; if it is, the caller is to ask for it."""
+        self._optional.append(key)
         return self._data.get(key) is not None
 
     def keys(self) -> tuple[str, ...]:
@@ -243,14 +246,28 @@ class Reader:
         return value
 
     def plain(self, key: str) -> Mapping[str, object]:
-        """Return a mapping whose content is somebody else's to check."""
+        """Return a mapping of plain data whose meaning is somebody else's to check."""
         value = self._take(key, 'a mapping of keys', None)
         if value is None:
             return {}
         if not isinstance(value, Mapping):
             self.problem((key,), 'a mapping of keys', value)
             return {}
+        self._check_plain(value, (key,))
         return {str(name): item for name, item in value.items()}
+
+    def _check_plain(self, value: object, path: Path) -> None:
+        """Report what is not plain data; it would have no digest."""
+        if len(path) > _DEEPEST:
+            self.problem(path[:3], f'plain data of at most {_DEEPEST} levels', said('more'))
+        elif isinstance(value, Mapping):
+            for name, item in value.items():
+                self._check_plain(item, (*path, str(name)))
+        elif isinstance(value, (list, tuple)):
+            for index, item in enumerate(value):
+                self._check_plain(item, (*path, index))
+        elif not (value is None or isinstance(value, (str, bool)) or _is_number(value)):
+            self.problem(path, 'plain data: texts, finite numbers, true, false, lists, mappings', value)
 
     def finish(self) -> None:
         """Report every key that nobody asked for."""
@@ -261,7 +278,7 @@ class Reader:
                     (key,),
                     'no such key',
                     said('it is there'),
-                    nearest(key, [k for k in known if k not in self._data])
+                    nearest(key, [k for k in (*known, *self._optional) if k not in self._data])
                     or f'Known here: {", ".join(known)}.',
                 )
 
@@ -278,6 +295,7 @@ def said(text: str) -> _Said:
 
 
 _REQUIRED = object()
+_DEEPEST = 20
 
 
 def nearest(word: str, choices: Collection[str]) -> str:
@@ -291,10 +309,11 @@ def _spelt(member: Enum) -> str:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
+    # Compared, not converted: an integer may be too large to be a float.
     return (
         isinstance(value, (int, float))
         and not isinstance(value, bool)
-        and math.isfinite(float(value))
+        and -sys.float_info.max <= value <= sys.float_info.max
     )
 
 

@@ -28,7 +28,7 @@ from boundary_env_ros.errors import RecordError
 Message = Any  # anything with the attributes of the message
 Getter = Callable[[Message], Any]
 
-_PART = re.compile(r'[A-Za-z_]\w*(\[\d+\])*')
+_PART = re.compile(r'[A-Za-z_]\w*(\[\d{1,9}\])*', re.ASCII)
 _CALL = re.compile(r'(\w+)\((.*)\)')
 
 
@@ -49,7 +49,7 @@ def is_path(text: str) -> bool:
     """Return whether a text is a field path."""
     call = _CALL.fullmatch(text)
     if call:
-        return call[1] in FUNCTIONS and is_path(call[2]) and not _CALL.fullmatch(call[2])
+        return call[1] in FUNCTIONS and not _CALL.fullmatch(call[2]) and is_path(call[2])
     return bool(text) and all(_PART.fullmatch(part) for part in text.split('.'))
 
 

@@ -51,6 +51,7 @@ class EnvironmentNode(ContractNode):
         self._entities: list[tuple[Callable[[Any], Any], Any]] = []
         self._outgoing: Mapping[type, Any] = {}
         self._reset: ResetWorld | None = None
+        self._latest_reset: ResetWorld | None = None
         self._ticks: Any = None
         self._due = 0
 
@@ -223,7 +224,7 @@ class EnvironmentNode(ContractNode):
 
     def _carry_one(self, effect: Effect) -> None:
         if isinstance(effect, ResetWorld):
-            self._reset = effect
+            self._reset = self._latest_reset = effect
             if self._reset_world.service_is_ready():
                 self._ask_for_reset(effect)
             return
@@ -255,11 +256,13 @@ class EnvironmentNode(ContractNode):
         request = srv.ResetWorld.Request(
             seed=reset.seed, target=[to_msg(values) for values in reset.target]
         )
-        self._reset_world.call_async(request).add_done_callback(self._on_reset_done)
+        self._reset_world.call_async(request).add_done_callback(
+            lambda future: self._on_reset_done(future, reset)
+        )
 
-    def _on_reset_done(self, future: Any) -> None:
-        if self._environment is None:
-            return
+    def _on_reset_done(self, future: Any, reset: ResetWorld) -> None:
+        if self._environment is None or reset is not self._latest_reset:
+            return  # The answer to the reset of an episode that was given up meanwhile.
         response = future.result()
         answer = WorldReset(
             error=response.result.message if response.result.code else '',

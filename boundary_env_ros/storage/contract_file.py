@@ -20,6 +20,21 @@ from boundary_env_ros.resources import share_file
 
 TASKS = 'boundary_env_ros.tasks'
 
+_DEEPEST = 20
+#: More than any contract needs, and less than aliases of aliases can grow to.
+_MOST = 10_000
+
+#: Besides its own, PyYAML lets through what its constructors stumble over: `!!int x`, `2001-99-99`, `!!bool x`.
+_UNREADABLE = (
+    yaml.YAMLError,
+    RecursionError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedContract:
@@ -86,19 +101,16 @@ def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) 
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+    except _UNREADABLE as error:
         mark = getattr(error, 'problem_mark', None)
         problem = Problem(
             path=(),
             line=None if mark is None else mark.line + 1,
             expected='a YAML file',
-            actual=str(getattr(error, 'problem', None) or error),
+            actual=str(getattr(error, 'problem', None) or error or type(error).__name__),
         )
         raise ContractError([problem], source) from error
-    lines: dict[KeyPath, int] = {}
-    problems: list[Problem] = []
-    if node is not None:
-        _walk(node, (), lines, problems, 0)
+    lines, problems = ({}, ()) if node is None else _survey(node)
     if problems:
         raise ContractError(problems, source)
     contract = parse(data, lines=lines, source=source, tasks=installed_tasks())
@@ -107,42 +119,38 @@ def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) 
     return LoadedContract(contract=contract, digest=digest_of(contract), text=text)
 
 
-def _walk(
-    node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], problems: list[Problem], depth: int
-) -> None:
-    """Note the line of every key, and refuse what YAML would silently overwrite."""
-    lines.setdefault(path, node.start_mark.line + 1)
-    if depth > 20:
-        problems.append(
-            Problem(
-                path=path[:3],
-                line=node.start_mark.line + 1,
-                expected='at most 20 levels',
-                actual='more',
+def _survey(root: yaml.Node) -> tuple[dict[KeyPath, int], tuple[Problem, ...]]:
+    """Return the line of every key, and what YAML would silently overwrite or blow up."""
+    lines: dict[KeyPath, int] = {(): root.start_mark.line + 1}
+    problems: list[Problem] = []
+    ahead: list[tuple[KeyPath, yaml.Node]] = [((), root)]
+    while ahead:
+        path, node = ahead.pop()
+        if len(path) > _DEEPEST or len(lines) > _MOST:
+            expected = f'at most {_DEEPEST} levels and {_MOST} values, aliases written out'
+            problem = Problem(
+                path=path[:3], line=node.start_mark.line + 1, expected=expected, actual='more'
             )
-        )
-        return
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            name = str(key.value)
-            line = key.start_mark.line + 1
-            if name in seen:
-                problems.append(
-                    Problem(
-                        path=(*path, name),
-                        line=line,
-                        expected='every key once',
-                        actual='it is there twice',
+            return lines, (problem,)
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                name = str(key.value)
+                lines[(*path, name)] = line = key.start_mark.line + 1
+                if name in seen:
+                    problems.append(
+                        Problem(
+                            path=(*path, name), line=line, expected='every key once',
+                            actual='it is there twice',
+                        )
                     )
-                )
-            seen.add(name)
-            here = (*path, name)
-            lines[here] = line
-            _walk(value, here, lines, problems, depth + 1)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            _walk(value, (*path, index), lines, problems, depth + 1)
+                seen.add(name)
+                ahead.append(((*path, name), value))
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                lines[(*path, index)] = value.start_mark.line + 1
+                ahead.append(((*path, index), value))
+    return lines, tuple(problems)
 
 
 def installed_tasks() -> dict[str, tuple[str, str]]:

@@ -1,0 +1,289 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Contract files: what is read, the line of every fault, and no text that hangs or crashes the reader."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.errors import BoundaryError, ContractError
+from boundary_env_ros.storage.contract_file import (
+    find,
+    installed_tasks,
+    load,
+    loads,
+    make_task,
+)
+from boundary_env_ros.tasks.go_to_goal import GoToGoal
+
+SHIPPED = Path(__file__).parents[2] / 'config' / 'warehouse_cart.yaml'
+TEXT = SHIPPED.read_text(encoding='utf-8')
+
+needs_installed_task = pytest.mark.skipif(
+    'go_to_goal' not in installed_tasks(), reason='needs the package installed'
+)
+pytestmark = needs_installed_task
+
+
+def edited(old: str, new: str) -> str:
+    """Return the shipped file with one place changed."""
+    assert TEXT.count(old) == 1, f'{old!r} is there {TEXT.count(old)} times'
+    return TEXT.replace(old, new)
+
+
+def line_of(text: str, part: str) -> int:
+    """Return the line, counted from 1, of the first place of a text."""
+    return text[: text.index(part)].count('\n') + 1
+
+
+# What is read --------------------------------------------------------------------------------------
+
+
+def test_the_shipped_contract_loads_by_its_name_and_by_its_path() -> None:
+    by_name, by_path = load('warehouse_cart'), load(SHIPPED)
+    assert by_name.contract == by_path.contract
+    assert by_name.digest == by_path.digest == digest_of(by_path.contract)
+    assert by_path.text == TEXT
+
+
+def test_the_text_and_the_pacing_rebuild_the_contract() -> None:
+    loaded = load(SHIPPED, Pacing.LOCKSTEP)
+    assert loaded.contract.pacing is Pacing.LOCKSTEP
+    assert loaded.contract.sim_time
+    again = loads(loaded.text, pacing=loaded.contract.pacing)
+    assert again == loaded
+    assert loaded.digest != load(SHIPPED).digest
+
+
+def test_a_contract_of_the_users_own_is_read_from_its_path(tmp_path: Path) -> None:
+    own = tmp_path / 'mine.yaml'
+    own.write_text(edited('version: 1.0.0', 'version: 2.0.0'), encoding='utf-8')
+    assert load(own).contract.version == '2.0.0'
+    assert load(str(own)).contract.version == '2.0.0'
+
+
+def test_a_name_of_no_shipped_contract_says_where_it_was_looked_for() -> None:
+    with pytest.raises(BoundaryError, match='no_such_contract'):
+        find('no_such_contract')
+
+
+def test_anchors_aliases_and_merges_are_read_as_if_written_out() -> None:
+    text = edited('agents: [cart]', 'agents: &all [cart]').replace(
+        'driver_timeout: 0.25 ', 'driver_timeout: &quick 0.25 '
+    ).replace('sensor_timeout: 0.25', 'sensor_timeout: *quick')  # fmt: skip
+    assert loads(text).digest == loads(TEXT).digest
+
+
+def test_the_task_is_made_with_its_parameters() -> None:
+    task = make_task(load(SHIPPED).contract)
+    assert isinstance(task, GoToGoal)
+
+
+def test_a_task_that_refuses_its_parameters_is_told_by_its_path() -> None:
+    contract = load(SHIPPED).contract
+    spec = replace(contract.task, parameters={'radius': -1.0, 'scenarios': {}})
+    with pytest.raises(ContractError, match=r'task\.parameters: expect parameters that the task'):
+        make_task(replace(contract, task=spec))
+    spec = replace(contract.task, parameters={'speed': 1})
+    with pytest.raises(ContractError, match="unexpected keyword argument 'speed'"):
+        make_task(replace(contract, task=spec))
+
+
+def test_a_task_that_is_not_installed_is_told_by_its_name() -> None:
+    contract = load(SHIPPED).contract
+    with pytest.raises(
+        ContractError, match=r'task\.name: expect an installed task, actually: juggle'
+    ):
+        make_task(replace(contract, task=replace(contract.task, name='juggle')))
+
+
+# What is refused, and where --------------------------------------------------------------------------
+
+FAULTS = [
+    ('period: 0.1 ', 'period: 0.0 ', 'period', 'period: 0.0'),
+    ('contract: warehouse_cart', 'contract: Cart', 'contract', 'contract: Cart'),
+    ('    max_age: 0.5\n', '    max_agee: 0.5\n', 'observation.pose.max_agee', 'max_agee'),
+    ('    beams: 36\n', '    beams: many\n', 'observation.scan.beams', 'beams: many'),
+    ('low: [-0.3, -1.5]', 'low: [-0.3, 9.0]', 'action.base.high.1', 'high: [0.8, 1.5]'),
+    ('stop: [2.0, 8.0]', 'stop: [2.0]', 'action.base.stop', 'stop: [2.0]'),
+    ('  hold_after: 0.15', '  hold_after: 15 ms', 'safety.hold_after', 'hold_after: 15'),
+    ('    slow_speed: 0.25\n', '', 'safety.obstacle.slow_speed', '  obstacle:\n'),
+    ('  name: go_to_goal', '  name: go_home', 'task.name', 'name: go_home'),
+    ('  time_limit: 6.0', '  time_limit: 0.0', 'episode.time_limit', 'time_limit: 0.0'),
+    ('    deadline: 8.0', '    deadline: soon', 'episode.reset.deadline', 'deadline: soon'),
+    ('lockstep: {deadline: 10.0}', 'lockstep: {deadline: []}', 'lockstep.deadline', 'lockstep:'),
+]
+
+
+@pytest.mark.parametrize(('old', 'new', 'path', 'place'), FAULTS, ids=[f[2] for f in FAULTS])
+def test_a_fault_is_told_by_its_key_path_and_line(
+    old: str, new: str, path: str, place: str
+) -> None:
+    text = edited(old, new)
+    with pytest.raises(ContractError) as caught:
+        loads(text, source='mine.yaml')
+    found = {'.'.join(map(str, p.path)): p.line for p in caught.value.problems}
+    assert path in found
+    assert found[path] == line_of(text, place)
+    assert f'{path} (line {found[path]}): expect ' in str(caught.value)
+    assert str(caught.value).startswith('mine.yaml: ')
+
+
+def test_a_key_that_is_there_twice_is_refused_where_it_is_repeated() -> None:
+    text = edited('  hold_after: 0.15', '  hold_after: 9.0\n  hold_after: 0.15')
+    with pytest.raises(ContractError) as caught:
+        loads(text)
+    [problem] = caught.value.problems
+    assert problem.path == ('safety', 'hold_after')
+    assert problem.line == line_of(text, 'hold_after: 0.15')
+    assert problem.expected == 'every key once'
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        '# nothing but a comment',
+        '- a\n- list',
+        'just a text',
+        '3',
+        'null',
+        'a: [1, 2',
+        'a: "open',
+        'a:\n\t- tab',
+        '--- 1\n--- 2',
+        'a: !!python/object/apply:os.system [ls]',
+        'a: !unknown 3',
+        'a: *nowhere',
+        '? [list, as, key]\n: 1',
+        '? {map: as key}\n: 1',
+        'a: \x00',
+    ],
+)
+def test_what_is_no_contract_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ContractError):
+        loads(text)
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        '!!int x', '!!int ""', '!!float x', '!!bool x', '!!timestamp x', '2001-99-99', '2001-01-01',
+        '0001-01-01 00:00:00 +23:59', '!!binary x', '!!binary aGk=', '!!set {a, b}', '.nan', '.inf',
+        '1' * 5000, '1' + '0' * 400, '{1: {2: {3: .nan}}}',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize('place', ['radius: 0.3', 'period: 0.1', 'agents: [cart]'])
+def test_a_value_that_yaml_reads_oddly_is_refused_by_name(place: str, value: str) -> None:
+    key = place.split(':')[0]
+    with pytest.raises(ContractError):
+        loads(edited(f'{place} ', f'{key}: {value} ') if place != 'agents: [cart]'
+              else edited(place, f'{key}: {value}'))  # fmt: skip
+
+
+def test_a_syntax_error_is_told_by_its_line() -> None:
+    text = edited('  hold_after: 0.15', '  hold_after: [0.15')
+    with pytest.raises(ContractError, match=r'\(line \d+\): expect a YAML file'):
+        loads(text)
+
+
+@pytest.mark.parametrize('depth', [30, 500, 20_000])
+def test_a_text_that_is_too_deep_is_refused_by_name(depth: int) -> None:
+    with pytest.raises(ContractError):
+        loads('a: ' + '[' * depth + ']' * depth)
+
+
+def bomb(levels: int, width: int) -> str:
+    """Return the laughter: every level repeats the one below, many times."""
+    lines = ['a0: &a0 [x]']
+    lines += [f'a{i}: &a{i} [{", ".join([f"*a{i - 1}"] * width)}]' for i in range(1, levels)]
+    return '\n'.join(lines)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        bomb(9, 10),
+        bomb(30, 2),
+        TEXT + '\n' + bomb(9, 10),
+        'a: &a [*a, *a, *a, *a, *a, *a, *a, *a]',
+        'a: &a {b: *a, c: *a, d: *a}',
+        edited('radius: 0.3 ', 'radius: &r [*r, *r, *r] '),
+    ],
+    ids=['wide', 'deep', 'beside a contract', 'own list', 'own mapping', 'in the parameters'],
+)
+@pytest.mark.timeout(20)
+def test_aliases_that_would_grow_without_end_are_refused(text: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        loads(text)
+    assert any('aliases written out' in problem.expected for problem in caught.value.problems)
+
+
+def test_a_contract_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match='expect a readable text file.*No such file'):
+        load(tmp_path / 'nowhere.yaml')
+    (tmp_path / 'latin.yaml').write_bytes(b'contract: w\xe4rehouse')
+    with pytest.raises(ContractError, match='expect a readable text file.*utf-8'):
+        load(tmp_path / 'latin.yaml')
+    (tmp_path / 'folder.yaml').mkdir()
+    with pytest.raises(ContractError, match='expect a readable text file'):
+        load(tmp_path / 'folder.yaml')
+
+
+# Whatever text comes -----------------------------------------------------------------------------------
+
+LINES = TEXT.splitlines()
+YAML_BITS = st.text(alphabet=' \n:-[]{}&*!|>#"\'%?,0.1ae~<\t', max_size=12)
+mutation = st.one_of(
+    st.tuples(st.just('insert'), st.integers(0, len(TEXT)), YAML_BITS),
+    st.tuples(st.just('delete'), st.integers(0, len(TEXT)), st.integers(1, 40)),
+    st.tuples(st.just('line'), st.integers(0, len(LINES) - 1), YAML_BITS),
+    st.tuples(st.just('double'), st.integers(0, len(LINES) - 1), st.just('')),
+    st.tuples(
+        st.just('indent'), st.integers(0, len(LINES) - 1), st.sampled_from([' ', '  ', '\t'])
+    ),
+)
+
+
+def mutated(text: str, kind: str, at: int, what: object) -> str:
+    """Return a text with one thing broken."""
+    if kind == 'insert':
+        return text[:at] + str(what) + text[at:]
+    if kind == 'delete':
+        assert isinstance(what, int)
+        return text[:at] + text[at + what :]
+    lines = text.splitlines()
+    at %= max(1, len(lines))
+    new = {'line': [what], 'double': [lines[at]] * 2, 'indent': [f'{what}{lines[at]}']}[kind]
+    return '\n'.join([*lines[:at], *map(str, new), *lines[at + 1 :]])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(mutations=st.lists(mutation, min_size=1, max_size=3))
+def test_a_mutated_file_is_read_or_refused_by_name(
+    mutations: list[tuple[str, int, object]],
+) -> None:
+    text = TEXT
+    for kind, at, what in mutations:
+        text = mutated(text, kind, at, what)
+    try:
+        loaded = loads(text)
+    except ContractError as error:
+        assert error.problems  # noqa: PT017 - both outcomes are right
+    else:
+        assert re.fullmatch(r'sha256:[0-9a-f]{64}', loaded.digest)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(text=st.one_of(YAML_BITS, st.text(max_size=60)))
+def test_any_text_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ContractError):
+        loads(text)

@@ -1,0 +1,186 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the gate adds to the command path: a request to its command, against a bare relay.
+
+The two are asked alternately, so that whatever else the machine does meets both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import math
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+import numpy as np
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import LaserScan
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import ActionRequest, StepId
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.clock import NodeClock
+from boundary_env_ros.ros.conversions import to_msg
+from boundary_env_ros.ros.domain import free_domain
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
+from boundary_env_ros.storage.contract_file import load
+
+ROUNDS = 1500
+EPISODE = '00000000-0000-4000-8000-000000000000'
+
+
+class Bench:
+    """Plays environment, sensors and policy for one gate, and the asker of one relay."""
+
+    def __init__(self) -> None:
+        loaded = load('warehouse_cart')
+        self.digest, self.agent = loaded.digest, loaded.contract.agents[0]
+        self.node = rclpy.create_node('bench')
+        self.clock = NodeClock(self.node.get_clock(), sim_time=False)
+        make = self.node.create_publisher
+        self.status = make(msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED)
+        self.odometry = make(Odometry, 'odom', names.SENSOR_LOCKSTEP)
+        self.scan = make(LaserScan, 'scan', names.SENSOR_LOCKSTEP)
+        self.to_gate = make(msg.ActionRequest, names.ACTION_REQUEST, names.RECORD)
+        self.to_relay = make(msg.ActionRequest, 'relay/request', names.RECORD)
+        self.arrived = 0
+        for topic in ('cmd_vel', 'relay/cmd_vel'):
+            self.node.create_subscription(TwistStamped, topic, self._on_command, names.COMMAND)
+        self.arm = self.node.create_client(srv.Arm, names.ARM)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.sequence = 0
+        self.lease = ''
+
+    def _on_command(self, message: Any) -> None:
+        self.arrived = time.monotonic_ns()
+
+    def live(self, state: EpisodeState = EpisodeState.RUNNING) -> None:
+        """Be environment and sensors once."""
+        now = self.clock.now()
+        status = EpisodeStatus(
+            id=StepId(digest=self.digest, agent=self.agent, episode_id=EPISODE),
+            state=state,
+            pacing=Pacing.REALTIME,
+            taken=now,
+        )
+        self.status.publish(to_msg(status, now))
+        odometry = Odometry()
+        odometry.header.stamp = self.node.get_clock().now().to_msg()
+        self.odometry.publish(odometry)
+        scan = LaserScan(
+            angle_min=-math.pi,
+            angle_max=math.pi,
+            angle_increment=2 * math.pi / 180,
+            range_min=0.1,
+            range_max=8.0,
+            ranges=[5.0] * 180,
+        )
+        scan.header.stamp = odometry.header.stamp
+        self.scan.publish(scan)
+
+    def wait(self, condition: Any, seconds: float = 10.0) -> None:
+        """Spin until a condition holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SystemExit('Expect gate and relay to answer, actually: silence.')
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def take_lease(self) -> None:
+        """Arm the gate."""
+        self.wait(self.arm.service_is_ready)
+        self.wait(
+            lambda: (
+                self.to_relay.get_subscription_count() and self.to_gate.get_subscription_count()
+            )
+        )
+        deadline = time.monotonic() + 10.0
+        while not self.lease and time.monotonic() < deadline:
+            self.live(EpisodeState.RESETTING)
+            future = self.arm.call_async(
+                srv.Arm.Request(
+                    digest=self.digest, agent=self.agent, episode_id=EPISODE, client='bench'
+                )
+            )
+            self.wait(future.done)
+            self.lease = future.result().lease_id
+        self.live()
+
+    def ask(self, publisher: Any) -> float:
+        """Send one request and return the microseconds until its command arrived."""
+        self.sequence += 1
+        now = self.clock.now()
+        request = ActionRequest(
+            id=StepId(
+                digest=self.digest, agent=self.agent, episode_id=EPISODE, step=self.sequence
+            ),
+            lease_id=self.lease,
+            sequence=self.sequence,
+            action=(0.1 * math.sin(self.sequence / 50.0), 0.0),
+            observed=now,
+            delivered=now,
+            requested=now,
+            client='bench',
+            client_version=__version__,
+        )
+        message = to_msg(replace(request), now)
+        self.arrived = 0
+        sent = time.monotonic_ns()
+        publisher.publish(message)
+        self.wait(lambda: self.arrived, 2.0)
+        return (self.arrived - sent) / 1e3
+
+
+def main() -> None:
+    """Print p50 and p99 of both, and their ratios."""
+    domain = free_domain()
+    os.environ.update(isolated_environment(domain))
+    with tempfile.TemporaryDirectory() as folder:
+        spec = NodeSpec(name='safety_gate', parameters={'contract': 'warehouse_cart'})
+        with running([spec], domain_id=domain, logs=Path(folder)):
+            relay = subprocess.Popen([sys.executable, '-m', 'bench.relay'])
+            rclpy.init(domain_id=domain)
+            try:
+                _measure()
+            finally:
+                rclpy.shutdown()
+                relay.send_signal(signal.SIGINT)
+                relay.wait(5.0)
+
+
+def _measure() -> None:
+    bench = Bench()
+    bench.take_lease()
+    gate, relay = [], []
+    for _ in range(ROUNDS):
+        bench.live()
+        # What the gate does with its sensors is not what is measured here.
+        deadline = time.monotonic() + 0.004
+        while time.monotonic() < deadline:
+            bench.executor.spin_once(timeout_sec=0.001)
+        gate.append(bench.ask(bench.to_gate))
+        relay.append(bench.ask(bench.to_relay))
+    print(f'command path, {ROUNDS} requests each, alternately')
+    for name, values in (('gate', gate), ('relay', relay)):
+        p50, p99 = np.percentile(values, [50, 99])
+        print(f'  {name:<6} p50 {p50:7.0f} us   p99 {p99:7.0f} us')
+    ratios = np.percentile(gate, [50, 99]) / np.percentile(relay, [50, 99])
+    print(f'  ratio  p50 {ratios[0]:7.2f}      p99 {ratios[1]:7.2f}      budget 1.15')
+
+
+if __name__ == '__main__':
+    main()

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 import gc
 import os
+import signal
 from typing import Any
 
 import rclpy
 from rclpy.clock import Clock as RosClock
 from rclpy.clock_type import ClockType
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
 from rcl_interfaces.msg import ParameterDescriptor
 
 from boundary_env_ros import __version__
@@ -253,20 +255,22 @@ def run(make: Callable[[], ContractNode], executor: Callable[[], Executor] = Sin
     """
     Run a node until it is told to stop, and return the exit code.
 
-    SIGINT and SIGTERM end it in order: what it records is closed, what it holds is let go of. So does the death of the parent, if
-    that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``.
+    SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it holds is let go of. So does the
+    death of the parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``.
     """
     parent = os.environ.get(PARENT)
-    rclpy.init()
+    signals: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: signals.append(received))
+    # Not rclpy's handlers: they close the context at once, and nobody could be told of the end.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = make()
     runner = executor()
     runner.add_node(node)
     try:
-        # A bare spin() of some executors does not come back on a signal; short waits do.
-        while rclpy.ok() and (parent is None or int(parent) == os.getppid()):
-            runner.spin_once(timeout_sec=0.2)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        # Short waits: what ends the node is looked for between two of them.
+        while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
+            runner.spin_once(timeout_sec=0.1)
     finally:
         node.finish()
         runner.shutdown()

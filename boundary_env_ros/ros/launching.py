@@ -1,0 +1,393 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the launch files are made of: the nodes of a boundary, brought up together and kept up.
+
+For launch files only: it needs ``launch_ros``, which the rest of the package does without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
+import os
+from pathlib import Path
+import time
+from typing import Any
+
+from launch.actions import DeclareLaunchArgument, RegisterEventHandler
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.events import Shutdown
+from launch.logging import get_logger
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import LifecycleNode
+from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
+from launch_ros.ros_adapters import get_ros_node
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from std_srvs.srv import Trigger
+
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.ros.contract_node import PARENT
+from launch import Action, LaunchContext
+
+_PACKAGE = 'boundary_env_ros'
+_POLL = 0.05
+# For one answer, s. A request that went to a process killed a moment ago is never answered.
+_ANSWER = 1.0
+# For one step of a node's way up, s: importing a simulator on a busy machine takes long.
+_PATIENCE = 60.0
+_RESPAWN_DELAY = 1.0
+_MOST_RESPAWNS = 10
+# From the loss of a node to the end of the launch, s: longer than any timeout of the boundary, so
+# that the others can declare what they lost, and record it.
+_LAST_WORDS = 5.0
+
+
+def boundary_arguments() -> list[DeclareLaunchArgument]:
+    """Return the arguments of every launch file that starts the nodes of a boundary."""
+    home = Path(os.environ.get('ROS_HOME') or Path.home() / '.ros')
+    new_run = home / _PACKAGE / f'{time.strftime("%Y-%m-%d-%H-%M-%S")}-{os.getpid()}'
+    return [
+        DeclareLaunchArgument(
+            'contract',
+            default_value='warehouse_cart',
+            description='Contract file, or the name of a shipped contract; all nodes get it.',
+        ),
+        DeclareLaunchArgument(
+            'pacing',
+            default_value='',
+            choices=['', 'realtime', 'lockstep'],
+            description='Pacing instead of what the contract says; lockstep needs a simulation.',
+        ),
+        DeclareLaunchArgument(
+            'namespace',
+            default_value='',
+            description='Namespace of the nodes and of all relative topics and services.',
+        ),
+        DeclareLaunchArgument(
+            'use_sim_time',
+            default_value='false',
+            choices=['true', 'false'],
+            description='The contract decides (clock: sim), and the nodes follow it by '
+            'themselves; true is refused if the contract says otherwise.',
+        ),
+        DeclareLaunchArgument(
+            'record',
+            default_value='true',
+            choices=['true', 'false'],
+            description='Start the recorder. A contract may require one.',
+        ),
+        DeclareLaunchArgument(
+            'run',
+            default_value=str(new_run),
+            description='Folder of the record, made by the recorder; nothing may be there yet.',
+        ),
+        DeclareLaunchArgument(
+            'log_level',
+            default_value='info',
+            choices=['debug', 'info', 'warn', 'error', 'fatal'],
+            description='Least level that the nodes log.',
+        ),
+        DeclareLaunchArgument(
+            'respawn',
+            default_value='true',
+            choices=['true', 'false'],
+            description='Start environment and safety_gate again if they end; the gate then comes '
+            'up with its emergency stop latched.',
+        ),
+    ]
+
+
+class BoundaryNode(LifecycleNode):
+    """
+    A node of the boundary, as a process.
+
+    Parameters
+    ----------
+    name
+        Name of the executable and of the node.
+    parameters
+        What it takes besides those that all nodes take.
+    respawn
+        Whether another process takes its place if it ends, unless the argument `respawn` is false.
+    latch
+        Service that is called on a successor before it is activated.
+    condition
+        Whether it is started at all; default: it is.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        parameters: Sequence[Any] = (),
+        respawn: bool = False,
+        latch: str = '',
+        condition: IfCondition | None = None,
+    ) -> None:
+        respawns = LaunchConfiguration('respawn') if respawn else False
+        super().__init__(
+            package=_PACKAGE,
+            executable=name,
+            name=name,
+            namespace=LaunchConfiguration('namespace'),
+            parameters=[
+                *parameters,
+                {
+                    'contract': _parameter('contract', str),
+                    'pacing': _parameter('pacing', str),
+                    'use_sim_time': _parameter('use_sim_time', bool),
+                },
+            ],
+            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+            # However the launch ends, killed for example: nobody is left behind.
+            additional_env={PARENT: str(os.getpid())},
+            output='screen',
+            condition=condition,
+            respawn=respawns,
+            respawn_delay=_RESPAWN_DELAY,
+            respawn_max_retries=_MOST_RESPAWNS,
+        )
+        self.respawns = IfCondition(respawns if respawn else 'false')
+        self.latch = latch
+
+
+def _parameter(argument: str, kind: type) -> ParameterValue:
+    return ParameterValue(LaunchConfiguration(argument), value_type=kind)
+
+
+def environment() -> BoundaryNode:
+    """Return the node ``environment``. Its successor has no episode, and waits for the next."""
+    return BoundaryNode('environment', respawn=True)
+
+
+def safety_gate() -> BoundaryNode:
+    """
+    Return the node ``safety_gate``.
+
+    Its successor cannot know whether an emergency stop was latched, so one is.
+    """
+    return BoundaryNode('safety_gate', respawn=True, latch='emergency_stop')
+
+
+def recorder() -> BoundaryNode:
+    """Return the node ``recorder``, if wanted. A run is recorded once: it has no successor."""
+    return BoundaryNode(
+        'recorder',
+        parameters=[{'run': _parameter('run', str)}],
+        condition=IfCondition(LaunchConfiguration('record')),
+    )
+
+
+def simulated_robot() -> BoundaryNode:
+    """Return the node ``simulated_robot``. It is the world and its clock: it has no successor."""
+    return BoundaryNode(
+        'simulated_robot',
+        parameters=[ParameterFile(LaunchConfiguration('simulated_robot_params'))],
+    )
+
+
+class _Phase(Enum):
+    """How far the launch has brought a node; what the operator does to it later does not count."""
+
+    STARTED = 1
+    CONFIGURED = 2
+    ACTIVE = 3
+
+
+class Boundary(Action):
+    """
+    Starts nodes, brings them up through their lifecycle, and ends with the first that is lost.
+
+    All are configured before the first is activated, so that each knows the digests of the others.
+    After that their lifecycle is the operator's. A process that takes the place of another is
+    brought up again. A node that refuses, or ends without a successor, ends the launch with exit
+    code 1.
+
+    It asks for states, where one could listen for events of ``launch_ros``: an event that came
+    before its listener was found is missed, and a request to a process that was just killed is
+    never answered.
+
+    Parameters
+    ----------
+    nodes
+        In the order in which they are activated.
+
+    """
+
+    def __init__(self, *nodes: BoundaryNode) -> None:
+        super().__init__()
+        self._nodes = nodes
+        self._phases: dict[BoundaryNode, _Phase] = {}
+        self._lives: dict[BoundaryNode, int] = {}
+        self._log = get_logger('boundary')
+
+    def execute(self, context: LaunchContext) -> list[Any]:
+        """Start the nodes whose condition holds."""
+        present = [n for n in self._nodes if n.condition is None or n.condition.evaluate(context)]
+        self._phases = dict.fromkeys(present, _Phase.STARTED)
+        self._lives = dict.fromkeys(present, 0)
+        watch = [
+            RegisterEventHandler(handler)
+            for node in present
+            for handler in (
+                OnProcessStart(target_action=node, on_start=self._on_start),
+                OnProcessExit(target_action=node, on_exit=self._on_exit),
+            )
+        ]
+        return [*watch, *present]
+
+    def _on_start(self, event: Any, context: LaunchContext) -> None:
+        node = event.action
+        self._lives[node] += 1
+        self._run(context, self._bring_up(context, node, self._lives[node]))
+
+    def _on_exit(self, event: Any, context: LaunchContext) -> None:
+        node = event.action
+        self._phases[node] = _Phase.STARTED
+        has_successor = node.respawns.evaluate(context) and self._lives[node] <= _MOST_RESPAWNS
+        if not has_successor and not context.is_shutdown:
+            self._run(context, self._end_without(context, node))
+
+    def _run(self, context: LaunchContext, work: Awaitable[None]) -> None:
+        """Run something beside the launch; what it raises ends the launch."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except BoundaryError as error:
+                if not context.is_shutdown:
+                    await context.emit_event(Shutdown(reason=str(error)))
+                raise
+
+        context.add_completion_future(context.asyncio_loop.create_task(guarded()))
+
+    async def _end_without(self, context: LaunchContext, node: BoundaryNode) -> None:
+        self._log.error(f'{node.node_name} is lost; the launch ends in {_LAST_WORDS:g} s')
+        await _until(lambda: context.is_shutdown, _LAST_WORDS)
+        if not context.is_shutdown:
+            raise BoundaryError(f'Expect {node.node_name} to run, actually: it ended.')
+
+    # The way up ---------------------------------------------------------------------------------
+
+    async def _bring_up(self, context: LaunchContext, node: BoundaryNode, life: int) -> None:
+        def over() -> bool:
+            return context.is_shutdown or self._lives[node] != life
+
+        calls = _Calls(get_ros_node(context), node.node_name, over)
+        try:
+            await calls.change(Transition.TRANSITION_CONFIGURE, State.PRIMARY_STATE_INACTIVE)
+            if life > 1 and node.latch and await calls.trigger(node.latch):
+                self._log.warning(
+                    f'{node.node_name} was started again: it keeps the robot stopped until '
+                    f'`ros2 service call {node.node_name}/clear_{node.latch} std_srvs/srv/Trigger`'
+                )
+            if over():
+                return
+            self._phases[node] = _Phase.CONFIGURED
+            # Waits for ever on purpose: whoever holds it up has a deadline of its own.
+            await _until(lambda: over() or self._is_turn_of(node))
+            await calls.change(Transition.TRANSITION_ACTIVATE, State.PRIMARY_STATE_ACTIVE)
+            if over():
+                return
+            self._phases[node] = _Phase.ACTIVE
+            if all(phase is _Phase.ACTIVE for phase in self._phases.values()):
+                names = ', '.join(each.node_name for each in self._phases)
+                self._log.info(f'active: {names}')
+        finally:
+            calls.close()
+
+    def _is_turn_of(self, node: BoundaryNode) -> bool:
+        nodes = list(self._phases)
+        before = nodes[: nodes.index(node)]
+        return _Phase.STARTED not in self._phases.values() and all(
+            self._phases[each] is _Phase.ACTIVE for each in before
+        )
+
+
+class _Calls:
+    """
+    Requests to one life of a node.
+
+    Parameters
+    ----------
+    client
+        Node that asks.
+    name
+        Node that is asked.
+    over
+        Whether there is nobody left to be asked; then every call comes back without an answer.
+
+    """
+
+    def __init__(self, client: Any, name: str, over: Callable[[], bool]) -> None:
+        self._client = client
+        self._name = name
+        self._over = over
+        self._clients: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """Let go of the clients."""
+        for made in self._clients.values():
+            self._client.destroy_client(made)
+
+    async def change(self, transition: int, goal: int) -> None:
+        """Ask for a transition until the node is where that leads."""
+        request = ChangeState.Request()
+        request.transition.id = transition
+        deadline = time.monotonic() + _PATIENCE
+        while not self._over():
+            state = await self._ask(GetState, 'get_state', GetState.Request())
+            if state is not None and state.current_state.id == goal:
+                return
+            if state is not None:
+                response = await self._ask(ChangeState, 'change_state', request)
+                if response is not None and not response.success:
+                    raise BoundaryError(
+                        f'Expect {self._name} to come up, actually: it refused, in the state '
+                        f'{state.current_state.label}. Its log says why.'
+                    )
+            if time.monotonic() > deadline:
+                raise BoundaryError(
+                    f'Expect {self._name} to come up within {_PATIENCE:g} s, actually: it did not.'
+                )
+
+    async def trigger(self, service: str) -> bool:
+        """Call a service that takes nothing until it has answered; return whether it has."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self._over():
+            if await self._ask(Trigger, service, Trigger.Request()) is not None:
+                return True
+            if time.monotonic() > deadline:
+                raise BoundaryError(
+                    f'Expect an answer of {self._name}/{service} within {_PATIENCE:g} s, '
+                    'actually: none.'
+                )
+        return False
+
+    async def _ask(self, kind: Any, service: str, request: Any) -> Any:
+        """Return the answer to a request; None if none came in time."""
+        if service not in self._clients:
+            self._clients[service] = self._client.create_client(kind, f'{self._name}/{service}')
+        client = self._clients[service]
+        await _until(lambda: self._over() or client.service_is_ready(), _ANSWER)
+        if self._over() or not client.service_is_ready():
+            return None
+        future = client.call_async(request)
+        await _until(lambda: self._over() or future.done(), _ANSWER)
+        if future.done():
+            return future.result()
+        if not self._over():
+            client.remove_pending_request(future)
+        return None
+
+
+async def _until(condition: Callable[[], bool], seconds: float = float('inf')) -> None:
+    """Wait until a condition is true, or the time is over."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        await asyncio.sleep(_POLL)

@@ -1,0 +1,19 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The boundary on a real robot, whose drivers somebody else starts."""
+
+from boundary_env_ros.ros.launching import (
+    Boundary,
+    boundary_arguments,
+    environment,
+    recorder,
+    safety_gate,
+)
+from launch import LaunchDescription
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return what ``ros2 launch boundary_env_ros robot_launch.py`` starts."""
+    return LaunchDescription(
+        [*boundary_arguments(), Boundary(recorder(), safety_gate(), environment())]
+    )

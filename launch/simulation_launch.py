@@ -1,0 +1,35 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The boundary around the simulated warehouse cart."""
+
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.substitutions import FindPackageShare
+
+from boundary_env_ros.ros.launching import (
+    Boundary,
+    boundary_arguments,
+    environment,
+    recorder,
+    safety_gate,
+    simulated_robot,
+)
+from launch import LaunchDescription
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return what ``ros2 launch boundary_env_ros simulation_launch.py`` starts."""
+    params = PathJoinSubstitution(
+        [FindPackageShare('boundary_env_ros'), 'config', 'simulated_robot.param.yaml']
+    )
+    return LaunchDescription(
+        [
+            *boundary_arguments(),
+            DeclareLaunchArgument(
+                'simulated_robot_params',
+                default_value=params,
+                description='File of parameters of the simulated robot.',
+            ),
+            Boundary(simulated_robot(), recorder(), safety_gate(), environment()),
+        ]
+    )

@@ -363,7 +363,7 @@ class RosLink:
             transition, delivered = self._next_transition()
             delivery = self._deliver(transition, delivered, self._image_timeout)
             closed.append(delivery)
-            if _closed_by(transition, self._sequence):
+            if _closed_by(transition, self._lease_id, self._sequence):
                 self._last = delivery
                 return tuple(closed)
 
@@ -486,11 +486,13 @@ class RosLink:
         done.wait(1.0)
 
 
-def _closed_by(transition: Transition, sequence: int) -> bool:
+def _closed_by(transition: Transition, lease_id: str, sequence: int) -> bool:
     """Return whether a transition is the one that a request closed, or the last of the episode."""
     if transition.terminated or transition.truncated:
         return True
-    if transition.decision < 0:
-        return False
-    request = transition.decisions[transition.decision].request
-    return request is not None and request.sequence >= sequence
+    return any(
+        decision.request is not None
+        and decision.request.lease_id == lease_id
+        and decision.request.sequence == sequence
+        for decision in transition.decisions
+    )

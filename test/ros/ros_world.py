@@ -1,0 +1,490 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A world of real processes over real DDS, and a probe that hears what they say to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, ExitStack
+from dataclasses import dataclass
+import os
+from pathlib import Path
+import signal
+import socket
+import threading
+import time
+from typing import Any
+import uuid
+
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+import yaml
+
+from boundary_env_ros.core.decision import GateDecision, GateState
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.resources import share_file
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg, message_class
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.processes import (
+    BringUp,
+    isolated_environment,
+    NodeProcess,
+    NodeSpec,
+    running,
+)
+from boundary_env_ros.storage.contract_file import load, LoadedContract
+
+DOMAINS = range(91, 100)
+"""Domains of these tests, one for each world of each test worker."""
+
+MARK = 'BOUNDARY_ENV_TEST_RUN'
+"""Variable that every process which a test starts inherits, so that none is overlooked."""
+
+PATIENT: Mapping[str, Any] = {
+    'observation': {name: {'max_age': 3.0} for name in ('pose', 'velocity', 'scan', 'front')},
+    'safety': {
+        'max_action_age': 3.0,
+        'robot_timeout': 3.0,
+        'gate_timeout': 3.0,
+        'environment_timeout': 3.0,
+        'policy_timeout': 8.0,
+    },
+}
+"""A contract for what is not about time: a machine that is busy otherwise changes nothing."""
+
+_READY = 60.0
+"""Seconds for processes to come up; on a machine with a free core it takes three."""
+
+
+# Who is alone on this machine -------------------------------------------------------------------
+
+
+@contextmanager
+def reserved_domain() -> Iterator[int]:
+    """Reserve a domain: a name in the kernel that goes with this process, and leaves no file."""
+    for domain in DOMAINS:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as lock:
+            try:
+                lock.bind(f'\0boundary_env_ros_test_domain_{domain}')
+            except OSError:
+                continue
+            if ports_in_use(domain):
+                continue
+            yield domain
+            return
+    raise RuntimeError(f'Expect a free domain in {DOMAINS}, actually: none.')
+
+
+def ports_in_use(domain: int) -> set[int]:
+    """Return the UDP ports of a domain that somebody holds (DDSI-RTPS 9.6.1.1)."""
+    first = 7400 + 250 * domain
+    lines = Path('/proc/net/udp').read_text().splitlines()[1:]
+    ports = {int(line.split()[1].rpartition(':')[2], 16) for line in lines}
+    return {port for port in ports if first <= port < first + 250}
+
+
+def processes_of(run: str) -> dict[int, str]:
+    """Return command lines of all other processes that inherited the mark of a run, by id."""
+    found = {}
+    for entry in Path('/proc').iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if f'{MARK}={run}'.encode() in (entry / 'environ').read_bytes().split(b'\0'):
+                found[int(entry.name)] = (
+                    (entry / 'cmdline').read_bytes().decode().replace('\0', ' ')
+                )
+        except OSError:
+            continue
+    # A zombie has neither environment nor command line; it is waited for by whoever started it.
+    return found
+
+
+def shared_memory_of(processes: list[int]) -> set[str]:
+    """Return what processes have mapped of ``/dev/shm``."""
+    found = set()
+    for number in processes:
+        for line in Path(f'/proc/{number}/maps').read_text().splitlines():
+            _, _, name = line.partition('/dev/shm/')
+            if name:
+                found.add(name)
+    return found
+
+
+# The probe --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message, and the probe's own steady clock when it had it, ns."""
+
+    steady: int
+    message: Any
+
+
+class Probe:
+    """
+    A node of the test's own that listens, asks and, where a test wants it, interferes.
+
+    Parameters
+    ----------
+    domain_id, namespace
+        Where it stands.
+
+    """
+
+    def __init__(self, domain_id: int, namespace: str = '') -> None:
+        self._context = Context()
+        rclpy.init(
+            context=self._context,
+            domain_id=domain_id,
+            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+        )
+        self.node = rclpy.create_node(
+            f'probe_{uuid.uuid4().hex[:8]}', namespace=namespace or None, context=self._context
+        )
+        self._changed = threading.Condition()
+        self._heard: dict[str, list[Heard]] = {}
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._open = True
+        self._thread = threading.Thread(target=self._spin, name='probe')
+        self._thread.start()
+
+    def _spin(self) -> None:
+        try:
+            while self._open:
+                self._executor.spin_once(timeout_sec=0.1)
+        except ExternalShutdownException:
+            pass
+
+    def close(self) -> None:
+        """Let go of context and thread."""
+        self._open = False
+        self._thread.join()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+    def listen(self, topic: str, kind: Any, qos: Any) -> None:
+        """Keep every message of a topic from now on."""
+        heard = self._heard.setdefault(topic, [])
+
+        def on_message(message: Any) -> None:
+            steady = time.monotonic_ns()
+            with self._changed:
+                heard.append(Heard(steady, message))
+                self._changed.notify_all()
+
+        self.node.create_subscription(kind, topic, on_message, qos)
+
+    def heard(self, topic: str, since: int = 0) -> list[Heard]:
+        """Return what came on a topic after an instant of the steady clock, ns."""
+        with self._changed:
+            return [h for h in self._heard[topic] if h.steady > since]
+
+    def messages(self, topic: str, since: int = 0) -> list[Any]:
+        """Return the messages of :meth:`heard`."""
+        return [h.message for h in self.heard(topic, since)]
+
+    def last(self, topic: str) -> Any | None:
+        """Return the last message of a topic; None if there was none."""
+        with self._changed:
+            heard = self._heard[topic]
+            return heard[-1].message if heard else None
+
+    def until(self, condition: Callable[[], object], seconds: float, what: str) -> None:
+        """Wait for a condition, looked at again whenever something came; fail at the deadline."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            left = deadline - time.monotonic()
+            assert left > 0.0, f'Expect within {seconds:g} s: {what}; it did not happen.'
+            with self._changed:
+                self._changed.wait(min(left, 0.05))
+
+    def call(self, kind: Any, service: str, request: Any, seconds: float = 10.0) -> Any:
+        """Call a service and return its answer."""
+        client = self.node.create_client(kind, service)
+        try:
+            self.until(client.service_is_ready, seconds, f'the service {service}')
+            future = client.call_async(request)
+            self.until(future.done, seconds, f'an answer of {service}')
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+    @contextmanager
+    def publisher(self, kind: Any, topic: str, qos: Any, readers: int = 1) -> Iterator[Any]:
+        """Publish on a topic, once somebody has been found there who listens."""
+        made = self.node.create_publisher(kind, topic, qos)
+        try:
+            self.until(
+                lambda: made.get_subscription_count() >= readers,
+                10.0,
+                f'{readers} listeners on {topic}',
+            )
+            yield made
+        finally:
+            self.node.destroy_publisher(made)
+
+
+# The world --------------------------------------------------------------------------------------
+
+
+class World:
+    """
+    Nodes as processes of their own under one contract, with a probe.
+
+    Parameters
+    ----------
+    folder
+        For contract, logs and records.
+    domain_id
+        Reserved domain.
+    pacing
+        ``realtime`` or ``lockstep``.
+    namespace
+        Namespace of the nodes.
+    recorder
+        Whether a recorder runs, and is required.
+    robot
+        Parameters of the simulated robot.
+    changes
+        Sections of the shipped contract that are different here.
+
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        domain_id: int,
+        *,
+        pacing: str = 'realtime',
+        namespace: str = '',
+        recorder: bool = False,
+        robot: Mapping[str, float] | None = None,
+        changes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.folder, self.domain_id, self.pacing, self.namespace = (
+            folder,
+            domain_id,
+            pacing,
+            namespace,
+        )
+        self.run = folder / 'run'
+        self.file = write_contract(
+            folder / 'contract.yaml', {'recorder': {'required': recorder}, **(changes or {})}
+        )
+        self.loaded: LoadedContract = BoundaryEnv(self.file, pacing=pacing)._loaded
+        common: dict[str, str | float | bool] = {'contract': str(self.file), 'pacing': pacing}
+        self._specs = {
+            'simulated_robot': {**common, **(robot or {})},
+            'safety_gate': common,
+            'environment': common,
+        }
+        if recorder:
+            self._specs['recorder'] = {**common, 'run': str(self.run)}
+        self._stack = ExitStack()
+        self.processes: dict[str, NodeProcess] = {}
+        self._envs: list[BoundaryEnv] = []
+
+    def __enter__(self) -> World:
+        with self._stack:
+            self.processes = self._stack.enter_context(
+                running(
+                    [NodeSpec(name=name, parameters=p) for name, p in self._specs.items()],
+                    domain_id=self.domain_id,
+                    logs=self.folder / 'logs',
+                    namespace=self.namespace,
+                    timeout=_READY,
+                )
+            )
+            self.probe = Probe(self.domain_id, self.namespace)
+            self._stack.callback(self.probe.close)
+            self._stack.callback(self.close_environments)
+            self._listen()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes.values():
+            # What a test stopped could not obey.
+            process.send(signal.SIGCONT)
+        self._stack.close()
+
+    def _listen(self) -> None:
+        contract, probe = self.loaded.contract, self.probe
+        group = contract.action[0]
+        truth = next(f for f in contract.evaluator if f.name == 'true_pose')
+        for topic, kind, qos in (
+            (truth.topic, message_class(truth.type), names.SENSOR_LOCKSTEP),
+            (group.topic, message_class(group.type), names.RECORD),
+            (group.feedback.topic, message_class(group.feedback.type), names.SENSOR_LOCKSTEP),
+            (names.GATE_DECISION, msg.GateDecision, names.RECORD),
+            (names.TRANSITION, msg.Transition, names.RECORD),
+            (names.EVALUATOR, msg.EvaluatorRecord, names.RECORD),
+            (names.OBSERVATION, msg.Observation, names.RECORD),
+            (names.ACTUATION_EVIDENCE, msg.ActuationEvidence, names.RECORD),
+            (names.GATE_STATUS, msg.GateStatus, names.LATCHED),
+            (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
+            (names.RECORDER_STATUS, msg.RecorderStatus, names.LATCHED),
+        ):
+            probe.listen(topic, kind, qos)
+        for topic in (group.topic, names.GATE_STATUS, names.EPISODE_STATUS, group.feedback.topic):
+            probe.until(
+                lambda topic=topic: probe.node.count_publishers(
+                    probe.node.resolve_topic_name(topic)
+                ),
+                10.0,
+                f'a publisher on {topic}',
+            )
+        probe.until(lambda: self.gate_state() is not None, 10.0, 'the state of the gate')
+
+    # Facades ------------------------------------------------------------------------------------
+
+    def environment(self, **arguments: Any) -> BoundaryEnv:
+        """Return a facade on this world, closed with it."""
+        made = BoundaryEnv(
+            self.file,
+            link='ros',
+            pacing=self.pacing,
+            **{'domain_id': self.domain_id, 'namespace': self.namespace, **arguments},
+        )
+        self._envs.append(made)
+        return made
+
+    def close_environments(self) -> None:
+        """Close every facade that was handed out."""
+        while self._envs:
+            self._envs.pop().close()
+
+    def end_episode(self) -> None:
+        """End the episode that a test may have left running, whoever its client is."""
+        status = self.probe.last(names.EPISODE_STATUS)
+        if status is None or EpisodeState(status.state) not in (
+            EpisodeState.RESETTING,
+            EpisodeState.RUNNING,
+        ):
+            return
+        request = srv.EndEpisode.Request(
+            digest=self.loaded.digest,
+            episode_id=status.id.episode_id,
+            client='test',
+            cause='abandoned',
+        )
+        self.probe.call(srv.EndEpisode, names.END_EPISODE, request)
+        self.gate_rests()
+
+    # Processes ----------------------------------------------------------------------------------
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to a node; return the steady clock just before, ns."""
+        before = time.monotonic_ns()
+        self.processes[name].send(number)
+        return before
+
+    def revive(self, **robot: float) -> None:
+        """Start again whatever died; with arguments, the robot too, with these parameters."""
+        if robot:
+            self.processes['simulated_robot'].stop()
+            self._specs['simulated_robot'] = {**self._specs['simulated_robot'], **robot}
+        dead = [name for name, process in self.processes.items() if not process.alive]
+        for name in dead:
+            old = self.processes[name]
+            old.process.wait()
+            self.processes[name] = NodeProcess(
+                NodeSpec(name=name, parameters=self._parameters(name)),
+                environment=isolated_environment(self.domain_id),
+                log=old.log,
+                namespace=self.namespace,
+            )
+        bring_up = BringUp(domain_id=self.domain_id, namespace=self.namespace)
+        try:
+            bring_up.run([self.processes[name] for name in dead], _READY)
+        finally:
+            bring_up.close()
+
+    def _parameters(self, name: str) -> Mapping[str, Any]:
+        if name == 'recorder':
+            # It refuses to write over the run before.
+            self.run = self.folder / f'run-{uuid.uuid4().hex[:8]}'
+            return {**self._specs[name], 'run': str(self.run)}
+        return self._specs[name]
+
+    # What the probe heard -----------------------------------------------------------------------
+
+    @property
+    def command_topic(self) -> str:
+        """Relative name of the command topic."""
+        return self.loaded.contract.action[0].topic
+
+    def gate_state(self) -> GateState | None:
+        """Return the state that the gate said last."""
+        status = self.probe.last(names.GATE_STATUS)
+        return None if status is None else GateState(status.state)
+
+    def gate_rests(self) -> None:
+        """Wait until the gate has braked and forgotten its last lease."""
+        self.probe.until(
+            lambda: self.gate_state() is GateState.DISARMED, 5.0, 'a gate that nobody holds'
+        )
+
+    def decisions(self, since: int = 0) -> list[GateDecision]:
+        """Return the decisions that the probe had after an instant."""
+        return [from_msg(GateDecision, m) for m in self.probe.messages(names.GATE_DECISION, since)]
+
+    def commands(self, since: int = 0) -> list[tuple[int, tuple[float, float]]]:
+        """Return every command on the wire after an instant: its stamp in ns, and its values."""
+        return [
+            (stamp_of(m.header), (m.twist.linear.x, m.twist.angular.z))
+            for m in self.probe.messages(self.command_topic, since)
+        ]
+
+    def motion(self, since: int = 0) -> list[tuple[int, float, float]]:
+        """Return steady ns at the probe, true speed in m/s, true yaw rate in rad/s."""
+        return [
+            (h.steady, abs(h.message.twist.twist.linear.x), abs(h.message.twist.twist.angular.z))
+            for h in self.probe.heard('ground_truth', since)
+        ]
+
+    def speed(self) -> float:
+        """Return the true speed of the cart, m/s."""
+        return self.motion()[-1][1]
+
+
+def stamp_of(header: Any) -> int:
+    """Return the stamp of a header, ns."""
+    nanoseconds: int = header.stamp.sec * NANOSECONDS + header.stamp.nanosec
+    return nanoseconds
+
+
+def write_contract(path: Path, changes: Mapping[str, Any]) -> Path:
+    """Write the shipped contract with other sections, or parts of sections, to a new file."""
+    data = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text(encoding='utf-8'))
+    _update(data, changes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding='utf-8')
+    load(path)
+    return path
+
+
+def _update(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, Mapping) and isinstance(data.get(key), dict):
+            _update(data[key], value)
+        else:
+            data[key] = value
+
+
+def seek_goal(observation: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return an action towards the goal, faster than the contract allows."""
+    x, y, yaw = observation['pose']
+    goal_x, goal_y = observation['goal']
+    error = np.arctan2(goal_y - y, goal_x - x) - yaw
+    error = np.arctan2(np.sin(error), np.cos(error))
+    return np.array([1.2 * max(0.0, np.cos(error)), 3.0 * error], dtype=np.float32)

@@ -12,7 +12,6 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.inputs import sensor_topics
@@ -55,6 +54,8 @@ class RecordedTopic:
         Whether its publishers keep their last message for whoever comes later.
     foreign
         Whether it belongs to somebody else, who may offer less than is asked for.
+    numbered
+        Whether its messages have numbers of their own, by which a gap is found.
 
     """
 
@@ -62,6 +63,7 @@ class RecordedTopic:
     type: str
     latched: bool = False
     foreign: bool = True
+    numbered: bool = False
 
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
@@ -78,6 +80,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
             type=f'boundary_env_ros/msg/{kind}',
             latched=name in _LATCHED,
             foreign=False,
+            numbered=name in (names.TRANSITION, names.GATE_DECISION),
         )
         for name, kind in _OWN.items()
     )
@@ -110,31 +113,33 @@ class RawMessage:
     published: int
 
 
-class _Polled(ReentrantCallbackGroup):
-    """Keeps subscriptions from the executor, but not their events."""
+class _Unattended(ReentrantCallbackGroup):
+    """Keeps what is in it from the executor."""
 
     def can_execute(self, entity: Any) -> bool:
-        return not isinstance(entity, Subscription)
+        return False
 
 
 class RawSubscriptions:
     """
     Subscriptions to the bytes of all messages of some topics.
 
-    They are looked at by :meth:`take`, not called back. What an executor spends on each message
-    is many times what it takes to write it, and nobody waits for a recorder: the middleware notes
-    when a message came.
+    They are looked at by :meth:`take`, not called back, nor do they wake the executor. What that
+    spends on each message is many times what it takes to write it, and nobody waits for a
+    recorder: the middleware notes when a message came.
 
     They ask for reliable delivery, so that what publishers repeat is not lost. A foreign publisher
-    that offers best effort only would not be heard at all then; when one is found, the subscription
-    is made anew with best effort, which every publisher matches.
+    that offers best effort only is not heard at all then: when :meth:`adapt` finds one, it makes
+    the subscription anew with best effort, which every publisher matches.
 
     Parameters
     ----------
     node, topics
         Who listens, to what.
     on_lost
-        Gets a topic and the number of its messages that the middleware lost.
+        Gets a topic and the number of its messages that got lost on the way, by the middleware's
+        numbers; not told for topics with numbers of their own, or with several publishers, whose
+        numbers cannot be told apart.
 
     """
 
@@ -146,7 +151,9 @@ class RawSubscriptions:
     ) -> None:
         self._node = node
         self._on_lost = on_lost
-        self._group = _Polled()
+        self._group = _Unattended()
+        self._numbers: dict[RecordedTopic, int] = {}
+        self._publishers = {topic: 0 for topic in topics if topic.foreign}
         self._made = {
             topic: self._subscribe(topic, ReliabilityPolicy.RELIABLE) for topic in topics
         }
@@ -156,6 +163,22 @@ class RawSubscriptions:
         messages = [message for topic in self._made for message in self._take(topic)]
         messages.sort(key=lambda message: message.received)
         return messages
+
+    def adapt(self) -> None:
+        """Look for publishers that are not heard; to be called now and then."""
+        for topic, known in tuple(self._publishers.items()):
+            count = self._node.count_publishers(topic.name)
+            if count == known:
+                continue
+            self._publishers[topic] = count
+            infos = self._node.get_publishers_info_by_topic(topic.name)
+            if any(i.qos_profile.reliability is ReliabilityPolicy.BEST_EFFORT for i in infos):
+                self._node.get_logger().warning(
+                    f'a publisher on {topic.name} offers best effort only: lost is lost'
+                )
+                del self._publishers[topic]
+                self._node.destroy_subscription(self._made[topic])
+                self._made[topic] = self._subscribe(topic, ReliabilityPolicy.BEST_EFFORT)
 
     def close(self) -> None:
         """Listen no more."""
@@ -173,13 +196,20 @@ class RawSubscriptions:
                 if taken is None:
                     return
                 data, info = taken
+                self._count(topic, info['publication_sequence_number'])
                 yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
 
+    def _count(self, topic: RecordedTopic, number: int | None) -> None:
+        if number is None or topic.numbered:
+            return
+        missing = number - self._numbers.get(topic, number - 1) - 1
+        self._numbers[topic] = number
+        # A number that does not grow is that of another publisher.
+        if missing > 0 and self._node.count_publishers(topic.name) == 1:
+            self._on_lost(topic, missing)
+
     def _subscribe(self, topic: RecordedTopic, reliability: ReliabilityPolicy) -> Any:
-        durability = (
-            DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE
-        )
-        adapts = topic.foreign and reliability is ReliabilityPolicy.RELIABLE
+        latched, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
         return self._node.create_subscription(
             message_class(topic.type),
             topic.name,
@@ -188,22 +218,12 @@ class RawSubscriptions:
                 history=HistoryPolicy.KEEP_LAST,
                 depth=_DEPTH,
                 reliability=reliability,
-                durability=durability,
+                durability=latched if topic.latched else volatile,
             ),
             callback_group=self._group,
-            event_callbacks=SubscriptionEventCallbacks(
-                incompatible_qos=(lambda _: self._fall_back(topic)) if adapts else None,
-                message_lost=lambda info: self._on_lost(topic, info.total_count_change),
-            ),
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=True,
         )
-
-    def _fall_back(self, topic: RecordedTopic) -> None:
-        self._node.get_logger().warning(
-            f'a publisher on {topic.name} offers best effort only: what gets lost is not repeated'
-        )
-        self._node.destroy_subscription(self._made[topic])
-        self._made[topic] = self._subscribe(topic, ReliabilityPolicy.BEST_EFFORT)
 
 
 def _never_called(_: bytes) -> None:
@@ -211,13 +231,7 @@ def _never_called(_: bytes) -> None:
 
 
 def offered_qos(node: Node, topic: str) -> tuple[OfferedQos, ...]:
-    """
-    Return what the publishers of a topic that are known now offer, each different profile once.
-
-    Nothing is known any more once a signal ends the process.
-    """
-    if not node.context.ok():
-        return ()
+    """Return what the publishers of a topic offer that are known now, each profile once."""
     infos = node.get_publishers_info_by_topic(topic)
     return tuple(dict.fromkeys(_offered(info.qos_profile) for info in infos))
 

@@ -155,6 +155,11 @@ class RunRecording:
         """Return the number of transitions written."""
         return self._transitions.lines
 
+    @property
+    def episode_runs(self) -> bool:
+        """Return whether there is an episode of which no ending is known."""
+        return self._watch.episode_runs
+
     def notices(self) -> Sequence[str]:
         """Return what somebody should know though the recording goes on; each once."""
         notices, self._notices = self._notices, []
@@ -225,7 +230,7 @@ class RunRecording:
         self._bag.write(topic, data, received, published or received)
 
     def add_lost(self, number: int) -> None:
-        """Add messages that the middleware says it lost."""
+        """Add messages that got lost on their way here, by the numbers of the middleware."""
         self._losses.lost += number
 
     def watch(self, now: Instant) -> EpisodeStatus | None:

@@ -71,6 +71,16 @@ class EnvironmentWatch:
         self._looked: int | None = None
         self._declared = ''
 
+    @property
+    def episode_runs(self) -> bool:
+        """Return whether there is an episode of which no ending is known."""
+        status = self._status
+        return (
+            status is not None
+            and status.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+            and status.id.episode_id != self._declared
+        )
+
     def heard(self, status: EpisodeStatus, now: Instant) -> None:
         """Take a status of the environment."""
         self._status = status
@@ -87,11 +97,8 @@ class EnvironmentWatch:
         if self._looked is not None:
             self._heard += max(0, now.steady - self._looked - usual)
         self._looked = now.steady
-        status = self._status
-        if status is None or status.state not in (EpisodeState.RESETTING, EpisodeState.RUNNING):
-            return None
-        silence = now.steady - self._heard
-        if silence <= self._patience or status.id.episode_id == self._declared:
+        status, silence = self._status, now.steady - self._heard
+        if status is None or not self.episode_runs or silence <= self._patience:
             return None
         self._declared = status.id.episode_id
         return replace(

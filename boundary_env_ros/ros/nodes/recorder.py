@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 import os
 from pathlib import Path
-import signal
 import sys
+import time
 from typing import Any
 
 from boundary_env_ros import __version__
@@ -30,6 +30,8 @@ from boundary_env_ros.storage.run_recording import PATIENCE, RunRecording
 
 # How often the queues are emptied, s.
 _POLL_PERIOD = 0.02
+# How often publishers are looked for that offer less than is asked for, s.
+_ADAPT_PERIOD = 0.1
 # Sign of life, s.
 _STATUS_PERIOD = 0.2
 # What is on the disk is at most this old, s; below the half second that is promised.
@@ -96,6 +98,7 @@ class Recorder(ContractNode):
         )
         self._subscriptions_raw = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._guarded(self._poll))
+        self.every(_ADAPT_PERIOD, self._subscriptions_raw.adapt)
 
     def activate(self) -> None:
         """Begin to write, with what was latched before."""
@@ -119,7 +122,7 @@ class Recorder(ContractNode):
     def deactivate(self) -> None:
         """Write what has come until now, and complete the files."""
         if self._active:
-            self._guarded(self._poll)()
+            self._guarded(self._finish_episode)()
             self._end()
 
     def cleanup(self) -> None:
@@ -180,12 +183,26 @@ class Recorder(ContractNode):
             )
             self._episode_status.publish(to_msg(ending, now))
 
+    def _finish_episode(self) -> None:
+        """
+        Write what has come until now, and the end of the episode.
+
+        A signal often goes to all nodes at once; what the environment says last comes a moment
+        after it.
+        """
+        patience = self.contract.safety.environment_timeout
+        deadline = time.monotonic() + patience
+        while self.recording.episode_runs and time.monotonic() < deadline:
+            time.sleep(_POLL_PERIOD)
+            self._poll()
+        self._poll()
+
     # Saying --------------------------------------------------------------------------------------
 
     def _on_lost(self, topic: RecordedTopic, number: int) -> None:
         if self._active:
             self.get_logger().error(
-                f'the middleware lost {number} messages of {topic.name}', throttle_duration_sec=1.0
+                f'{number} messages of {topic.name} got lost', throttle_duration_sec=1.0
             )
             self.recording.add_lost(number)
 
@@ -201,8 +218,6 @@ class Recorder(ContractNode):
             self._say()
 
     def _say(self) -> None:
-        if not self.context.ok():
-            return  # A signal ends the process; nobody can be told any more.
         now = self.clock.now()
         recording = self.recording
         message = msg.RecorderStatus(
@@ -262,9 +277,6 @@ class Recorder(ContractNode):
 
 def main() -> int:
     """Run the node ``recorder``."""
-    # A KeyboardInterrupt could tear a write in two. The handler of rclpy stays: it ends the
-    # spinning between two callbacks.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     return run(Recorder)
 
 

@@ -1,0 +1,129 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gaps are counted once and only where they are; only silence in an episode is an ending."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from storage_wire import instant, step_id
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
+
+PATIENCE = 0.8
+
+
+def at(seconds: float) -> Instant:
+    return replace(instant(), steady=round((100.0 + seconds) * NANOSECONDS))
+
+
+def status(state: EpisodeState = EpisodeState.RUNNING, episode: str = 'one') -> EpisodeStatus:
+    return EpisodeStatus(
+        id=replace(step_id(3), episode_id=episode), state=state, pacing=Pacing.REALTIME, seed=7
+    )
+
+
+@pytest.fixture
+def watch() -> EnvironmentWatch:
+    return EnvironmentWatch(declarer='recorder', patience=PATIENCE)
+
+
+def look_until(watch: EnvironmentWatch, begin: float, end: float) -> list[EpisodeStatus]:
+    """Look ten times a second, as a recorder does, and return what was declared."""
+    count = round((end - begin) * 10)
+    found = [watch.look(at(begin + (i + 1) * 0.1)) for i in range(count)]
+    return [ending for ending in found if ending is not None]
+
+
+@pytest.mark.parametrize(
+    ('sequences', 'lost'),
+    [
+        ([1, 2, 3], 0),
+        ([41, 42, 43], 0),
+        ([1, 2, 5, 6], 2),
+        ([7, 8, 1, 2], 0),
+        ([7, 8, 3], 2),
+        ([1, 3, 1, 3], 2),
+    ],
+    ids=['whole', 'begun before', 'gap', 'gate restarted', 'restarted with a gap', 'both'],
+)
+def test_gap_in_decisions_is_counted(sequences: list[int], lost: int) -> None:
+    count = LossCount()
+    for sequence in sequences:
+        count.decision(sequence)
+    assert count.lost == lost
+
+
+@pytest.mark.parametrize(
+    ('steps', 'lost'),
+    [
+        ([('one', 0), ('one', 1), ('two', 0), ('two', 1)], 0),
+        ([('one', 5), ('one', 6)], 0),
+        ([('one', 0), ('one', 4), ('one', 5)], 3),
+        ([('one', 0), ('two', 2)], 2),
+        ([('one', 0), ('one', 1), ('one', 1), ('one', 0), ('one', 2)], 0),
+    ],
+    ids=['whole', 'begun before', 'gap', 'begin of a later episode', 'said twice'],
+)
+def test_gap_in_steps_of_an_episode_is_counted(steps: list[tuple[str, int]], lost: int) -> None:
+    count = LossCount()
+    for episode, step in steps:
+        count.transition(replace(step_id(step), episode_id=episode))
+    assert count.lost == lost
+
+
+@pytest.mark.parametrize('state', [EpisodeState.RESETTING, EpisodeState.RUNNING])
+def test_silence_in_an_episode_is_declared_once_and_signed(
+    watch: EnvironmentWatch, state: EpisodeState
+) -> None:
+    watch.heard(status(state), at(0.0))
+    assert watch.episode_runs
+    assert look_until(watch, 0.0, PATIENCE) == []
+    (ending,) = look_until(watch, PATIENCE, 5.0)
+    assert ending.id == status().id
+    assert ending.state is EpisodeState.TRUNCATED
+    assert ending.cause == 'environment_lost'
+    assert ending.declared_by == 'recorder'
+    assert ending.message == ('The environment has been silent for 0.90 s; 0.80 s are allowed.')
+    assert not watch.episode_runs
+
+
+@pytest.mark.parametrize(
+    'state', [EpisodeState.IDLE, EpisodeState.TERMINATED, EpisodeState.TRUNCATED]
+)
+def test_silence_outside_an_episode_is_no_ending(
+    watch: EnvironmentWatch, state: EpisodeState
+) -> None:
+    watch.heard(status(state), at(0.0))
+    assert not watch.episode_runs
+    assert look_until(watch, 0.0, 5.0) == []
+
+
+def test_nobody_heard_yet_is_no_ending(watch: EnvironmentWatch) -> None:
+    assert look_until(watch, 0.0, 5.0) == []
+
+
+def test_each_episode_has_its_own_ending(watch: EnvironmentWatch) -> None:
+    watch.heard(status(episode='one'), at(0.0))
+    assert len(look_until(watch, 0.0, 2.0)) == 1
+    watch.heard(status(episode='two'), at(2.0))
+    (ending,) = look_until(watch, 2.0, 4.0)
+    assert ending.id.episode_id == 'two'
+
+
+def test_recorder_that_slept_itself_accuses_nobody(watch: EnvironmentWatch) -> None:
+    watch.heard(status(), at(0.0))
+    assert look_until(watch, 0.0, 0.2) == []
+    assert watch.look(at(30.0)) is None
+    watch.heard(status(), at(30.1))
+    assert look_until(watch, 30.0, 30.8) == []
+
+
+def test_environment_that_died_while_the_recorder_slept_is_found(watch: EnvironmentWatch) -> None:
+    watch.heard(status(), at(0.0))
+    assert look_until(watch, 0.0, 0.2) == []
+    assert len(look_until(watch, 30.0, 32.0)) == 1

@@ -107,7 +107,7 @@ def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) 
             path=(),
             line=None if mark is None else mark.line + 1,
             expected='a YAML file',
-            actual=str(getattr(error, 'problem', None) or error or type(error).__name__),
+            actual=str(getattr(error, 'problem', None) or repr(error)),
         )
         raise ContractError([problem], source) from error
     lines, problems = ({}, ()) if node is None else _survey(node)
@@ -136,20 +136,24 @@ def _survey(root: yaml.Node) -> tuple[dict[KeyPath, int], tuple[Problem, ...]]:
             seen: set[str] = set()
             for key, value in node.value:
                 name = str(key.value)
-                lines[(*path, name)] = line = key.start_mark.line + 1
+                place: KeyPath = (*path, name)
+                lines[place] = line = key.start_mark.line + 1
                 if name in seen:
                     problems.append(
                         Problem(
-                            path=(*path, name), line=line, expected='every key once',
+                            path=place,
+                            line=line,
+                            expected='every key once',
                             actual='it is there twice',
                         )
                     )
                 seen.add(name)
-                ahead.append(((*path, name), value))
+                ahead.append((place, value))
         elif isinstance(node, yaml.SequenceNode):
             for index, value in enumerate(node.value):
-                lines[(*path, index)] = value.start_mark.line + 1
-                ahead.append(((*path, index), value))
+                item: KeyPath = (*path, index)
+                lines[item] = value.start_mark.line + 1
+                ahead.append((item, value))
     return lines, tuple(problems)
 
 

@@ -46,7 +46,7 @@ class Asked:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Note what is asked for while this lasts."""
-        take, has, is_word, keys = Reader._take, Reader.has, Reader.is_word, Reader.keys
+        take, has, is_word, names = Reader._take, Reader.has, Reader.is_word, Reader.names
 
         def noting_take(reader: Reader, key: str, expected: str, default: object) -> object:
             self.defaults[self._general((*reader.path, key))] = default
@@ -60,15 +60,15 @@ class Asked:
             self.defaults.setdefault(self._general((*reader.path, key)), REQUIRED)
             return is_word(reader, key, word)
 
-        def noting_keys(reader: Reader) -> tuple[str, ...]:
+        def noting_names(reader: Reader) -> tuple[str, ...]:
             self._chosen_by_user.add(tuple(map(str, reader.path)))
-            return keys(reader)
+            return names(reader)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Reader, '_take', noting_take)
             patch.setattr(Reader, 'has', noting_has)
             patch.setattr(Reader, 'is_word', noting_word)
-            patch.setattr(Reader, 'keys', noting_keys)
+            patch.setattr(Reader, 'names', noting_names)
             yield
 
 

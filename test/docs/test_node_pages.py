@@ -1,0 +1,135 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the nodes name every topic, service, parameter and reason that the nodes have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+import re
+
+from pages import code, first_code, REPOSITORY, rows, section, text_of
+import pytest
+
+from boundary_env_ros.core.decision import GateState, Reason, REASON_TEXT, Verdict
+
+NODES = ('environment', 'recorder', 'safety_gate', 'simulated_robot')
+GATE = text_of('doc/nodes/safety_gate.md')
+RULES = text_of('boundary_env_ros/core/gate_rules.py') + text_of('boundary_env_ros/core/gate.py')
+
+
+def _names() -> Mapping[str, str]:
+    """Return the package's own topics and services, by their constants; without ROS."""
+    tree = ast.parse(text_of('boundary_env_ros/ros/names.py'))
+    return {
+        node.targets[0].id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }
+
+
+def _sources(node: str) -> str:
+    shared = text_of('boundary_env_ros/ros/contract_node.py')
+    return shared + text_of(f'boundary_env_ros/ros/nodes/{node}.py')
+
+
+def _declared(node: str) -> Mapping[str, str]:
+    """Return the parameters of a node and their descriptions, from its calls of ``declare``."""
+    found = {}
+    for module in ('contract_node', f'nodes/{node}'):
+        for call in ast.walk(ast.parse(text_of(f'boundary_env_ros/ros/{module}.py'))):
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr == 'declare'
+            ):
+                name, _, description = call.args
+                found[ast.literal_eval(name)] = ast.literal_eval(description)
+    return found
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_page_names_the_topics_that_the_node_uses(node: str) -> None:
+    names = _names()
+    used = {
+        names[name] for name in re.findall(r'\bnames\.([A-Z_]+)', _sources(node)) if name in names
+    }
+    page = text_of(f'doc/nodes/{node}.md')
+    assert {name for name in used if f'`{name}`' not in page} == set()
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_page_names_the_services_of_the_node(node: str) -> None:
+    served = re.findall(r"'~/(\w+)'", _sources(node))
+    page = text_of(f'doc/nodes/{node}.md')
+    assert [name for name in served if f'`{node}/{name}`' not in page] == []
+
+
+@pytest.mark.parametrize('node', ['environment', 'safety_gate', 'simulated_robot'])
+def test_page_describes_the_parameters_as_the_node_declares_them(node: str) -> None:
+    described = {
+        code(cells[0])[0]: cells[3]
+        for cells in rows(section(text_of(f'doc/nodes/{node}.md'), 'Parameters'))
+    }
+    assert described == _declared(node)
+
+
+def test_readme_lists_the_parameters_of_every_node() -> None:
+    listed = first_code(section(text_of('README.md'), 'Parameters'))
+    assert set(listed) == {name for node in NODES for name in _declared(node)}
+
+
+def test_readme_lists_every_topic_and_service_of_the_package() -> None:
+    readme = text_of('README.md')
+    assert [name for name in _names().values() if f'`{name}`' not in readme] == []
+
+
+def test_gate_page_has_every_reason_with_its_number_and_text() -> None:
+    listed = {
+        code(cells[0])[0]: (int(cells[1]), cells[4]) for cells in rows(section(GATE, 'Reasons'))
+    }
+    assert listed == {r.name: (int(r), REASON_TEXT[r]) for r in Reason}
+
+
+def test_gate_page_says_which_reasons_are_raised_and_by_which_rule() -> None:
+    for cells in rows(section(GATE, 'Reasons')):
+        (name,) = code(cells[0])
+        assert (f'Reason.{name},' in RULES or f'Reason.{name})' in RULES) == (cells[2] != '—')
+        for rule in code(cells[2]):
+            assert f"'{rule}'" in RULES, f'{name}: no rule {rule}'
+
+
+def test_gate_page_has_the_verdicts_and_the_states() -> None:
+    assert first_code(section(GATE, 'Verdicts')) == tuple(verdict.name for verdict in Verdict)
+    assert first_code(section(GATE, 'States')) == tuple(state.name for state in GateState)
+
+
+def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    from boundary_env_ros.simulation.config import CartConfig
+    from boundary_env_ros.simulation.messages import WIRE
+
+    table = rows(section(text_of('doc/nodes/simulated_robot.md'), 'Outputs'))
+    listed = {code(c[0])[0]: (code(c[1])[0], *map(float, c[2:5])) for c in table if c[2]}
+    sensors = {name: CartConfig().sensor(name) for name in WIRE}
+    assert listed == {
+        topic: (kind, sensors[name].rate, sensors[name].delay, sensors[name].dropout)
+        for name, (topic, kind) in WIRE.items()
+    }
+
+
+def test_robot_page_has_the_defaults_of_its_configuration() -> None:
+    from boundary_env_ros.simulation.config import CartConfig
+
+    table = rows(section(text_of('doc/nodes/simulated_robot.md'), 'Parameters'))
+    defaults = {code(cells[0])[0]: code(cells[2])[0] for cells in table}
+    config = CartConfig()
+    assert float(defaults['actuator_delay']) == config.actuator_delay
+    assert float(defaults['camera_rate']) == config.camera.rate
+
+
+def test_every_node_has_a_page() -> None:
+    written = {path.stem for path in (REPOSITORY / 'doc/nodes').glob('*.md')}
+    assert written == set(NODES)

@@ -1,0 +1,83 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Links lead somewhere, code that claims to be a file is that file, and examples run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import re
+import subprocess
+import sys
+
+from pages import anchors, PAGES, REPOSITORY, text_of, without_code
+import pytest
+
+EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
+
+_LINK = re.compile(r'\]\(([^)\s]+)\)')
+_FILE = re.compile(r'^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_LICENCE = re.compile(r'\A# Copyright .*\n# SPDX-License-Identifier: .*\n')
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.parametrize('page', PAGES, ids=_name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    dead = []
+    for link in _LINK.findall(without_code(page.read_text(encoding='utf-8'))):
+        if re.match(r'https?:', link):
+            continue
+        name, _, anchor = link.partition('#')
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (
+            anchor and anchor not in anchors(target.read_text(encoding='utf-8'))
+        ):
+            dead.append(link)
+    assert dead == []
+
+
+def test_code_that_claims_to_be_a_file_is_that_file() -> None:
+    shown = [found for page in PAGES for found in _FILE.findall(page.read_text(encoding='utf-8'))]
+    assert {name for name, _ in shown} == {_name(example) for example in EXAMPLES}
+    for name, block in shown:
+        assert _LICENCE.sub('', text_of(name)) == block
+
+
+@pytest.mark.parametrize('example', EXAMPLES, ids=lambda path: path.stem)
+def test_example_reaches_the_goal_without_ros(example: Path, tmp_path: Path) -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    # A package of that name that cannot be imported: whoever asks for ROS fails.
+    (tmp_path / 'rclpy.py').write_text('raise ImportError\n')
+    finished = subprocess.run(
+        [sys.executable, '-c', _RUN, str(tmp_path), str(example)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[-1] == 'success'
+
+
+_RUN = """
+import runpy, sys
+sys.path[:0] = [sys.argv[1], sys.argv[2].rsplit('/', 2)[0]]
+runpy.run_path(sys.argv[2], run_name='__main__')
+"""
+
+
+def test_picture_of_the_step_names_every_instant_and_stage() -> None:
+    picture = text_of('doc/step.svg')
+    words = set(re.findall(r'<text[^>]*>(\w+)</text>', picture))
+    assert words >= {
+        'captured', 'observed', 'delivered', 'requested', 'received', 'commanded', 'actuated',
+        'capture', 'transport', 'inference', 'gate', 'actuation',
+    }  # fmt: skip
+    assert 'prefers-color-scheme: dark' in picture
+
+
+def test_pages_name_no_place_of_one_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r'/(opt|home|root|tmp)/', page.read_text(encoding='utf-8')), page

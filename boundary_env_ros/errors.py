@@ -74,9 +74,7 @@ class Problem:
 
 
 class ContractError(BoundaryError):
-    """
-    Raised when a contract is not valid; lists every problem that was found, not only the first.
-    """
+    """Raised when a contract is not valid; lists every problem that was found."""
 
     def __init__(self, problems: Sequence[Problem], source: str = 'contract') -> None:
         self.problems = tuple(problems)
@@ -91,9 +89,7 @@ class DigestMismatch(BoundaryError):
 
 
 class InvalidAction(BoundaryError):
-    """
-    Raised when an action cannot be a command of the contract: shape, type or a number not finite.
-    """
+    """Raised when an action cannot be a command: its shape, type, or a number not finite."""
 
 
 class ResetNeeded(BoundaryError):
@@ -117,15 +113,11 @@ class SimulationFailed(BoundaryError):
 
 
 class ClockMismatch(BoundaryError):
-    """
-    Raised when stamps of different clocks, or of hosts with no measured offset, are subtracted.
-    """
+    """Raised when stamps of different clocks are subtracted."""
 
 
 class RecordError(BoundaryError):
-    """
-    Raised when a record cannot be read as what it claims to be, or a place to write is taken.
-    """
+    """Raised when a record is not what it claims to be, or a place to write is taken."""
 
 
 class LinkError(BoundaryError):

@@ -30,7 +30,10 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = argparse.ArgumentParser(
         prog='boundary-env',
-        description='The boundary between a policy and a robot, as a contract: run it, audit it, sum it up.',
+        description=(
+            'The boundary between a policy and a robot, as a contract: '
+            'run it, audit it, sum it up.'
+        ),
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -155,11 +158,13 @@ def _ros_command(name: str) -> Callable[..., int]:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect ROS 2 for `boundary-env {name}`, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[ros,sim]'`, or source a ROS 2 workspace."
+                "Install it with `pip install 'boundary_env_ros[ros,sim]'`, "
+                'or source a ROS 2 workspace.'
             ) from error
         return command
     raise BoundaryError(
-        f'Expect the command {name!r} to be installed, actually: no entry point of that name. Reinstall the package.'
+        f'Expect the command {name!r} to be installed, actually: no entry point of that name. '
+        'Reinstall the package.'
     )
 
 

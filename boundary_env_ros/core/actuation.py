@@ -153,10 +153,7 @@ class Actuation:
 
 
 def _nanoseconds(commanded: Instant | None, feedback: Feedback | None) -> int | None:
-    """
-    Return when a command was published, on the clock of the feedback; None if they have no clock
-    in common.
-    """
+    """Return when a command was published, on the clock of the feedback; None if on no such."""
     if commanded is None or feedback is None or commanded.ros.clock is not feedback.captured.clock:
         return None
     if commanded.ros.clock is Clock.STEADY:

@@ -1,9 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-Closing a step: from two observations and what the gate decided between them to the whole
-transition.
-"""
+"""Closing a step: from two observations and the decisions between them to its transition."""
 
 from __future__ import annotations
 
@@ -237,9 +234,7 @@ def _evidence(execution: Execution, source: str) -> ActuationEvidence:
 
 
 def is_on_new_action(decision: GateDecision) -> bool:
-    """
-    Return whether a decision is on a new action of the holder of the lease, however it came out.
-    """
+    """Return whether a decision is on a new action of the lease holder, however it came out."""
     return decision.trigger is Trigger.REQUEST and not any(
         result.reason in _UNHEARD for result in decision.rules
     )
@@ -295,10 +290,7 @@ def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
 
 
 def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
-    """
-    Return when the field that the reaction time refers to was captured, in the observation that
-    was answered.
-    """
+    """Return when the field of the reaction time was captured, in the answered observation."""
     answered = step.before
     if decision is not None:
         for observation in step.history:

@@ -31,10 +31,7 @@ class Pacing(IntEnum):
 
 
 class WhenStale(Enum):
-    """
-    What a field that is older than its limit does: be marked, or end the episode as
-    ``sensor_lost``.
-    """
+    """What a stale field does: be marked, or end the episode as ``sensor_lost``."""
 
     MARK = 'mark'
     TRUNCATE = 'truncate'
@@ -196,8 +193,7 @@ class ActionSpec:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
     """
-    Obstacle distance from a laser scan, for one dimension of the action that moves along the
-    scan's x axis.
+    Obstacle distance from a laser scan, for the action's dimension along the scan's x axis.
 
     Attributes
     ----------
@@ -391,9 +387,7 @@ class Contract:
         return sum(len(group.fields) for group in self.action)
 
     def flat(self, attribute: str) -> Vector:
-        """
-        Return an attribute of all action groups one after the other, for example ``flat('low')``.
-        """
+        """Return an attribute of all action groups in their order, for example ``flat('low')``."""
         return tuple(value for group in self.action for value in getattr(group, attribute))
 
     @property

@@ -150,17 +150,15 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
 
 
 def _fields(section: Reader, *, evaluator: bool) -> tuple[FieldSpec, ...]:
-    return tuple(_field(section, name, evaluator=evaluator) for name in section.keys())
+    return tuple(_field(section, name, evaluator=evaluator) for name in section.names())
 
 
 def _field(section: Reader, name: str, *, evaluator: bool) -> FieldSpec:
     if not _is_name(name):
         section.problem((name,), _a_name, name)
     key = section.section(name)
-    if key.has('task') and not evaluator:
-        spec = _task_field(key, name)
-    else:
-        spec = _topic_field(key, name)
+    is_task = key.has('task') and not evaluator
+    spec = _task_field(key, name) if is_task else _topic_field(key, name)
     key.finish()
     return spec
 
@@ -278,7 +276,7 @@ def _confidence(key: Reader) -> Confidence | None:
 
 
 def _actions(section: Reader) -> tuple[ActionSpec, ...]:
-    return tuple(_action(section.section(name), name) for name in section.keys())
+    return tuple(_action(section.section(name), name) for name in section.names())
 
 
 def _action(key: Reader, name: str) -> ActionSpec:
@@ -402,7 +400,7 @@ def _episode(key: Reader) -> EpisodeRules:
     declared = key.section('causes', required=False)
     own = {
         name: causes.Ending[declared.choice(name, ('terminated', 'truncated')).upper()]
-        for name in declared.keys()
+        for name in declared.names()
     }
     for name in own:
         built_in = causes.BUILT_IN.get(name)
@@ -423,7 +421,7 @@ def _episode(key: Reader) -> EpisodeRules:
     stops = key.section('on_stop', required=False)
     reasons = {reason.name.lower() for reason in Reason}
     on_stop = {}
-    for reason in stops.keys():
+    for reason in stops.names():
         if reason not in reasons:
             stops.problem(
                 (reason,), 'a reason of the gate', said('it is none'), nearest(reason, reasons)
@@ -442,7 +440,7 @@ def _episode(key: Reader) -> EpisodeRules:
 def _reset(key: Reader) -> ResetProcedure:
     tolerance = key.section('tolerance', required=False)
     limits = {}
-    for name in tolerance.keys():
+    for name in tolerance.names():
         limits[name] = tolerance.list_of_numbers(name, unit='in the unit of the value', least=0.0)
     procedure = ResetProcedure(
         service=key.text('service', expected='a relative service name', check=_is_topic),
@@ -523,7 +521,8 @@ def _leaks(contract: Contract, top: Reader) -> None:
                     ('evaluator', field.name),
                     'a source that the policy does not see',
                     said(
-                        f'{field.topic} {path} is in the observation as {seen[field.topic, path]!r}'
+                        f'{field.topic} {path} is in the observation, as '
+                        f'{seen[field.topic, path]!r}'
                     ),
                 )
         if field.name in {f.name for f in contract.observation}:
@@ -604,7 +603,7 @@ def _timeouts(contract: Contract, top: Reader) -> None:
 
 
 def _braking(contract: Contract, top: Reader) -> None:
-    """The zones must be wide enough to brake in, with what the gate needs to notice."""
+    """Ask for zones that are wide enough to brake in, with what the gate needs to notice."""
     rule = contract.safety.obstacle
     size = contract.action_size
     if rule is None or rule.dimension >= size:
@@ -626,6 +625,7 @@ def _braking(contract: Contract, top: Reader) -> None:
     if needed > rule.slow_distance - rule.stop_distance:
         top.problem(
             ('safety', 'obstacle', 'slow_distance'),
-            f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s at `rate`',
+            f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s '
+            'at `rate`',
             rule.slow_distance,
         )

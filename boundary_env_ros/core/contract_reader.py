@@ -1,9 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reading plain data strictly: every key is asked for by name, and every problem is kept, not only
-the first.
-"""
+"""Reading plain data strictly: keys are asked for by name, and every problem is kept."""
 
 from __future__ import annotations
 
@@ -81,7 +78,7 @@ class Reader:
         self._optional.append(key)
         return self._data.get(key) is not None
 
-    def keys(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """Return all keys, for mappings whose keys the user chooses."""
         self._asked.extend(self._data)
         return tuple(self._data)
@@ -267,7 +264,7 @@ class Reader:
             for index, item in enumerate(value):
                 self._check_plain(item, (*path, index))
         elif not (value is None or isinstance(value, (str, bool)) or _is_number(value)):
-            self.problem(path, 'plain data: texts, finite numbers, true, false, lists, mappings', value)
+            self.problem(path, 'plain data (texts, finite numbers, true, false, lists)', value)
 
     def finish(self) -> None:
         """Report every key that nobody asked for."""

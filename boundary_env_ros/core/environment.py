@@ -1,8 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The environment of one agent: it owns the observation, the episode, the reward, the ending and the
-record.
+The environment of one agent: it owns observation, episode, reward, ending and record.
 
 Events go in (a sample, a decision of the gate, a tick), effects come out: records to publish, a
 reset or an advance to ask for. It sends no command, and it waits for nothing: what it waits for is
@@ -300,9 +299,7 @@ class Environment:
 
     @property
     def _closed_all(self) -> bool:
-        """
-        Whether every decision that is still without evidence belongs to a step that was closed.
-        """
+        """Whether all that is still without evidence belongs to steps that were closed."""
         return not self._decisions
 
     @property
@@ -331,8 +328,9 @@ class Environment:
 
     def decision(self, decision: GateDecision, now: Instant) -> Effects:
         """
-        Take a decision of the gate; in lockstep, once it is on the step's action, whatever the
-        verdict, the world advances.
+        Take a decision of the gate.
+
+        In lockstep, once it is on the step's action, the world advances, whatever the verdict.
         """
         if self._sequence is not None and decision.sequence > self._sequence + 1:
             self._gaps += decision.sequence - self._sequence - 1
@@ -427,7 +425,8 @@ class Environment:
 
     def _start(self, now: Instant) -> Effects:
         reset = self._reset
-        assert reset is not None and reset.answer is not None  # _lacking would have said so
+        assert reset is not None  # _lacking would have said so
+        assert reset.answer is not None  # likewise
         at = self._world_time(now)
         self._record = self._reset_record(reset, at, within=True)
         self._episode = self._episode.run()
@@ -512,8 +511,9 @@ class Environment:
 
     def watch(self, now: Instant) -> Effects:
         """
-        Look at the deadlines that no tick sees; to be called a few times a period, on the steady
-        clock.
+        Look at the deadlines that no tick sees.
+
+        To be called a few times a period, on the steady clock.
         """
         if self.state is EpisodeState.RESETTING:
             reset = self._reset

@@ -110,7 +110,8 @@ class Episode:
         """Return the episode ended, with its one cause and one declarer."""
         if not cause or not declared_by:
             raise IllegalMove(
-                f'Expect an ending with a cause and a declarer, actually: {cause!r}, {declared_by!r}.'
+                'Expect an ending with a cause and a declarer, '
+                f'actually: {cause!r}, {declared_by!r}.'
             )
         state = EpisodeState[ending.name]
         self._check(state)

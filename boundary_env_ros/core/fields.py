@@ -211,8 +211,9 @@ def _ranges(scan: Message) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Any]:
 
 def _read_scan(scan: Message, spec: FieldSpec) -> Reading:
     """
-    Return the nearest return of each of ``beams`` equal sectors; its confidence is the fraction of
-    usable beams.
+    Return the nearest return of each of ``beams`` equal sectors.
+
+    The confidence is the fraction of usable beams.
     """
     ranges, usable = _ranges(scan)
     if len(ranges) < spec.beams:
@@ -285,7 +286,7 @@ def image_reference(image: Message, spec: FieldSpec, topic: str) -> ImageReferen
     if found != (height, width, spec.encoding):
         raise RecordError(
             f'Expect images of {width}x{height} {spec.encoding} on {topic}, actually: '
-            f'{image.width}x{image.height} {image.encoding}. Mend the shape or the encoding of the '
+            f'{image.width}x{image.height} {image.encoding}. Mend shape or encoding of the '
             f'field {spec.name!r} in the contract, or the configuration of the camera.'
         )
     return ImageReference(

@@ -3,8 +3,9 @@
 """
 The safety gate of one agent: who is heard, what is published, and that silence stops.
 
-Events go in (a request, a measurement, a tick of the protecting timer), decisions come out. The caller publishes the command of a
-decision, then the decision. Time is an argument, so a timeout of 300 ms takes a test a microsecond.
+Events go in (a request, a measurement, a tick of the protecting timer), decisions come out. The
+caller publishes the command of a decision, then the decision. Time is an argument, so a timeout of
+300 ms takes a test a microsecond.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from boundary_env_ros.core.decision import (
 )
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate_rules import (
-    FEEDBACK,
-    OBSTACLE,
-    Lease,
-    Limits,
-    Ruling,
-    Situation,
     age,
     authority,
+    FEEDBACK,
+    Lease,
+    Limits,
+    OBSTACLE,
     rule,
+    Ruling,
+    Situation,
     well_formed,
 )
 from boundary_env_ros.core.lockstep import Advanced, awaited
-from boundary_env_ros.core.timebase import NANOSECONDS, Instant, Stamp, between, elapsed
+from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.errors import ClockMismatch, Refused, ResultCode
 
 Decisions = tuple[GateDecision, ...]
@@ -56,7 +57,8 @@ class Gate:
     agent
         Whose gate it is.
     topics
-        Resolved topic of each input: ``obstacle``, and ``feedback.<group>`` for each group of the action.
+        Resolved topic of each input: ``obstacle``, and ``feedback.<group>`` for each group of the
+        action.
     software_version
         Goes into every decision.
 
@@ -98,7 +100,8 @@ class Gate:
         self._advanced: Advanced | None = None
         self._competing = 0
 
-    # Who is heard ---------------------------------------------------------------------------------
+    # Who is heard
+    # ---------------------------------------------------------------------------------
 
     def arm(
         self, *, digest: str, agent: str, episode_id: str, client: str, lease_id: str, now: Instant
@@ -109,7 +112,8 @@ class Gate:
         Raises
         ------
         Refused
-            If the digest, agent or episode is another, the emergency stop is latched, or somebody else holds the lease.
+            If the digest, agent or episode is another, the emergency stop is latched, or somebody
+            else holds the lease.
 
         """
         episode = self._episode
@@ -132,7 +136,8 @@ class Gate:
         if episode is None or episode.id.episode_id != episode_id or episode.state.over:
             known = 'none' if episode is None else episode.id.episode_id
             raise Refused(
-                f'Expect the episode that the environment announced ({known}), actually: {episode_id}. '
+                f'Expect the episode that the environment announced ({known}), '
+                f'actually: {episode_id}. '
                 'Begin an episode first, and arm while it lasts.',
                 ResultCode.UNKNOWN_EPISODE,
             )
@@ -146,7 +151,8 @@ class Gate:
             )
         moving = self._command is not None and self._command != self._limits.safe
         if moving and self._contract.pacing is Pacing.REALTIME:
-            # It moves under the lease before, and is braked to the end first. In lockstep the world stands still.
+            # It moves under the lease before, and is braked to the end first. In lockstep the
+            # world stands still.
             self._braking = self._id()
         else:
             self._forget_command()
@@ -195,7 +201,8 @@ class Gate:
             episode.id.episode_id != lease.episode_id or episode.state.over
         )
 
-    # What it knows --------------------------------------------------------------------------------
+    # What it knows
+    # --------------------------------------------------------------------------------
 
     def measure(
         self, name: str, values: Vector, captured: Stamp | None, now: Instant
@@ -225,7 +232,9 @@ class Gate:
 
     def clear_emergency_stop(self) -> None:
         """
-        Unlatch the emergency stop. The lease ends with it: a new arming is needed before anything moves.
+        Unlatch the emergency stop.
+
+        The lease ends with it: a new arming is needed before anything moves.
 
         Raises
         ------
@@ -244,10 +253,15 @@ class Gate:
         """Take the number of publishers on the command topics that are not this gate."""
         self._competing = count
 
-    # What it decides ------------------------------------------------------------------------------
+    # What it decides
+    # ------------------------------------------------------------------------------
 
     def request(self, request: ActionRequest, now: Instant) -> Decisions:
-        """Decide on a request, at once; in lockstep as soon as the sensors of its observation are here."""
+        """
+        Decide on a request, at once.
+
+        In lockstep, as soon as the sensors of its observation are here.
+        """
         if (
             self._contract.pacing is not Pacing.LOCKSTEP
             # Whether the episode runs may still change; whose request it is may not.
@@ -313,15 +327,18 @@ class Gate:
     ) -> Decisions:
         situation, seeded = self._situation(Trigger.REQUEST, received)
         ruling = Ruling(verdict=Verdict.REJECTED, results=results)
-        return (self._emit(ruling, situation, seeded, received, request=request, received=received),)
+        return (
+            self._emit(ruling, situation, seeded, received, request=request, received=received),
+        )
 
     def tick(self, now: Instant) -> Decisions:
         """
         Do what silence asks for; to be called at ``safety.gate_period`` on the steady clock.
 
-        While the episode runs: hold the last command when the next is late, stop when it is too late or something else asks for
-        it, and once stopped say so again every period. When the lease has ended: brake to the safe command, then be silent,
-        so that the driver's own timeout is in charge.
+        While the episode runs: hold the last command when the next is late, stop when it is too
+        late or something else asks for it, and once stopped say so again every period. When the
+        lease has ended: brake to the safe command, then be silent, so that the driver's own
+        timeout is in charge.
         """
         if self._lease is None and self._command is None:
             return ()
@@ -330,7 +347,8 @@ class Gate:
             if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
                 self._pending = None
                 return self._reject(
-                    request, received,
+                    request,
+                    received,
                     (_never_came(self._contract.lockstep_deadline),),
                 )
         situation, seeded = self._situation(Trigger.TIMER, now)
@@ -374,10 +392,12 @@ class Gate:
         return self._emitted is None or now.steady - self._emitted >= period * NANOSECONDS
 
     def _situation(self, trigger: Trigger, now: Instant) -> tuple[Situation, bool]:
-        """Return what the rules are to know now, and whether the previous command was taken from the measured state."""
-        measurements = {
-            name: self._aged(name, now) for name in (*self._needed, *self._feedback)
-        }
+        """
+        Return what the rules are to know now, and whether it is seeded.
+
+        Seeded: the previous command was taken from the measured state.
+        """
+        measurements = {name: self._aged(name, now) for name in (*self._needed, *self._feedback)}
         previous, seeded = self._command, False
         if previous is None:
             previous = self._measured(measurements)
@@ -399,8 +419,8 @@ class Gate:
         """
         Return the seconds since the last command, at most one period.
 
-        More would let a pause save up speed; in lockstep a step is a period, however long it took. Less than none, from
-        callers whose readings of the clock overtook each other, is none.
+        More would let a pause save up speed; in lockstep a step is a period, however long it took.
+        Less than none, from callers whose readings of the clock overtook each other, is none.
         """
         period = self._contract.period
         if self._emitted is None or self._contract.pacing is Pacing.LOCKSTEP:
@@ -414,14 +434,19 @@ class Gate:
         received = (now.steady - latest.received_steady) / NANOSECONDS
         captured = _stamp_age(latest.captured, now)
         if self._contract.pacing is Pacing.LOCKSTEP:
-            # The world stands still while the policy thinks: only its own time ages what it measured.
+            # The world stands still while the policy thinks: only its own time ages what it
+            # measured.
             return replace(latest, age=captured)
-        # The worse of the two: a topic that is punctual with old data is as stale as a silent one, and a stamp from the
-        # future is no better than one from the past.
+        # The worse of the two: a topic that is punctual with old data is as stale as a silent one,
+        # and a stamp from the future is no better than one from the past.
         return replace(latest, age=received if captured is None else max(received, abs(captured)))
 
     def _measured(self, measurements: dict[str, Measurement]) -> Vector | None:
-        """Return the measured command, brought into the bounds; None if one part is unknown, not finite or too old."""
+        """
+        Return the measured command, brought into the bounds.
+
+        None if one part of it is unknown, not finite or too old.
+        """
         values: list[float] = []
         for name in self._feedback:
             measurement = measurements[name]
@@ -490,12 +515,11 @@ class Gate:
         if self._braking is not None:
             return self._braking
         if self._episode is not None and self._lease is not None:
-            return replace(
-                self._episode.id, agent=self._agent, episode_id=self._lease.episode_id
-            )
+            return replace(self._episode.id, agent=self._agent, episode_id=self._lease.episode_id)
         return StepId(digest=self._digest, agent=self._agent)
 
-    # What it says ---------------------------------------------------------------------------------
+    # What it says
+    # ---------------------------------------------------------------------------------
 
     def status(self, now: Instant) -> GateStatus:
         """Return the state to be latched for the others."""
@@ -536,7 +560,11 @@ def _stamp_age(captured: Stamp | None, now: Instant) -> float | None:
 
 
 def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float | None:
-    """Return the age of the observation that an action answers: steady seconds on one host, else ROS time."""
+    """
+    Return the age of the observation that an action answers, seconds.
+
+    On the steady clock of one host; between hosts and in lockstep, ROS time.
+    """
     if observed is None:
         return None
     if pacing is Pacing.REALTIME:

@@ -5,10 +5,12 @@ The rules of the safety gate, as pure functions.
 
 They run in one fixed order, and the strictest outcome wins:
 
-1. ``well_formed``, ``authority``, ``age``: is this a command at all? If not it is REJECTED and nothing is published.
-2. ``emergency_stop``, ``environment``, ``sensors``, ``obstacle_stop``, ``silence``: must the robot stop? Then the
-   stop profile is followed, whatever was asked for: STOPPED.
-3. ``bounds``, ``obstacle_slow``, ``rate``: what may be published of what was asked for? LIMITED if that is less.
+1. ``well_formed``, ``authority``, ``age``: is this a command at all? If not it is REJECTED and
+   nothing is published.
+2. ``emergency_stop``, ``environment``, ``sensors``, ``obstacle_stop``, ``silence``: must the robot
+   stop? Then the stop profile is followed, whatever was asked for: STOPPED.
+3. ``bounds``, ``obstacle_slow``, ``rate``: what may be published of what was asked for? LIMITED if
+   that is less.
 
 :func:`rule` needs nothing but the contract, a :class:`Situation` and the wanted action, all of
 which a recorded ``GateDecision`` carries; so every decision can be computed again from its record.
@@ -204,8 +206,9 @@ def authority(
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     """
-    Refuse an action that answers an observation that is too old, of unknown age, or as far in the
-    future.
+    Refuse an action that answers an observation of an age that cannot be right.
+
+    Too old, unknown, or as far in the future.
     """
     if observation_age is not None and abs(observation_age) <= limit:
         return ()
@@ -323,9 +326,7 @@ def _obstacle_stop(
 
 
 def _sides(measurement: Measurement) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
-    """
-    Return (distance, fraction of usable beams, sign of the motion towards it) ahead and behind.
-    """
+    """Return (distance, fraction of usable beams, sign of the motion to it) ahead and behind."""
     ahead, behind, valid_ahead, valid_behind = measurement.values
     return (ahead, valid_ahead, 1), (behind, valid_behind, -1)
 
@@ -347,9 +348,7 @@ def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:
 
 
 def brake(limits: Limits, situation: Situation) -> Vector:
-    """
-    Return the next command of the stop profile: towards the safe command at the declared rate.
-    """
+    """Return the next command of the stop profile: towards the safe one at the declared rate."""
     if situation.previous is None:
         return limits.safe
     return tuple(
@@ -429,10 +428,7 @@ def shape(
 
 
 def _towards(start: float, goal: float, most: float) -> float:
-    """
-    Return ``goal``, or the farthest value from ``start`` in its direction that is at most ``most``
-    away.
-    """
+    """Return ``goal``, or the value on the way to it that is ``most`` away from ``start``."""
     if abs(goal - start) <= most:
         return goal
     return start + math.copysign(most, goal - start)

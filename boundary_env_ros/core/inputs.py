@@ -1,9 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-Which topics gate and environment listen to under a contract, and what they read from their
-messages.
-"""
+"""Which topics gate and environment listen to under a contract, and what they read there."""
 
 from __future__ import annotations
 
@@ -99,10 +96,7 @@ def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
 
 
 def sensor_topics(contract: Contract) -> Mapping[str, str]:
-    """
-    Return the type of every sensor topic of the contract, by relative name; commands are not among
-    them.
-    """
+    """Return the type of every sensor topic of the contract, by relative name; no commands."""
     found = {s.topic: s.type for s in (*contract.observation, *contract.evaluator) if s.topic}
     found.update({i.topic: i.type for i in gate_inputs(contract)})
     return found

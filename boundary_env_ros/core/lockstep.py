@@ -33,8 +33,7 @@ class WorldAdvance:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldAdvanced:
     """
-    The world's answer: the time it is now, and for each topic how much was published, until when,
-    and dropped.
+    The world's answer: how much was published on each topic, until when, and dropped.
 
     ``topics`` are fully qualified; the four sequences have equal length. A last stamp of 0 means
     that the messages of the topic carry none, so that nobody can tell whether they have arrived.

@@ -56,9 +56,7 @@ class ImageReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationField:
-    """
-    One field of an observation; the meaning of each attribute is in ``ObservationField.msg``.
-    """
+    """One field of an observation; ``ObservationField.msg`` has the meaning of each attribute."""
 
     name: str
     status: FieldStatus
@@ -121,7 +119,7 @@ def freeze(
     latest: Mapping[str, Sample],
     sources: Mapping[str, str],
     *,
-    id: StepId,
+    id: StepId,  # noqa: A002 - the name of the field in the message
     observed: Instant,
 ) -> Observation:
     """
@@ -221,9 +219,7 @@ def missing(observation: Observation) -> tuple[str, ...]:
 
 
 def lost(specs: Sequence[FieldSpec], observation: Observation) -> tuple[str, ...]:
-    """
-    Return the names of the fields whose staleness or range ends the episode, as the contract says.
-    """
+    """Return the fields whose staleness or range ends the episode, as the contract says."""
     ending = []
     for spec, field in zip(specs, observation.fields, strict=True):
         stale = field.status is not FieldStatus.FRESH and spec.when_stale is WhenStale.TRUNCATE

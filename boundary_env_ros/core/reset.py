@@ -15,9 +15,7 @@ from boundary_env_ros.core.transition import NamedValues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetWorld:
-    """
-    Asks the robot, or its simulation, to bring the world into a state; see ``ResetWorld.srv``.
-    """
+    """Asks the robot, or its simulation, for a state of the world; see ``ResetWorld.srv``."""
 
     seed: int
     target: tuple[NamedValues, ...]
@@ -62,10 +60,7 @@ def out_of_tolerance(
     achieved: tuple[NamedValues, ...],
     tolerance: tuple[NamedValues, ...],
 ) -> tuple[str, ...]:
-    """
-    Return one sentence for each value that is farther from its target than its tolerance, or is
-    missing.
-    """
+    """Return one sentence for each value that is missing, or farther off than its tolerance."""
     targets, reached = by_name(sampled), by_name(achieved)
     sentences = []
     for item in tolerance:

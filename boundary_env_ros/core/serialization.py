@@ -5,18 +5,19 @@ Records as plain data and back, from the type hints of their dataclasses.
 
 There is one rule for each kind of value, the same for every record:
 
-===================  ======================================  ============================================
-Python               JSON form                               message
-===================  ======================================  ============================================
-``float``            number, or ``"nan"`` ``"inf"`` ``"-inf"``  float64 ``float | None``     number
-or null                          float64, NaN for None ``Stamp | None``     object or null
-``clock`` is CLOCK_UNKNOWN for None ``Instant | None``   object or null
-``ros.clock`` is CLOCK_UNKNOWN for None other ``X | None``   object or null
-array of at most one enum                 its name                                its number, 0 for
-None ``bytes``            hexadecimal                             uint8[] ``RosTime``
-number (nanoseconds)                    builtin_interfaces/Time ``tuple[X, ...]``    list
-array
-===================  ======================================  ============================================
+===================  =========================================  ===============================
+Python               JSON form                                  message
+===================  =========================================  ===============================
+``float``            number, or ``"nan"`` ``"inf"`` ``"-inf"``  float64
+``float | None``     number or null                             float64, NaN for None
+``Stamp | None``     object or null                             CLOCK_UNKNOWN for None
+``Instant | None``   object or null                             CLOCK_UNKNOWN for None
+other ``X | None``   object or null                             array of at most one
+enum                 its name                                   its number, 0 for None
+``bytes``            hexadecimal                                uint8[]
+``RosTime``          number (nanoseconds)                       builtin_interfaces/Time
+``tuple[X, ...]``    list                                       array
+===================  =========================================  ===============================
 
 A message is anything with the right attributes: a ROS message, or what a bag reader decodes.
 """
@@ -170,7 +171,8 @@ def _bytes_from_json(data: Json, where: str) -> bytes:
 def _wrong(where: str, expected: str, data: Json) -> RecordError:
     shown = repr(data)
     return RecordError(
-        f'{where}: expect {expected}, actually: {shown if len(shown) < 60 else shown[:57] + "..."}.'
+        f'{where}: expect {expected}, actually: '
+        f'{shown if len(shown) < 60 else shown[:57] + "..."}.'
     )
 
 
@@ -180,8 +182,9 @@ def _wrong(where: str, expected: str, data: Json) -> RecordError:
 
 def from_message(cls: type[T], message: Message) -> T:
     """
-    Return the record that a message holds. Its ``header``, which repeats an instant, is passed
-    over.
+    Return the record that a message holds.
+
+    Its ``header``, which repeats an instant, is passed over.
 
     Raises
     ------

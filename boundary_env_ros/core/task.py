@@ -80,9 +80,7 @@ class Task(Protocol):
         ...
 
     def observe(self, reset: Mapping[str, Vector]) -> Mapping[str, Vector]:
-        """
-        Return the fields that the task supplies, by their name in the contract's ``task:`` key.
-        """
+        """Return the fields that the task supplies, by the name in the ``task:`` key."""
         ...
 
     def judge(self, step: StepView) -> Outcome:

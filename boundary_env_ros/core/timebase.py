@@ -148,7 +148,8 @@ def between(
         return None
     if start.clock is not end.clock:
         raise ClockMismatch(
-            f'Expect two stamps of one clock, actually: {end.clock.name} minus {start.clock.name}. '
+            'Expect two stamps of one clock, '
+            f'actually: {end.clock.name} minus {start.clock.name}. '
             'Use stamps of the same clock, or record the duration as unknown.'
         )
     seconds = (end.nanoseconds - start.nanoseconds) / NANOSECONDS

@@ -76,7 +76,8 @@ class EmbeddedLink:
         contract = loaded.contract
         if contract.pacing is not Pacing.LOCKSTEP:
             raise LinkError(
-                "Expect a contract in lockstep for the embedded link, actually: realtime. Pass pacing='lockstep'."
+                'Expect a contract in lockstep for the embedded link, actually: realtime. '
+                "Pass pacing='lockstep'."
             )
         self._contract, self._digest = contract, loaded.digest
         self._agent = contract.agents[0]
@@ -192,7 +193,7 @@ class EmbeddedLink:
         """Let go of the world."""
         self._last = None
 
-    # ----------------------------------------------------------------------------------------------
+    # Carrying ------------------------------------------------------------------------------------
 
     def _instant(self) -> Instant:
         return Instant(
@@ -202,8 +203,9 @@ class EmbeddedLink:
 
     def _alive(self) -> None:
         """
-        Be the sign of life of gate, environment and recorder: in one process they live and die
-        together.
+        Be the sign of life of gate, environment and recorder.
+
+        In one process they live and die together.
         """
         now = self._instant()
         self._run(self._environment.recorder_status(now))

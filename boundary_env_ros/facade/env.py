@@ -60,7 +60,10 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
     """
 
-    metadata = {'render_modes': ['rgb_array'], 'render_fps': 10}
+    metadata = {  # noqa: RUF012 - as Gymnasium declares it
+        'render_modes': ['rgb_array'],
+        'render_fps': 10,
+    }
 
     def __init__(
         self,
@@ -214,8 +217,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
     def close(self) -> None:
         """
-        End a running episode as ``abandoned`` and let go of the link; other environments are not
-        touched.
+        End a running episode as ``abandoned`` and let go of the link.
+
+        Other environments are not touched.
         """
         self._closed = True
         self._running = False

@@ -81,8 +81,9 @@ class Link(Protocol):
 
     def step(self, action: Vector) -> tuple[Delivery, ...]:
         """
-        Send one action and return the transitions that were closed since, the one that it closed
-        last.
+        Send one action and return the transitions that were closed since.
+
+        The one that the action closed is the last.
 
         Those before it were closed without an action, because none came in time.
 
@@ -95,9 +96,7 @@ class Link(Protocol):
         ...
 
     def close(self) -> None:
-        """
-        End what this client began, and let go of everything that it holds. May be called again.
-        """
+        """End what this client began, and let go of all that it holds. May be called again."""
         ...
 
 
@@ -123,7 +122,7 @@ def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in installed:
         raise LinkError(
-            f'Expect the name of an installed link ({", ".join(sorted(installed)) or "there is none"}), '
+            f'Expect an installed link ({", ".join(sorted(installed)) or "there is none"}), '
             f'actually: {name!r}.'
         )
     link: Link = installed[name].load()(loaded, **arguments)

@@ -1,8 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Gymnasium spaces of a contract, and values in them. They follow from the contract alone; no robot
-is needed.
+Gymnasium spaces of a contract, and values in them.
+
+They follow from the contract alone; no robot is needed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The only place that imports rclpy and message packages: conversions, the ROS link, nodes, and
-running them.
+The only place that imports rclpy and message packages.
+
+Conversions, the ROS link, the nodes, and running them.
 """

@@ -1,8 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Between records of the core and ROS messages; the rules are those of
-:mod:`boundary_env_ros.core.serialization`.
+Between records of the core and ROS messages.
+
+The rules are those of :mod:`boundary_env_ros.core.serialization`.
 """
 
 from __future__ import annotations

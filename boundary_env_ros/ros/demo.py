@@ -1,9 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-The demo: one command that drives a simulated cart through the whole boundary and leaves the
-record.
-"""
+"""The demo: a simulated cart is driven through the whole boundary and leaves its record."""
 
 from __future__ import annotations
 
@@ -76,7 +73,8 @@ def main(
     domain = free_domain() if domain_id is None else domain_id
     print(f'Record: {place}')
     print(
-        f'Starting recorder, simulated_robot, safety_gate and environment on ROS domain {domain} ...'
+        'Starting recorder, simulated_robot, safety_gate and environment '
+        f'on ROS domain {domain} ...'
     )
     interrupted = False
     with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, _one_interrupt():
@@ -107,8 +105,9 @@ def _nodes(place: Path, pacing: str) -> tuple[NodeSpec, ...]:
 @contextmanager
 def _one_interrupt() -> Iterator[None]:
     """
-    Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through: the rest is
-    cleaning up.
+    Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through.
+
+    What comes after it is cleaning up, which nothing may cut short.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:

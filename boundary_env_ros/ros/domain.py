@@ -31,7 +31,8 @@ def free_domain() -> int:
         if _is_free(_PORT_BASE + _DOMAIN_GAIN * domain + _UNICAST):
             return domain
     raise LinkError(
-        f'Expect a free ROS domain in {_DOMAINS.start}-{_DOMAINS.stop - 1}, actually: all are in use. '
+        f'Expect a free ROS domain in {_DOMAINS.start}-{_DOMAINS.stop - 1}, '
+        'actually: all are in use. '
         'Stop some nodes, or pass --domain-id.'
     )
 

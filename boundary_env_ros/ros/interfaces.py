@@ -1,8 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The package's own messages and services: built by rosidl and without type hints, hence from here
-only.
+The package's own messages and services.
+
+They are built by rosidl and have no type hints, so they are imported from here only.
 """
 
 from __future__ import annotations
@@ -18,5 +19,6 @@ try:
 except ImportError as error:
     raise MissingDependency(
         f'Expect the built ROS messages of boundary_env_ros, actually: {error}. '
-        "Install it with `pip install 'boundary_env_ros[ros]'`, or source the workspace that it was built in."
+        "Install it with `pip install 'boundary_env_ros[ros]'`, or source the workspace "
+        'that it was built in.'
     ) from error

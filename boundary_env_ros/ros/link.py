@@ -1,9 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-The link over ROS: one client of one environment and one gate, with a context and a thread of its
-own.
-"""
+"""The link over ROS: one client, with a context and a thread of its own."""
 
 from __future__ import annotations
 
@@ -246,8 +243,9 @@ class RosLink:
 
     def _missing(self) -> list[str]:
         """
-        Return what is not connected yet: a message that is sent before its reader is matched is
-        lost.
+        Return what is not connected yet.
+
+        A message that is sent before its reader is matched is lost.
         """
         services = {
             'the node environment (service begin_episode)': self._begin,
@@ -384,8 +382,9 @@ class RosLink:
                 # why.
                 if now > deadline or silent > 2.0 * safety.environment_timeout + 1.0:
                     raise PeerLost(
-                        f'Expect a transition or a sign of life of the environment, actually: silence for '
-                        f'{silent:.2f} s. The environment node died or hangs; the safety gate stops the robot by itself.'
+                        'Expect a transition or a sign of life of the environment, actually: '
+                        f'silence for {silent:.2f} s. The environment node died or hangs; the '
+                        'safety gate stops the robot by itself.'
                     )
                 self._changed.wait(0.05)
             return self._transitions.popleft()
@@ -449,7 +448,8 @@ class RosLink:
                 left = deadline - time.monotonic()
                 if left <= 0.0:
                     raise LinkTimeout(
-                        f'Expect {what} in time, actually: it did not come. Is the node active, and alive?'
+                        f'Expect {what} in time, actually: it did not come. '
+                        'Is the node active, and alive?'
                     )
                 self._changed.wait(min(left, 0.1))
 
@@ -457,9 +457,7 @@ class RosLink:
     # ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """
-        End a running episode of this client as ``abandoned``, and let go of context and thread.
-        """
+        """End a running episode of this client as ``abandoned``; let go of context and thread."""
         if self._closed:
             return
         try:

@@ -1,9 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-Names of the package's own topics, relative to the namespace of the nodes, and their quality of
-service.
-"""
+"""Names of the package's own topics, relative to the nodes' namespace, and their QoS."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 """
 What the cart's readings look like as ROS messages, as plain nested mappings.
 
-The node fills ROS messages from them, and in one process they are read as they are, so both worlds show the same numbers. No
-ROS is needed here.
+The node fills ROS messages from them, and in one process they are read as they are, so both worlds
+show the same numbers. No ROS is needed here.
 """
 
 from __future__ import annotations
@@ -47,11 +47,14 @@ def message_fields(reading: Reading) -> Fields:
     """
     Return the fields of the ROS message of a reading that was not dropped.
 
-    Frames: ``hall``, ``base_link``, ``laser``, ``camera``; SI units; covariances row-major as in REP-103.
+    Frames: ``hall``, ``base_link``, ``laser``, ``camera``; SI units; covariances row-major as in
+    REP-103.
     """
     payload = reading.payload
     if payload is None:
-        raise ValueError(f'Expect a reading that was published, actually: {reading.sensor} was dropped.')
+        raise ValueError(
+            f'Expect a reading that was published, actually: {reading.sensor} was dropped.'
+        )
     return _WRITERS[type(payload)](payload, reading.captured_ns)
 
 

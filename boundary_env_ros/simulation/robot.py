@@ -15,12 +15,12 @@ from typing import Protocol
 from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.lockstep import WorldAdvanced
-from boundary_env_ros.core.reset import ResetWorld, WorldReset, by_name
+from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.messages import WIRE, Fields, message_fields
+from boundary_env_ros.simulation.messages import Fields, message_fields, WIRE
 from boundary_env_ros.simulation.warehouse_cart import ResetTarget, WarehouseCart
 
 
@@ -66,7 +66,7 @@ class SimulatedRobot(Protocol):
 
 
 class CartRobot:
-    """The warehouse cart as a :class:`SimulatedRobot`; its command is (forward m/s, turn rad/s)."""
+    """The cart as a :class:`SimulatedRobot`; its command is (forward m/s, turn rad/s)."""
 
     topics: Mapping[str, str] = dict(WIRE.values())
 
@@ -126,7 +126,10 @@ class CartRobot:
 
 
 def report_of(
-    id_: StepId, emissions: Sequence[Emission], error: str, resolved: Mapping[str, str] | None = None
+    id_: StepId,
+    emissions: Sequence[Emission],
+    error: str,
+    resolved: Mapping[str, str] | None = None,
 ) -> WorldAdvanced:
     """
     Return the report of an advance.

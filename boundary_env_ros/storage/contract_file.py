@@ -24,7 +24,8 @@ _DEEPEST = 20
 #: More than any contract needs, and less than aliases of aliases can grow to.
 _MOST = 10_000
 
-#: Besides its own, PyYAML lets through what its constructors stumble over: `!!int x`, `2001-99-99`, `!!bool x`.
+#: Besides its own, PyYAML lets through what its constructors stumble over: `!!int x`,
+#: `2001-99-99`, `!!bool x`.
 _UNREADABLE = (
     yaml.YAMLError,
     RecursionError,
@@ -86,10 +87,7 @@ def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:
 
 
 def find(place: str | Path) -> Path:
-    """
-    Return the path of a contract that is named by its file or, if it is a shipped one, by its
-    name.
-    """
+    """Return the path of a contract, given its file or the name of a shipped one."""
     path = Path(place)
     if path.suffix or path.exists() or len(path.parts) > 1:
         return path

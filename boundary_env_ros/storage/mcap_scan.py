@@ -178,7 +178,7 @@ class McapScan:
         begin = len(MAGIC)
         try:
             with self.path.open('rb') as file:
-                for begin, opcode, body in self._records(file):
+                for _, opcode, body in self._records(file):
                     if opcode == _CHUNK:
                         yield from _in_chunk(_decompressed(body), channels)
                     elif opcode == _MESSAGE:

@@ -73,7 +73,8 @@ class GoToGoal:
         unknown = set(options) - {'scenario', 'start', 'goal'}
         if unknown:
             raise BoundaryError(
-                f'Expect the reset options scenario, start, goal, actually: {", ".join(sorted(unknown))}.'
+                'Expect the reset options scenario, start, goal, '
+                f'actually: {", ".join(sorted(unknown))}.'
             )
         name = options.get('scenario')
         # Drawn even when it is given, so that a given scenario and a drawn one use the generator

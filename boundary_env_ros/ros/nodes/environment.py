@@ -1,7 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The node ``environment``: observation, episode, reward, ending and record. It sends no command.
+The node ``environment``: observation, episode, reward, ending and record.
+
+It sends no command.
 """
 
 from __future__ import annotations
@@ -246,7 +248,8 @@ class EnvironmentNode(ContractNode):
             self.get_logger().info(f'episode {transition.id.episode_id[:8]} runs')
         if transition.overrun:
             self.get_logger().warning(
-                f'step {transition.id.step} of {transition.id.episode_id[:8]}: no action came in time, '
+                f'step {transition.id.step} of {transition.id.episode_id[:8]}: '
+                'no action came in time, '
                 f'held by the {transition.held_by}',
                 throttle_duration_sec=1.0,
             )
@@ -317,7 +320,10 @@ class EnvironmentNode(ContractNode):
             EpisodeState.TRUNCATED,
         ):
             response.result.code = msg.Result.UNKNOWN_EPISODE
-            response.result.message = f'Expect the running episode ({status.id.episode_id or "none"}), actually: {request.episode_id}.'
+            response.result.message = (
+                f'Expect the running episode ({status.id.episode_id or "none"}), '
+                f'actually: {request.episode_id}.'
+            )
         elif request.cause not in causes:
             response.result.code = msg.Result.INVALID_ARGUMENT
             response.result.message = (

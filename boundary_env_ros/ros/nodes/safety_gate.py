@@ -38,8 +38,9 @@ from boundary_env_ros.ros.interfaces import msg, srv
 
 class SafetyGate(ContractNode):
     """
-    Carries messages to the gate of the core and its decisions out: the command first, then the
-    decision.
+    Carries messages to the gate of the core, and its decisions out.
+
+    The command goes first, then the decision that explains it.
     """
 
     def __init__(self) -> None:
@@ -217,7 +218,8 @@ class SafetyGate(ContractNode):
         self.gate.competing(len(others))
         for topic, name in others:
             self.get_logger().error(
-                f'Expect no other publisher on {topic}, actually: {name}. Stop it: what it sends passes no gate.',
+                f'Expect no other publisher on {topic}, actually: {name}. '
+                'Stop it: what it sends passes no gate.',
                 throttle_duration_sec=10.0,
             )
 

@@ -164,7 +164,8 @@ class SimulatedRobotNode(ContractNode):
         target = self._target()
         if target - self._now > _MOST_CATCHING_UP:
             self.get_logger().warning(
-                f'the world fell {(target - self._now) / NANOSECONDS:.2f} s behind and leaves that out',
+                f'the world fell {(target - self._now) / NANOSECONDS:.2f} s behind '
+                'and leaves that out',
                 throttle_duration_sec=5.0,
             )
             self._catch_up_to(target)
@@ -229,8 +230,9 @@ class SimulatedRobotNode(ContractNode):
 
     def _try_to_advance(self) -> None:
         """
-        Advance if the command that was announced is here; else it is waited for, and the asker has
-        a deadline.
+        Advance if the command that was announced is here.
+
+        Else it is waited for; whoever asked has a deadline.
         """
         pending = self._pending
         if pending is None or not self._active:

@@ -164,9 +164,9 @@ def _plan(axes: Axes, story: Story, places: Places) -> None:
     _quiet(axes)
     for path in drawn:
         colour, marker = _look(path.cause)
-        if path.truth:
-            axes.plot(*zip(*path.truth, strict=True), color=_GREY, linewidth=0.9, linestyle=':')
         axes.plot(*zip(*path.observed, strict=True), color=colour, linewidth=1.6, alpha=0.75)
+        if path.truth:
+            axes.plot(*zip(*path.truth, strict=True), color=_BLACK, linewidth=0.9, linestyle=':')
         axes.plot(*path.observed[0], 'o', color=_BLACK, markerfacecolor='white', markersize=6)
         if path.goal is not None:
             axes.plot(*path.goal, '*', color=_BLACK, markerfacecolor='none', markersize=13)
@@ -206,7 +206,7 @@ def _plan(axes: Axes, story: Story, places: Places) -> None:
         for cause in _causes(story)
     ]
     if any(path.truth for path in drawn):
-        handles.append(Line2D([], [], color=_GREY, linestyle=':', label='true path (evaluator)'))
+        handles.append(Line2D([], [], color=_BLACK, linestyle=':', label='true path (evaluator)'))
     axes.legend(
         handles=handles,
         loc='upper center',

@@ -165,7 +165,12 @@ def folder_of(path: Path) -> RunFolder | None:
 def _text(path: Path, source: RecordSource) -> str:
     run = folder_of(path)
     if run is not None:
-        return run.contract.read_text(encoding='utf-8', errors='replace')
+        try:
+            return run.contract.read_text(encoding='utf-8', errors='replace')
+        except OSError as error:
+            raise RecordError(
+                f'Expect to read {run.contract}, actually: {error.strerror or error}.'
+            ) from error
     try:
         described = next(source.records(ContractDescription), None)
     except RecordError:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-import gc
 import json
 from pathlib import Path
 import re
@@ -22,7 +21,7 @@ from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
-from boundary_env_ros.evidence import audit_rules
+from boundary_env_ros.evidence import audit_rules, memory
 from boundary_env_ros.evidence.audit import audit
 from boundary_env_ros.evidence.auditor import Auditor, KEPT
 from boundary_env_ros.evidence.findings import AuditReport
@@ -333,12 +332,18 @@ def test_report_as_json_says_the_same(
 
 
 def test_memory_stays_flat_while_the_record_grows(
-    transitions: list[Transition], contract: Contract, task: Task
+    transitions: list[Transition],
+    contract: Contract,
+    task: Task,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # What is remembered is full after a few episodes already.
+    monkeypatch.setattr(memory, 'WINDOW', 32)
+
     def repeated(times: int) -> Iterator[Transition]:
         for round_ in range(times):
             names: dict[str, str] = {}
-            for t in transitions:
+            for t in transitions[:60]:
                 # Damaged too, so that findings are counted without end.
                 name = names.setdefault(
                     t.id.episode_id,
@@ -347,15 +352,15 @@ def test_memory_stays_flat_while_the_record_grows(
                 yield replace(t, id=replace(t.id, episode_id=name), declared_by='somebody')
 
     def peak(times: int) -> int:
-        gc.collect()
         tracemalloc.start()
         report = audit(repeated(times), contract=contract, task=task)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert report.transitions == times * len(transitions)
+        assert report.transitions == 60 * times
         return most
 
-    short, long = peak(8), peak(24)
+    audit(repeated(20), contract=contract, task=task)  # fills the interpreter's own free lists
+    short, long = peak(6), peak(24)
     assert long < short * 1.3
 
 

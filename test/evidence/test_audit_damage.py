@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from damage import Case, CASES
+from damage import Case
+from damage_cases import CASES
 import pytest
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
+from boundary_env_ros.evidence.audit_rules import RULE
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)
@@ -26,3 +28,22 @@ def test_damage_is_named_by_its_rule(
 def test_there_are_many_damages_each_of_its_own() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
     assert len(CASES) > 100
+
+
+def test_every_rule_names_some_damage() -> None:
+    elsewhere = {
+        # test_audit.py
+        'record-not-empty',
+        'contract-described',
+        'record-ended',
+        'status-agrees',
+        'evaluator-as-contract',
+        'decisions-agree',
+        'late-evidence',
+        # test_audit_path.py
+        'record-complete',
+        'record-closed',
+        'contract-readable',
+        'copies-agree',
+    }
+    assert {case.rule for case in CASES} | elsewhere == set(RULE)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
 from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     close,
@@ -148,7 +149,7 @@ def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
     found = {measurement.name: measurement for measurement in decision.measurements}
     values: list[float] = []
     for group in limits.contract.action:
-        feedback = found.get(f'feedback.{group.name}')
+        feedback = found.get(f'{FEEDBACK}.{group.name}')
         values += () if feedback is None else feedback.values
     expected: tuple[float, ...] = ()
     if len(values) == len(limits.low):
@@ -239,6 +240,70 @@ def _measurement_age(link: Link, terms: Terms | None) -> Found:
             )
 
 
+@link_rule(
+    'measurements-as-contract',
+    'A decision carries the measurements that the rules of the gate need, by name, with their '
+    'number '
+    'of values, from the topics of the decision before.',
+    'Compare `safety: obstacle:` and `feedback:` in the contract with the measurements.',
+    needs_contract=True,
+)
+def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
+    contract, decision = known(terms).contract, link.decision
+    sizes = {f'{FEEDBACK}.{group.name}': len(group.fields) for group in contract.action}
+    if contract.safety.obstacle is not None:
+        # Distance ahead and behind, and the fraction of usable beams of each.
+        sizes[OBSTACLE] = 4
+    found = {measurement.name: measurement for measurement in decision.measurements}
+    if set(found) != set(sizes) or len(found) != len(decision.measurements):
+        yield Mismatch(
+            field='measurements',
+            expected=', '.join(sorted(sizes)),
+            actual=', '.join(measurement.name for measurement in decision.measurements) or 'none',
+        )
+        return
+    before = {} if link.before is None else {m.name: m for m in link.before.measurements}
+    for name, measurement in found.items():
+        if measurement.values and len(measurement.values) != sizes[name]:
+            yield Mismatch(
+                field=f'measurements.{name}.values',
+                expected=f'{sizes[name]} values',
+                actual=str(len(measurement.values)),
+            )
+        if name in before and before[name].topic != measurement.topic:
+            yield Mismatch(
+                field=f'measurements.{name}.topic',
+                expected=f'{before[name].topic!r} as before',
+                actual=repr(measurement.topic),
+            )
+
+
+@link_rule(
+    'previous-rate',
+    'The rate of change before a command follows from the command before, and from the one '
+    'before that.',
+    'Compare it with `command`, `previous_command` and `time_step` of the decision before.',
+)
+def _previous_rate(link: Link, terms: Terms | None) -> Found:
+    last, decision = link.published, link.decision
+    if (
+        last is None
+        or last.id.episode_id != decision.id.episode_id
+        or decision.verdict is Verdict.REJECTED
+    ):
+        return
+    before = last.previous_command or last.command
+    seconds = last.time_step
+    expected = tuple(
+        (value - was) / seconds if seconds else 0.0
+        for value, was in zip(last.command, before, strict=False)
+    )
+    if not same_numbers(expected, decision.previous_rate):
+        yield Mismatch(
+            field='previous_rate', expected=vector(expected), actual=vector(decision.previous_rate)
+        )
+
+
 RULES: tuple[Rule, ...] = (
     _command_as_admitted,
     _command_in_bounds,
@@ -247,4 +312,6 @@ RULES: tuple[Rule, ...] = (
     _seeded_from_measured,
     _time_step,
     _measurement_age,
+    _measurements_as_contract,
+    _previous_rate,
 )

@@ -330,6 +330,25 @@ def _request_lost(link: Link, terms: Terms | None) -> Found:
         )
 
 
+@link_rule(
+    'lease-constant',
+    'All requests that were heard in one episode are of one client, under one lease.',
+    'Look for a second client: the gate hears only the holder of the lease of an episode.',
+)
+def _lease_constant(link: Link, terms: Terms | None) -> Found:
+    heard, request = link.heard, link.decision.request
+    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
+        return
+    if heard.id.episode_id != request.id.episode_id:
+        return
+    for name in ('lease_id', 'client', 'client_version'):
+        expected, actual = getattr(heard, name), getattr(request, name)
+        if expected != actual:
+            yield Mismatch(
+                field=f'request.{name}', expected=f'{expected!r} as before', actual=repr(actual)
+            )
+
+
 RULES: tuple[Rule, ...] = (
     _decision_sequence,
     _verdict_explained,
@@ -341,4 +360,5 @@ RULES: tuple[Rule, ...] = (
     _armed,
     _action_age,
     _request_lost,
+    _lease_constant,
 )

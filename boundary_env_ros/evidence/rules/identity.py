@@ -157,7 +157,8 @@ def _digest_constant(scene: Scene) -> Found:
     ''
     ''
     'it.',
-    'Audit against the contract file that the run was made with; its copy lies in the run folder.',
+    'Audit against the contract of the run (its copy lies in the run folder), with the version of '
+    'the task that the run was made with installed.',
     needs_contract=True,
 )
 def _digest_of_contract(scene: Scene) -> Found:

@@ -9,7 +9,7 @@ import math
 
 from boundary_env_ros.core.contract import Beyond, FieldSpec, WhenStale
 from boundary_env_ros.core.observation import age_of, FieldStatus, ObservationField
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -325,6 +325,43 @@ def _observation_chain(scene: Scene) -> Found:
             )
 
 
+@rule(
+    'sources-constant',
+    'Through an episode each field comes from one topic, and is stamped by one host.',
+    'Look for a topic that was remapped or a host that was renamed during the run, or a step '
+    'that was '
+    'pasted in.',
+)
+def _sources_constant(scene: Scene) -> Found:
+    earlier, now = scene.earlier, scene.now
+    if earlier is None:
+        return
+    if now.closed.ros.host != earlier.closed.ros.host:
+        yield Mismatch(
+            field='closed.ros.host',
+            expected=f'{earlier.closed.ros.host!r} as before',
+            actual=repr(now.closed.ros.host),
+        )
+    for old, new in zip(earlier.after, now.after, strict=False):
+        if old.name != new.name:
+            continue
+        if old.source != new.source:
+            yield Mismatch(
+                field=f'after.{new.name}.source',
+                expected=f'{old.source!r} as before',
+                actual=repr(new.source),
+            )
+        for name in ('captured', 'published', 'arrived'):
+            one: Stamp | None = getattr(old, name)
+            other: Stamp | None = getattr(new, name)
+            if one is not None and other is not None and one.host != other.host:
+                yield Mismatch(
+                    field=f'after.{new.name}.{name}.host',
+                    expected=f'{one.host!r} as before',
+                    actual=repr(other.host),
+                )
+
+
 RULES: tuple[Rule, ...] = (
     _fields_as_contract,
     _evaluator_withheld,
@@ -337,4 +374,5 @@ RULES: tuple[Rule, ...] = (
     _confidence_range,
     _image_referenced,
     _observation_chain,
+    _sources_constant,
 )

@@ -67,6 +67,7 @@ setup(
             'hypothesis>=6.100',
             'pytest>=8',
             'pytest-timeout>=2.3',
+            'rosbags>=0.10.4',
             'rosbags>=0.11',
             'uv>=0.4',
         ],

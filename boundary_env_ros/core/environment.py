@@ -22,7 +22,13 @@ from boundary_env_ros.core import causes
 from boundary_env_ros.core.actuation import Actuation, Feedback
 from boundary_env_ros.core.closing import close, is_on_new_action, late_evidence, Step
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
-from boundary_env_ros.core.decision import GateDecision, GateState, GateStatus, StepId
+from boundary_env_ros.core.decision import (
+    GateDecision,
+    GateState,
+    GateStatus,
+    StepId,
+    Verdict,
+)
 from boundary_env_ros.core.episode import Episode, EpisodeState, EpisodeStatus
 from boundary_env_ros.core.lockstep import Advanced, awaited, WorldAdvance
 from boundary_env_ros.core.observation import freeze, lost, missing, Observation, Sample
@@ -250,12 +256,12 @@ class Environment:
             return ()
         if answer.error:
             return self._reset_failed(answer.error, now)
+        reset.answer, reset.answered = answer, now
         wrong = out_of_tolerance(
             reset.sampled, answer.achieved, tolerances(self._contract.episode.reset)
         )
         if wrong:
             return self._reset_failed('; '.join(wrong), now)
-        reset.answer, reset.answered = answer, now
         for spec in self._contract.observation:
             if spec.task:
                 self._latest[spec.name] = Sample(
@@ -335,14 +341,15 @@ class Environment:
         if self._sequence is not None and decision.sequence > self._sequence + 1:
             self._gaps += decision.sequence - self._sequence - 1
         self._sequence = decision.sequence
-        if (
-            self.state is not EpisodeState.RUNNING
-            or decision.id.episode_id != self._episode.episode_id
-        ):
+        if self.state is not EpisodeState.RUNNING:
             return ()
+        foreign = decision.id.episode_id != self._episode.episode_id
+        if foreign and decision.verdict is not Verdict.REJECTED:
+            return ()  # still braking out of the episode before
+        # What was rejected goes by the name that its request gave itself, and belongs here too.
         self._decisions.append(decision)
         self._actuation.commanded(decision)
-        if not is_on_new_action(decision):
+        if foreign or not is_on_new_action(decision):
             return ()
         self._last_request = now.steady
         if self._contract.pacing is Pacing.LOCKSTEP and self._advance is None:
@@ -428,7 +435,7 @@ class Environment:
         assert reset is not None  # _lacking would have said so
         assert reset.answer is not None  # likewise
         at = self._world_time(now)
-        self._record = self._reset_record(reset, at, within=True)
+        self._record = self._reset_record(reset, at)
         self._episode = self._episode.run()
         self._reset = self._advance = self._advanced = None
         self._last_request = self._waiting_since = now.steady
@@ -443,16 +450,19 @@ class Environment:
             self._reset_transition(observation),
         )
 
-    def _reset_record(self, reset: _Reset, now: Instant, *, within: bool) -> ResetRecord:
+    def _reset_record(self, reset: _Reset, now: Instant) -> ResetRecord:
         answer = reset.answer
+        achieved = () if answer is None else answer.achieved
+        tolerance = tolerances(self._contract.episode.reset)
         return ResetRecord(
             seed=reset.seed,
             seed_given=reset.begin.seed is not None,
             options=reset.begin.options or '{}',
             sampled=reset.sampled,
-            achieved=() if answer is None else answer.achieved,
-            tolerance=tolerances(self._contract.episode.reset),
-            within_tolerance=within,
+            achieved=achieved,
+            tolerance=tolerance,
+            within_tolerance=answer is not None
+            and not out_of_tolerance(reset.sampled, achieved, tolerance),
             confirmed_by='' if answer is None else answer.confirmed_by,
             duration=(now.steady - reset.asked.steady) / NANOSECONDS,
         )
@@ -476,7 +486,7 @@ class Environment:
     def _reset_failed(self, message: str, now: Instant) -> Effects:
         reset = self._reset
         assert reset is not None  # only a reset that goes on can fail
-        self._record = self._reset_record(reset, now, within=False)
+        self._record = self._reset_record(reset, now)
         self._episode = self._episode.end(
             cause=causes.RESET_FAILED,
             ending=causes.Ending.TRUNCATED,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+import re
 
 import yaml
 
@@ -156,11 +157,19 @@ def _survey(root: yaml.Node) -> tuple[dict[KeyPath, int], tuple[Problem, ...]]:
 
 
 def installed_tasks() -> dict[str, tuple[str, str]]:
-    """Return distribution and version of every installed task, by entry-point name."""
+    """
+    Return distribution and version of every installed task, by entry-point name.
+
+    The names are normalised (PEP 503), since installers spell them differently.
+    """
     return {
-        entry.name: (entry.dist.name, entry.dist.version) if entry.dist else ('', '')
+        entry.name: (_normalised(entry.dist.name), entry.dist.version) if entry.dist else ('', '')
         for entry in entry_points(group=TASKS)
     }
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r'[-_.]+', '-', name).lower()
 
 
 def make_task(contract: Contract) -> Task:

@@ -66,7 +66,14 @@ def getter(path: str) -> Getter:
     call = _CALL.fullmatch(path)
     if call:
         function, inner = FUNCTIONS[call[1]], getter(call[2])
-        return lambda message: function(inner(message))
+
+        def apply(message: Message) -> float:
+            try:
+                return function(inner(message))
+            except (AttributeError, TypeError) as error:
+                raise _no_field(path, message, error) from error
+
+        return apply
     steps: list[Getter] = []
     for part in path.split('.'):
         name, *indices = part.replace(']', '').split('[')
@@ -79,13 +86,17 @@ def getter(path: str) -> Getter:
             for step in steps:
                 value = step(value)
         except (AttributeError, IndexError, TypeError) as error:
-            raise RecordError(
-                f'Expect the field {path!r} in {type(message).__name__}, actually: {error}. '
-                "Compare the contract's path with `ros2 interface show`."
-            ) from error
+            raise _no_field(path, message, error) from error
         return value
 
     return get
+
+
+def _no_field(path: str, message: Message, error: Exception) -> RecordError:
+    return RecordError(
+        f'Expect the field {path!r} in {type(message).__name__}, actually: {error}. '
+        "Compare the contract's path with `ros2 interface show`."
+    )
 
 
 def _item(index: int) -> Getter:
@@ -93,13 +104,36 @@ def _item(index: int) -> Getter:
 
 
 def getters(paths: tuple[str, ...]) -> Callable[[Message], Vector]:
-    """Return the function that reads several paths from a message as floats."""
+    """
+    Return the function that reads several paths from a message as floats.
+
+    Raises
+    ------
+    RecordError
+        When called with a message that has no such field, or no number in it.
+
+    """
     each = [getter(path) for path in paths]
 
     def read(message: Message) -> Vector:
-        return tuple([float(get(message)) for get in each])
+        values = [get(message) for get in each]
+        try:
+            return tuple(map(float, values))
+        except (TypeError, ValueError):
+            raise _no_number(paths, values) from None
 
     return read
+
+
+def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
+    for path, value in zip(paths, values, strict=True):
+        if not isinstance(value, (int, float, np.number)):
+            found = type(value).__name__
+            return RecordError(
+                f'Expect a number in the field {path!r}, actually: {found}. '
+                "Compare the contract's path with `ros2 interface show`."
+            )
+    return RecordError(f'Expect numbers in the fields {list(paths)}, actually: {values}.')
 
 
 def put(message: Message, path: str, value: float) -> None:

@@ -1,0 +1,246 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The contract as a value: what it derives from what it says, and its digest."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+import re
+from typing import Any
+
+from core_world import drop, Path_, put, shipped, shipped_data, TASKS
+import pytest
+import yaml
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.digest import digest_of, require_same
+from boundary_env_ros.errors import DigestMismatch
+
+CONTRACT = shipped()
+
+
+def test_a_contract_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        CONTRACT.period = 0.2  # type: ignore[misc]
+
+
+def test_with_one_agent_topics_are_as_they_stand_with_several_each_has_its_own() -> None:
+    assert CONTRACT.topic_of('cart', 'cmd_vel') == 'cmd_vel'
+    two = replace(CONTRACT, agents=('left', 'right'))
+    assert two.topic_of('left', 'cmd_vel') == 'left/cmd_vel'
+
+
+@pytest.mark.parametrize(
+    ('limit', 'period', 'steps'), [(8.0, 0.1, 80), (0.3, 0.1, 3), (1.0, 0.04, 25)]
+)
+def test_an_episode_has_as_many_steps_as_periods_fit_its_limit(
+    limit: float, period: float, steps: int
+) -> None:
+    contract = replace(
+        CONTRACT, period=period, episode=replace(CONTRACT.episode, time_limit=limit)
+    )
+    assert contract.max_steps == steps
+
+
+def test_lockstep_brings_simulated_time_with_it_and_realtime_takes_it_away() -> None:
+    lockstep = CONTRACT.paced(Pacing.LOCKSTEP)
+    assert lockstep.sim_time
+    assert not lockstep.paced(Pacing.REALTIME).sim_time
+    assert CONTRACT.paced(Pacing.REALTIME) is CONTRACT
+
+
+# Digest --------------------------------------------------------------------------------------------
+
+
+def digest(data: object, tasks: Any = TASKS) -> str:
+    return digest_of(parse(data, tasks=tasks))
+
+
+def reversed_keys(data: object) -> object:
+    """Return nested data with the keys of every mapping in the opposite order."""
+    if isinstance(data, dict):
+        return {key: reversed_keys(data[key]) for key in reversed(data)}
+    return [reversed_keys(item) for item in data] if isinstance(data, list) else data
+
+
+SHIPPED = digest(shipped_data())
+
+
+def test_a_digest_is_an_algorithm_and_its_digits() -> None:
+    assert re.fullmatch(r'sha256:[0-9a-f]{64}', SHIPPED)
+
+
+def test_the_same_meaning_has_the_same_digest_every_time() -> None:
+    assert digest(shipped_data()) == SHIPPED
+
+
+ORDERLESS: list[Path_] = [
+    ('safety',), ('episode',), ('action', 'base'), ('observation', 'pose'), ('task', 'parameters'),
+    ('latency_budget',), ('safety', 'obstacle'), ('episode', 'on_stop'), ('episode', 'reset'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('path', ORDERLESS, ids='.'.join)
+def test_the_order_of_keys_makes_no_difference(path: tuple[str, ...]) -> None:
+    data = shipped_data()
+    section: Any = data
+    for key in path:
+        section = section[key]
+    put(data, path, reversed_keys(section))
+    assert digest(data) == SHIPPED
+
+
+def test_the_order_of_the_sections_makes_no_difference() -> None:
+    data = shipped_data()
+    assert digest({key: data[key] for key in reversed(data)}) == SHIPPED
+
+
+@pytest.mark.parametrize(
+    ('path', 'default'),
+    [
+        (('observation', 'scan', 'dtype'), 'float32'),
+        (('observation', 'front', 'when_stale'), 'mark'),
+        (('observation', 'velocity', 'beyond'), 'clip'),
+        (('safety', 'obstacle', 'min_valid'), 0.5),
+        (('safety', 'obstacle', 'type'), 'sensor_msgs/msg/LaserScan'),
+        (('action', 'base', 'driver_timeout_acknowledged'), False),
+        (('episode', 'causes'), {'success': 'terminated', 'time_limit': 'truncated'}),
+    ],
+)
+def test_a_default_that_is_written_out_makes_no_difference(path: Path_, default: object) -> None:
+    data = shipped_data()
+    put(data, path, default)
+    assert digest(data) == SHIPPED
+
+
+@pytest.mark.parametrize(
+    'path', [('pacing',), ('clock',), ('lockstep',), ('recorder',), ('safety', 'recorder_timeout')]
+)
+def test_a_default_that_is_left_out_makes_no_difference(path: Path_) -> None:
+    data = shipped_data()
+    drop(data, path)
+    assert digest(data) == SHIPPED
+
+
+def test_one_and_one_point_zero_mean_the_same() -> None:
+    data = shipped_data()
+    put(data, ('action', 'base', 'safe'), [0, 0])
+    put(data, ('observation', 'scan', 'high'), [8] * 36)
+    assert digest(data) == SHIPPED
+
+
+def test_comments_and_layout_of_the_file_make_no_difference() -> None:
+    plain = yaml.safe_dump(shipped_data(), sort_keys=False)
+    flow = yaml.safe_dump(shipped_data(), sort_keys=False, default_flow_style=True, width=9999)
+    assert '#' not in plain
+    assert digest(yaml.safe_load(plain)) == digest(yaml.safe_load(flow)) == SHIPPED
+
+
+MEANING: list[tuple[Path_, object]] = [
+    (('contract',), 'other_cart'),
+    (('version',), '1.0.1'),
+    (('period',), 0.11),
+    (('clock',), 'sim'),
+    (('agents',), ['wagon']),
+    (('observation', 'pose', 'max_age'), 0.51),
+    (('observation', 'pose', 'frame'), 'map'),
+    (('observation', 'pose', 'unit'), ['cm', 'm', 'rad']),
+    (('observation', 'pose', 'when_stale'), 'mark'),
+    (('observation', 'pose', 'confidence', 'tolerance'), 0.2),
+    (('observation', 'pose', 'low'), [-5.5, -4.5, -3.2]),
+    (('observation', 'scan', 'beams'), 35),
+    (('observation', 'scan', 'topic'), 'lidar/scan'),
+    (('observation', 'front', 'encoding'), 'bgr8'),
+    (('evaluator', 'true_pose', 'max_age'), 0.3),
+    (('action', 'base', 'fields'), ['twist.linear.y', 'twist.angular.z']),
+    (('action', 'base', 'high'), [0.79, 1.5]),
+    (('action', 'base', 'beyond'), 'reject'),
+    (('action', 'base', 'safe'), [0.1, 0.0]),
+    (('action', 'base', 'rate'), [1.01, 4.0]),
+    (('action', 'base', 'stop'), [2.01, 8.0]),
+    (('action', 'base', 'driver_timeout'), 0.26),
+    (('action', 'base', 'feedback', 'threshold'), [0.031, 0.15]),
+    (('safety', 'gate_period'), 0.019),
+    (('safety', 'command_timeout'), 0.31),
+    (('safety', 'emergency_stop'), 'stop'),
+    (('safety', 'obstacle', 'stop_distance'), 0.51),
+    (('safety', 'obstacle', 'min_valid'), 0.6),
+    (('latency_budget', 'gate'), 0.02),
+    (('latency_budget', 'of'), 'scan'),
+    (('lockstep', 'deadline'), 11.0),
+    (('recorder', 'required'), False),
+    (('robot',), {'host': 'cart-7'}),
+    (('task', 'parameters', 'radius'), 0.31),
+    (('episode', 'time_limit'), 7.9),
+    (('episode', 'causes'), {'tipped_over': 'terminated'}),
+    (('episode', 'on_stop', 'sensor_invalid'), 'safety_stop'),
+    (('episode', 'reset', 'settle'), 0.31),
+    (('episode', 'reset', 'tolerance', 'start'), [0.05, 0.05, 0.06]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('path', 'value'), MEANING, ids=['.'.join(map(str, path)) for path, _ in MEANING]
+)
+def test_any_change_of_meaning_changes_the_digest(path: Path_, value: object) -> None:
+    data = shipped_data()
+    put(data, path, value)
+    assert digest(data) != SHIPPED
+
+
+def test_every_field_of_a_contract_is_part_of_its_meaning() -> None:
+    touched = {path[0] for path, _ in MEANING}
+    of_fields = {
+        'name': 'contract', 'sim_time': 'clock', 'lockstep_deadline': 'lockstep',
+        'reaction_of': 'latency_budget', 'recorder_required': 'recorder', 'robot_host': 'robot',
+    }  # fmt: skip
+    named = {of_fields.get(name, name) for name in Contract.__dataclass_fields__} - {'pacing'}
+    assert named == touched
+
+
+def test_the_order_of_observation_and_action_is_meaning() -> None:
+    data = shipped_data()
+    observation: Any = data['observation']
+    put(data, ('observation',), {key: observation[key] for key in reversed(observation)})
+    put(data, ('latency_budget', 'of'), 'pose')
+    assert digest(data) != SHIPPED
+
+
+def test_the_order_of_declared_causes_is_their_precedence_and_so_meaning() -> None:
+    one, other = {'spilled': 'terminated', 'tipped': 'terminated'}, {}
+    for name in reversed(one):
+        other[name] = one[name]
+    digests = set()
+    for declared in (one, other):
+        data = shipped_data()
+        put(data, ('episode', 'causes'), declared)
+        digests.add(digest(data))
+    assert len(digests) == 2
+
+
+def test_the_pacing_is_meaning() -> None:
+    assert digest_of(CONTRACT.paced(Pacing.LOCKSTEP)) != digest_of(CONTRACT)
+
+
+@pytest.mark.parametrize(
+    'tasks', [{'go_to_goal': ('boundary_env_ros', '0.2.0')}, {'go_to_goal': ('fork', '0.1.0')}]
+)
+def test_the_distribution_and_the_version_of_the_task_are_meaning(tasks: object) -> None:
+    assert digest(shipped_data(), tasks) != SHIPPED
+
+
+def test_parties_of_the_same_contract_work_together() -> None:
+    require_same(SHIPPED, SHIPPED, us='gate', them='environment')
+
+
+@pytest.mark.parametrize('theirs', ['', 'sha256:' + '0' * 64])
+def test_parties_of_different_contracts_refuse_each_other(theirs: str) -> None:
+    with pytest.raises(DigestMismatch) as caught:
+        require_same(SHIPPED, theirs, us='the gate', them='the environment')
+    text = str(caught.value)
+    assert text.startswith(
+        'Expect the environment to work under the contract of the gate (sha256:'
+    )
+    assert (theirs or 'none') in text
+    assert 'same contract file, pacing and task version' in text

@@ -1,0 +1,139 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Stages of a step: they add up, they keep clocks of hosts apart, and unknown stays unknown."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.latency import Latency, LatencyStage, measure, STAGES, steady_inference
+from boundary_env_ros.core.timebase import Clock, ClockOffset, Instant, NANOSECONDS, Stamp
+
+PARTS = ('capture', 'transport', 'inference', 'gate', 'actuation')
+ORDER = ('captured', 'observed', 'delivered', 'requested', 'received', 'commanded', 'actuated')
+moments = st.lists(st.integers(0, 10**12), min_size=7, max_size=7)
+
+
+def instant(at: int, host: str = 'robot', clock: Clock = Clock.SYSTEM, steady: int = 0) -> Instant:
+    return Instant(ros=Stamp(clock=clock, nanoseconds=at, host=host), steady=steady)
+
+
+def step(times: list[int], hosts: dict[str, str] | None = None, **changes: Any) -> Latency:
+    """Return the stages of a step whose instants were at these nanoseconds."""
+    of = hosts or {}
+    found: dict[str, Any] = {
+        name: instant(at, of.get(name, 'robot')) for name, at in zip(ORDER, times, strict=True)
+    }
+    for name in ('captured', 'actuated'):
+        found[name] = found[name].ros
+    offsets = changes.pop('offsets', ())
+    budget = changes.pop('budget', {})
+    return measure(**{**found, **changes}, budget=budget, offsets=offsets)
+
+
+def seconds(latency: Latency) -> dict[str, float | None]:
+    return {name: getattr(latency, name).duration for name in STAGES}
+
+
+def test_the_stages_have_the_names_of_the_record() -> None:
+    assert tuple(f.name for f in fields(Latency)) == STAGES
+
+
+def test_each_stage_is_the_difference_of_its_instants() -> None:
+    times = [t * NANOSECONDS for t in (0, 1, 3, 6, 10, 15, 21)]
+    assert seconds(step(times)) == {
+        'capture': 1.0, 'transport': 2.0 + 4.0, 'inference': 3.0, 'gate': 5.0, 'actuation': 6.0,
+        'reaction': 21.0,
+    }  # fmt: skip
+
+
+@given(times=moments)
+def test_the_stages_add_up_to_the_reaction_whatever_the_instants(times: list[int]) -> None:
+    found = seconds(step(times))
+    total = sum(found[name] or 0.0 for name in PARTS)
+    assert total == pytest.approx(found['reaction'], abs=1e-6)
+
+
+@given(
+    times=moments, offset=st.integers(-(10**9), 10**9), uncertainty=st.floats(0.0, 1.0),
+)  # fmt: skip
+def test_the_stages_add_up_across_hosts_too(
+    times: list[int], offset: int, uncertainty: float
+) -> None:
+    """The policy runs on a host whose clock is ahead; its instants are stamped by that clock."""
+    ahead = list(times)
+    for name in ('delivered', 'requested'):
+        ahead[ORDER.index(name)] += offset
+    known = ClockOffset(
+        host='policy', reference='robot', offset=offset / NANOSECONDS, uncertainty=uncertainty
+    )
+    here = step(times)
+    there = step(ahead, {'delivered': 'policy', 'requested': 'policy'}, offsets=[known])
+    for name in STAGES:
+        assert getattr(there, name).duration == pytest.approx(
+            getattr(here, name).duration, abs=1e-6
+        )
+    # To the policy and back, the offset goes in and comes out again; its doubt does not.
+    assert there.transport.clock_offset == pytest.approx(0.0, abs=1e-9)
+    assert there.transport.uncertainty == pytest.approx(2 * uncertainty)
+    assert there.inference.uncertainty == 0.0
+
+
+def test_a_stage_across_hosts_that_were_never_compared_says_so() -> None:
+    found = step([0, 1, 2, 3, 4, 5, 6], {'captured': 'camera'})
+    assert found.capture.duration is not None
+    assert found.capture.uncertainty is found.capture.clock_offset is None
+    assert found.gate.uncertainty == 0.0
+
+
+@pytest.mark.parametrize('name', ORDER)
+def test_an_unknown_instant_makes_its_stages_unknown_and_no_other(name: str) -> None:
+    touched = {
+        'captured': {'capture', 'reaction'},
+        'observed': {'capture', 'transport'},
+        'delivered': {'transport', 'inference'},
+        'requested': {'transport', 'inference'},
+        'received': {'transport', 'gate'},
+        'commanded': {'gate', 'actuation'},
+        'actuated': {'actuation', 'reaction'},
+    }[name]
+    found = seconds(step([0, 1, 2, 3, 4, 5, 6], **{name: None}))
+    assert {stage for stage, duration in found.items() if duration is None} == touched
+
+
+def test_a_sensor_on_another_clock_makes_its_stages_unknown_not_wrong() -> None:
+    foreign = Stamp(clock=Clock.ROS, nanoseconds=0, host='robot')
+    found = step([0, 1, 2, 3, 4, 5, 6], captured=foreign)
+    assert found.capture.duration is found.reaction.duration is None
+    assert found.gate.duration is not None
+
+
+def test_a_negative_stage_is_reported_as_it_is() -> None:
+    found = step([5 * NANOSECONDS, 3 * NANOSECONDS, 0, 0, 0, 0, 0])
+    assert found.capture.duration == -2.0
+
+
+def test_a_budget_is_carried_and_compared() -> None:
+    found = step([0, NANOSECONDS, 0, 0, 0, 0, 0], budget={'capture': 0.5, 'reaction': 9.0})
+    assert (found.capture.budget, found.gate.budget) == (0.5, None)
+    assert found.capture.over_budget
+    assert not found.reaction.over_budget
+    assert not found.gate.over_budget
+
+
+def test_an_unknown_stage_keeps_its_budget_and_is_not_over_it() -> None:
+    found = step([0] * 7, captured=None, budget={'capture': 0.5})
+    assert found.capture == LatencyStage(budget=0.5)
+    assert not found.capture.over_budget
+
+
+def test_thinking_time_has_a_steady_reading_too() -> None:
+    delivered = instant(0, steady=5 * NANOSECONDS)
+    requested = replace(instant(-(10**12)), steady=7 * NANOSECONDS)
+    assert steady_inference(delivered, requested) == 2.0
+    assert steady_inference(None, requested) is None

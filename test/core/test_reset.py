@@ -1,0 +1,62 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a reset reached what was sampled."""
+
+from __future__ import annotations
+
+from core_world import shipped
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
+from boundary_env_ros.core.transition import NamedValues
+
+TARGET = (
+    NamedValues(name='start', values=(1.0, 2.0, 0.5)),
+    NamedValues(name='goal', values=(9.0,)),
+)
+LIMIT = (NamedValues(name='start', values=(0.1, 0.1, 0.2)),)
+
+
+def reached(*values: float, name: str = 'start') -> tuple[NamedValues, ...]:
+    return (NamedValues(name=name, values=values),)
+
+
+@given(st.tuples(st.floats(-0.099, 0.099), st.floats(-0.099, 0.099), st.floats(-0.199, 0.199)))
+def test_a_state_within_its_tolerance_is_good(off: tuple[float, ...]) -> None:
+    state = reached(*(a + b for a, b in zip(TARGET[0].values, off, strict=True)))
+    assert out_of_tolerance(TARGET, state, LIMIT) == ()
+
+
+@pytest.mark.parametrize(
+    'values', [(1.2, 2.0, 0.5), (1.0, 1.8, 0.5), (1.0, 2.0, 0.8), (float('nan'), 2.0, 0.5)]
+)
+def test_one_value_outside_is_told_in_a_sentence(values: tuple[float, ...]) -> None:
+    [sentence] = out_of_tolerance(TARGET, reached(*values), LIMIT)
+    assert sentence.startswith(
+        "Expect 'start' within [0.1, 0.1, 0.2] of [1.0, 2.0, 0.5], actually"
+    )
+    assert str(list(values)) in sentence
+
+
+@pytest.mark.parametrize('state', [(), reached(1.0, 2.0), reached(1.0, 2.0, 0.5, name='begin')])
+def test_a_state_that_the_robot_does_not_tell_is_not_good(state: tuple[NamedValues, ...]) -> None:
+    [sentence] = out_of_tolerance(TARGET, state, LIMIT)
+    assert sentence == "Expect 'start' to be achieved, actually: the robot does not say"
+
+
+def test_what_has_no_tolerance_is_not_judged() -> None:
+    assert out_of_tolerance(TARGET, reached(1.0, 2.0, 0.5), ()) == ()
+
+
+def test_a_tolerance_of_zero_is_a_tolerance() -> None:
+    limit = (NamedValues(name='start', values=(0.0, 0.0, 0.0)),)
+    assert out_of_tolerance(TARGET, reached(1.0, 2.0, 0.5), limit) == ()
+    assert out_of_tolerance(TARGET, reached(1.0, 2.0, 0.5000001), limit) != ()
+
+
+def test_the_tolerances_are_those_of_the_contract() -> None:
+    [found] = tolerances(shipped().episode.reset)
+    assert (found.name, found.values) == ('start', (0.05, 0.05, 0.05))
+    assert by_name((found,)) == {'start': (0.05, 0.05, 0.05)}

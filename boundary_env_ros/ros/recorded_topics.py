@@ -185,6 +185,7 @@ class RawSubscriptions:
         for subscription in self._made.values():
             self._node.destroy_subscription(subscription)
         self._made.clear()
+        self._publishers.clear()
 
     def _take(self, topic: RecordedTopic) -> Iterator[RawMessage]:
         subscription = self._made[topic]

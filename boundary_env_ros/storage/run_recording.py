@@ -224,7 +224,7 @@ class RunRecording:
         if take is not None:
             take(data, now)
         if self._contract.sim_time:
-            received = published = self._sim_time
+            received = published = self._sim_time or now.ros.nanoseconds
         else:
             received = received or self._system_time()
         self._bag.write(topic, data, received, published or received)

@@ -46,8 +46,8 @@ TYPES = {
 }
 
 
-def at(seconds: float) -> Instant:
-    return replace(instant(), steady=round((100.0 + seconds) * NANOSECONDS))
+def at(seconds: float, clock: int = BEGIN) -> Instant:
+    return replace(instant(clock), steady=round((100.0 + seconds) * NANOSECONDS))
 
 
 def status(state: EpisodeState, step: int = 0, **changes: str) -> EpisodeStatus:
@@ -145,7 +145,7 @@ def test_simulated_run_has_the_time_of_its_clock(tmp_path: Path) -> None:
     recording = record(tmp_path / 'run', Pacing.LOCKSTEP)
     time = typestore().types['builtin_interfaces/msg/Time']
     contact = message_cdr('std_msgs/msg/Bool', data=True)
-    recording.hear('/contact', contact)
+    recording.made.write('/contact', contact, BEGIN, BEGIN, at(0.0, clock=5))
     for sec, nanosec in ((0, 100_000_000), (1, 500)):
         clock = message_cdr('rosgraph_msgs/msg/Clock', clock=time(sec=sec, nanosec=nanosec))
         recording.hear('/clock', clock)
@@ -153,7 +153,7 @@ def test_simulated_run_has_the_time_of_its_clock(tmp_path: Path) -> None:
     recording.made.close()
     messages = list(open_records(recording.run.path).messages())
     times = [message.log_time for message in messages]
-    assert times == [0, 100_000_000, 100_000_000, 1_000_000_500, 1_000_000_500]
+    assert times == [5, 100_000_000, 100_000_000, 1_000_000_500, 1_000_000_500]
     assert times == [message.publish_time for message in messages]
 
 

@@ -52,7 +52,7 @@ class Recorder(ContractNode):
         super().__init__('recorder', 'recorder')
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
         self._recording: RunRecording | None = None
-        self._subscriptions_raw: RawSubscriptions | None = None
+        self._heard: RawSubscriptions | None = None
         self._status: Any = None
         self._episode_status: Any = None
         self._unseen: dict[str, RecordedTopic] = {}
@@ -74,7 +74,7 @@ class Recorder(ContractNode):
         # Before the folder is made: an empty one would only be in the way of the next try.
         definitions = {topic.type: definition_of(topic.type, prefixes) for topic in topics}
         self._recording = RunRecording(
-            RunFolder.create(Path(place).expanduser()),
+            RunFolder.create(Path(place).expanduser().absolute()),
             contract=self.loaded,
             definitions=definitions,
             recorder=self.get_name(),
@@ -96,9 +96,9 @@ class Recorder(ContractNode):
         self._episode_status = self.create_publisher(
             msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED
         )
-        self._subscriptions_raw = RawSubscriptions(self, topics, self._on_lost)
+        self._heard = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._guarded(self._poll))
-        self.every(_ADAPT_PERIOD, self._subscriptions_raw.adapt)
+        self.every(_ADAPT_PERIOD, self._heard.adapt)
 
     def activate(self) -> None:
         """Begin to write, with what was latched before."""
@@ -128,12 +128,12 @@ class Recorder(ContractNode):
     def cleanup(self) -> None:
         """Let go of the files and of everything that :meth:`configure` made."""
         self._close()
-        if self._subscriptions_raw is not None:
-            self._subscriptions_raw.close()
+        if self._heard is not None:
+            self._heard.close()
         for publisher in (self._status, self._episode_status):
             if publisher is not None:
                 self.destroy_publisher(publisher)
-        self._subscriptions_raw = self._status = self._episode_status = None
+        self._heard = self._status = self._episode_status = None
         self._recording = None
 
     @property
@@ -148,9 +148,9 @@ class Recorder(ContractNode):
     # Writing -------------------------------------------------------------------------------------
 
     def _poll(self) -> None:
-        if self._subscriptions_raw is None:
+        if self._heard is None:
             return
-        for message in self._subscriptions_raw.take():
+        for message in self._heard.take():
             if self._active:
                 self._write(message)
             elif message.topic.latched and not self._closed:
@@ -252,6 +252,8 @@ class Recorder(ContractNode):
         """Record no more, and say so: the environment ends its episode as ``recorder_lost``."""
         self._active = False
         self._close()
+        if self._heard is not None:
+            self._heard.close()
         self._say()
 
     def _close(self) -> None:

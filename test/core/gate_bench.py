@@ -122,7 +122,7 @@ class Witness:
     def _check_motion(self, decision: GateDecision, now: Instant) -> None:
         period = self.contract.period
         before, seeded = self.last, False
-        if before is None:
+        if before is None or self._driver_took_over(now):
             before = self._known_motion(now)
             seeded = before is not None
         assert decision.previous_command == (before or ()), 'not seeded as declared'
@@ -145,6 +145,16 @@ class Witness:
             if stopped:
                 safe = self.safe[i]
                 assert abs(value - safe) <= abs(was - safe)
+
+    def _driver_took_over(self, now: Instant) -> bool:
+        """Return whether the driver has stopped the robot by itself since the last command."""
+        timeout = self.contract.action[0].driver_timeout
+        return (
+            self.contract.pacing is Pacing.REALTIME
+            and timeout is not None
+            and self.emitted is not None
+            and now.steady - self.emitted > timeout * NANOSECONDS
+        )
 
     def _known_motion(self, now: Instant) -> Vector | None:
         """Return what the robot said of its motion, within bounds, if it said so lately."""

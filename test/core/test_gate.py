@@ -277,6 +277,30 @@ def test_a_pause_saves_up_no_speed(bench: Bench) -> None:
     assert decision.command[0] == pytest.approx(RATE[0] * PERIOD)
 
 
+@pytest.mark.parametrize('over', [False, True])
+def test_a_gate_that_hung_sets_no_robot_in_motion_that_came_to_rest(
+    bench: Bench, over: bool
+) -> None:
+    cruise(bench)
+    # Nothing came from the gate, so the driver braked; then the gate goes on.
+    bench.time.wait(1.0)
+    bench.motion = (0.0, 0.0)
+    bench.pulse()
+    if over:
+        bench.say(EpisodeState.TRUNCATED)
+    seen = bench.wait(1.0)
+    assert seen
+    assert {decision.command for decision in seen if decision.command} == {(0.0, 0.0)}
+
+
+def test_a_gate_that_hung_and_knows_no_motion_asks_for_the_safe_command(bench: Bench) -> None:
+    cruise(bench)
+    bench.time.wait(1.0)
+    decision = bench.tick()[0]
+    assert decision.verdict is Verdict.STOPPED
+    assert decision.command == (0.0, 0.0)
+
+
 def test_a_flood_of_requests_is_no_faster_than_one(bench: Bench) -> None:
     bench.ask(0.0, 0.0)
     for _ in range(100):

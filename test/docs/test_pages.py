@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 import re
 import subprocess
@@ -66,6 +67,37 @@ import runpy, sys
 sys.path[:0] = [sys.argv[1], sys.argv[2].rsplit('/', 2)[0]]
 runpy.run_path(sys.argv[2], run_name='__main__')
 """
+
+
+@pytest.mark.ros
+def test_example_drives_the_nodes_when_one_word_is_changed(tmp_path: Path) -> None:
+    pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+    from boundary_env_ros.ros.domain import free_domain
+    from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
+
+    embedded = text_of('examples/drive_cart.py')
+    assert embedded.count("link='embedded'") == 1
+    changed = tmp_path / 'drive_cart.py'
+    changed.write_text(embedded.replace("link='embedded'", "link='ros'"), encoding='utf-8')
+    domain = free_domain()
+    nodes = [
+        NodeSpec(name='recorder', parameters={'pacing': 'lockstep', 'run': str(tmp_path / 'run')}),
+        *(
+            NodeSpec(name=name, parameters={'pacing': 'lockstep'})
+            for name in ('simulated_robot', 'safety_gate', 'environment')
+        ),
+    ]
+    with running(nodes, domain_id=domain, logs=tmp_path / 'logs', timeout=60.0):
+        finished = subprocess.run(
+            [sys.executable, str(changed)],
+            env={**os.environ, **isolated_environment(domain), 'PYTHONPATH': str(REPOSITORY)},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[-1] == 'success'
 
 
 def test_picture_of_the_step_names_every_instant_and_stage() -> None:

@@ -353,7 +353,7 @@ class Gate:
                 )
         situation, seeded = self._situation(Trigger.TIMER, now)
         if self._over or self._braking is not None:
-            return self._wind_down(situation, now)
+            return self._wind_down(situation, seeded, now)
         if not self._running:
             return ()  # armed, and the reset goes on: nothing is published
         ruling = rule(self._limits, situation, self._command)
@@ -376,12 +376,12 @@ class Gate:
             return ()
         return (self._emit(ruling, situation, seeded, now),)
 
-    def _wind_down(self, situation: Situation, now: Instant) -> Decisions:
+    def _wind_down(self, situation: Situation, seeded: bool, now: Instant) -> Decisions:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
         if self._command is not None and self._command != self._limits.safe:
             ruling = rule(self._limits, replace(situation, over=True), None)
-            decisions = (self._emit(ruling, situation, False, now),)
+            decisions = (self._emit(ruling, situation, seeded, now),)
         if self._command is None or self._command == self._limits.safe:
             if self._over:
                 self._lease = None
@@ -399,7 +399,7 @@ class Gate:
         """
         measurements = {name: self._aged(name, now) for name in (*self._needed, *self._feedback)}
         previous, seeded = self._command, False
-        if previous is None:
+        if previous is None or self._driver_took_over(now):
             previous = self._measured(measurements)
             seeded = previous is not None
         return (
@@ -413,6 +413,26 @@ class Gate:
                 measurements=measurements,
             ),
             seeded,
+        )
+
+    def _driver_took_over(self, now: Instant) -> bool:
+        """
+        Return whether a driver has begun to brake by itself since the last command.
+
+        The robot then no longer does what was commanded last: to brake from there, or to go on from
+        there, would set a robot in motion that had come to rest.
+        """
+        timeouts = [
+            group.driver_timeout
+            for group in self._contract.action
+            if group.driver_timeout is not None
+        ]
+        silence = _since(self._emitted, now)
+        return (
+            self._contract.pacing is Pacing.REALTIME
+            and bool(timeouts)
+            and silence is not None
+            and silence > min(timeouts)
         )
 
     def _time_step(self, now: Instant) -> float:

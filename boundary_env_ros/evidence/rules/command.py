@@ -111,7 +111,8 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
 @link_rule(
     'previous-command',
     'The command before is the last one that the gate published in the episode; only the first '
-    'of an episode is taken from the measured state.',
+    'of an episode, or after so long a silence that the driver took over, is taken from the '
+    'measured state.',
     'Rates bound the emitted sequence: look for a decision that was taken out, or a command '
     'before that was made up.',
 )
@@ -120,6 +121,9 @@ def _previous_command(link: Link, terms: Terms | None) -> Found:
     if decision.verdict is Verdict.REJECTED:
         return
     if last is not None and last.id.episode_id == decision.id.episode_id:
+        anew = decision.seeded or not decision.previous_command
+        if anew and _driver_took_over(last, decision, terms):
+            return
         if decision.seeded or decision.previous_command != last.command:
             yield Mismatch(
                 field='previous_command',
@@ -133,6 +137,19 @@ def _previous_command(link: Link, terms: Terms | None) -> Found:
             expected='the measured state before the first command of an episode',
             actual=f'{vector(decision.previous_command)} of unknown origin',
         )
+
+
+def _driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms | None) -> bool:
+    """Return whether the gate was silent until a driver braked by itself; True if unknown."""
+    silence = elapsed(last.commanded, decision.commanded)
+    if terms is None or silence is None:
+        return True
+    timeouts = [
+        group.driver_timeout for group in terms.contract.action if group.driver_timeout is not None
+    ]
+    # The gate looks at its clock before it publishes, so the silence may seem shorter than it was.
+    slack = terms.contract.period / 2.0
+    return bool(timeouts) and silence > min(timeouts) - slack
 
 
 @link_rule(

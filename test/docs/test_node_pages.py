@@ -22,7 +22,7 @@ def _names() -> Mapping[str, str]:
     """Return the package's own topics and services, by their constants; without ROS."""
     tree = ast.parse(text_of('boundary_env_ros/ros/names.py'))
     return {
-        node.targets[0].id: node.value.value
+        node.targets[0].id: str(node.value.value)
         for node in tree.body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
@@ -67,7 +67,7 @@ def test_page_names_the_services_of_the_node(node: str) -> None:
     assert [name for name in served if f'`{node}/{name}`' not in page] == []
 
 
-@pytest.mark.parametrize('node', ['environment', 'safety_gate', 'simulated_robot'])
+@pytest.mark.parametrize('node', NODES)
 def test_page_describes_the_parameters_as_the_node_declares_them(node: str) -> None:
     described = {
         code(cells[0])[0]: cells[3]

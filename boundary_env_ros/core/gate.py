@@ -356,7 +356,8 @@ class Gate:
             return self._wind_down(situation, seeded, now)
         if not self._running:
             return ()  # armed, and the reset goes on: nothing is published
-        ruling = rule(self._limits, situation, self._command)
+        # A command that the driver has braked from since is nothing to be held.
+        ruling = rule(self._limits, situation, None if seeded else self._command)
         if ruling.verdict is Verdict.STOPPED:
             if not ruling.results:
                 return ()  # nothing was asked for yet, and nothing asks for a stop
@@ -368,7 +369,6 @@ class Gate:
         late = situation.since_request
         if (
             self._contract.pacing is Pacing.LOCKSTEP
-            or self._command is None
             or late is None
             or late <= self._contract.safety.hold_after
             or not self._due(now, self._contract.period)

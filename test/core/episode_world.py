@@ -161,7 +161,7 @@ class EpisodeWorld:
         self.next_tick = 0
         self.published: Counter[str] = Counter()
 
-    # What a test does ----------------------------------------------------------------------------------
+    # What a test does ----------------------------------------------------------------------------
 
     def begin(
         self,
@@ -223,7 +223,7 @@ class EpisodeWorld:
         self.request(self.observations[-1], action, **changes)
         return self.transitions[-1] if len(self.transitions) > before else None
 
-    # Time ----------------------------------------------------------------------------------------------
+    # Time ----------------------------------------------------------------------------------------
 
     @property
     def now(self) -> Instant:
@@ -270,7 +270,7 @@ class EpisodeWorld:
         if 'environment' in self.alive:
             self.heard(self.environment.status(self.now))
 
-    # Wires ---------------------------------------------------------------------------------------------
+    # Wires ---------------------------------------------------------------------------------------
 
     def sense(self, name: str) -> None:
         """Let one sensor speak, as it saw the world a moment ago."""
@@ -400,7 +400,7 @@ class EpisodeWorld:
         self.witness.latched = True
         self.decided(self.gate.emergency_stop(True, self.now))
 
-    # Lockstep ------------------------------------------------------------------------------------------
+    # Lockstep ------------------------------------------------------------------------------------
 
     def advance(self, asked: WorldAdvance) -> None:
         """Advance the world, and say what was published on the way."""

@@ -60,7 +60,7 @@ class Witness:
         self.braking = False
         self.decisions: list[GateDecision] = []
 
-    # What the test knows ---------------------------------------------------------------------------
+    # What the test knows -------------------------------------------------------------------------
 
     def armed(self) -> None:
         """Take note of a new lease: what comes first starts from the measured state."""
@@ -79,7 +79,7 @@ class Witness:
         """Take note of what the robot says of its motion."""
         self.measured, self.measured_at, self.measured_stamp = values, now.steady, captured
 
-    # What it asks of every decision ------------------------------------------------------------------
+    # What it asks of every decision --------------------------------------------------------------
 
     def see(self, decisions: Iterable[GateDecision], now: Instant) -> tuple[GateDecision, ...]:
         """Check decisions, and return them."""
@@ -246,7 +246,7 @@ class Bench:
         self.leases = 0
         self.sequence = 0
 
-    # What happens around the gate ---------------------------------------------------------------------
+    # What happens around the gate ----------------------------------------------------------------
 
     def say(self, state: EpisodeState, episode: str | None = None) -> None:
         """Let the environment say where its episode stands."""
@@ -331,7 +331,7 @@ class Bench:
         self.lease_of = ''
         self._account()
 
-    # What the gate does ---------------------------------------------------------------------------------
+    # What the gate does --------------------------------------------------------------------------
 
     def ask(self, *action: float, **changes: object) -> GateDecision:
         """Send an action; `age`, `sequence`, `lease`, `episode`, `digest` ... may be wrong."""

@@ -50,7 +50,7 @@ def test_lockstep_brings_simulated_time_with_it_and_realtime_takes_it_away() -> 
     assert CONTRACT.paced(Pacing.REALTIME) is CONTRACT
 
 
-# Digest --------------------------------------------------------------------------------------------
+# Digest ------------------------------------------------------------------------------------------
 
 
 def digest(data: object, tasks: Any = TASKS) -> str:

@@ -34,7 +34,7 @@ def problems_of(changes: dict[Path, object], **arguments: Any) -> tuple[Problem,
     return caught.value.problems
 
 
-# What is read --------------------------------------------------------------------------------------
+# What is read ------------------------------------------------------------------------------------
 
 
 def test_the_shipped_contract_says_what_its_file_says() -> None:
@@ -126,7 +126,7 @@ def test_parsing_does_not_change_the_data() -> None:
     assert data == before
 
 
-# What is refused -----------------------------------------------------------------------------------
+# What is refused ---------------------------------------------------------------------------------
 
 BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ('no name', ('contract',), MISSING, ('contract',), 'a name in lower case'),
@@ -540,7 +540,7 @@ def test_parameters_of_the_task_that_hold_themselves_are_refused() -> None:
     assert problems[0].path[:3] == ('task', 'parameters', 'radius')
 
 
-# Whatever comes ------------------------------------------------------------------------------------
+# Whatever comes ----------------------------------------------------------------------------------
 
 leaf = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6),

@@ -55,7 +55,7 @@ def check_one_ending(world: EpisodeWorld, cause: str, *, terminated: bool, by: s
     return last
 
 
-# Endings -------------------------------------------------------------------------------------------
+# Endings -----------------------------------------------------------------------------------------
 
 
 def test_reaching_the_goal_is_a_success_declared_by_the_task() -> None:
@@ -178,6 +178,13 @@ def test_a_dead_environment_stops_the_robot_though_the_policy_goes_on(world: Epi
     assert world.robot.speed == (0.0, 0.0)
 
 
+def test_an_environment_that_stood_still_blames_nobody_else(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.time.wait(2.0)  # nothing of what came meanwhile has been heard yet
+    world.finish(within=2 * PERIOD)
+    check_one_ending(world, 'environment_lost', terminated=False, by='environment')
+
+
 def test_without_a_recorder_nothing_is_lost_where_none_is_required() -> None:
     world = EpisodeWorld(contract=shipped({('recorder', 'required'): False}))
     world.alive.discard('recorder')
@@ -190,7 +197,7 @@ def test_of_several_causes_at_once_the_declared_precedence_picks_one() -> None:
     world.run(0.5)
     world.alive -= {'gate', 'policy'}
     world.robot.pose = [*NEAR_GOAL, 0.0]  # and the goal is reached in the step that sees the loss
-    world.time.wait(SAFETY.gate_timeout + 0.1)
+    world.time.wait(SAFETY.gate_timeout + 0.01)
     world.finish(within=2 * PERIOD)
     last = check_one_ending(world, 'gate_lost', terminated=False, by='environment')
     assert any(term.value == 1.0 for term in last.reward_terms)
@@ -237,7 +244,7 @@ class Judge:
         return Outcome(cause=self.cause)
 
 
-# Beginning -----------------------------------------------------------------------------------------
+# Beginning ---------------------------------------------------------------------------------------
 
 
 def test_the_reset_is_recorded_like_a_step() -> None:
@@ -421,7 +428,7 @@ def test_an_answer_that_nobody_waits_for_is_passed_over(world: EpisodeWorld) -> 
     assert world.state is EpisodeState.RUNNING
 
 
-# Stepping ------------------------------------------------------------------------------------------
+# Stepping ----------------------------------------------------------------------------------------
 
 
 def test_every_tick_closes_one_step_and_the_steps_are_numbered(world: EpisodeWorld) -> None:

@@ -99,7 +99,7 @@ def test_an_episode_is_over_when_it_was_terminated_or_truncated(state: EpisodeSt
     assert state.over is (state.name in ('TERMINATED', 'TRUNCATED'))
 
 
-# Causes --------------------------------------------------------------------------------------------
+# Causes ------------------------------------------------------------------------------------------
 
 
 def test_only_verdicts_of_the_task_terminate() -> None:

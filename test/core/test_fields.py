@@ -61,7 +61,7 @@ def odometry(x: float = 1.0, y: float = 2.0, heading: float = 0.5) -> Message:
     return stamped(12.5, pose=Message(pose=pose, covariance=[0.01, *[0.0] * 35]))
 
 
-# Paths ---------------------------------------------------------------------------------------------
+# Paths -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_stamp_that_was_never_set_is_unknown_not_zero() -> None:
     assert stamp_of(stamped(12.5)) == 12_500_000_000
 
 
-# Fields with a confidence --------------------------------------------------------------------------
+# Fields with a confidence ------------------------------------------------------------------------
 
 
 def test_a_pose_is_read_with_its_stamp_and_confidence() -> None:
@@ -182,7 +182,7 @@ def test_a_message_without_a_header_has_a_value_and_no_stamp() -> None:
     assert (reading.values, reading.stamp, reading.confidence) == ((1.0,), None, None)
 
 
-# Scans ---------------------------------------------------------------------------------------------
+# Scans -------------------------------------------------------------------------------------------
 
 
 def scan(
@@ -254,7 +254,7 @@ def test_a_scan_with_too_few_beams_is_refused() -> None:
         adapter(SPECS['scan'], '/scan')(scan([1.0] * 35))
 
 
-# Obstacle distances --------------------------------------------------------------------------------
+# Obstacle distances ------------------------------------------------------------------------------
 
 AROUND = 360
 
@@ -341,7 +341,7 @@ def test_any_scan_gives_distances_and_fractions(ranges: list[float]) -> None:
     assert all(0.0 <= fraction <= 1.0 for fraction in valid)
 
 
-# Images --------------------------------------------------------------------------------------------
+# Images ------------------------------------------------------------------------------------------
 
 FRONT = SPECS['front']
 
@@ -376,7 +376,7 @@ def test_an_image_of_another_size_or_encoding_is_refused(changes: dict[str, obje
         image_reference(image(**changes), FRONT, '/camera')
 
 
-# Which topics are listened to ------------------------------------------------------------------------
+# Which topics are listened to --------------------------------------------------------------------
 
 TOPICS = {topic: f'/cart/{topic}' for topic in sensor_topics(CONTRACT)}
 

@@ -42,7 +42,7 @@ def cruise(bench: Bench, speed: float = 0.4, seconds: float = 1.0) -> Bench:
     return bench
 
 
-# What is not a command is refused, and nothing is published because of it ------------------------------
+# What is not a command is refused, and nothing is published because of it ------------------------
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf, -math.inf])
@@ -162,7 +162,7 @@ def test_the_age_of_an_action_is_steady_time_whatever_the_ros_clock_does(bench: 
     assert bench.ask(0.1, 0.0, age=age).verdict is Verdict.ADMITTED
 
 
-# Nothing outside the contract is ever published --------------------------------------------------------
+# Nothing outside the contract is ever published --------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -293,6 +293,20 @@ def test_a_gate_that_hung_sets_no_robot_in_motion_that_came_to_rest(
     assert {decision.command for decision in seen if decision.command} == {(0.0, 0.0)}
 
 
+def test_a_gate_that_hung_until_the_driver_braked_holds_no_command_any_more(bench: Bench) -> None:
+    cruise(bench)
+    timeout = bench.contract.action[0].driver_timeout
+    assert timeout is not None
+    assert timeout < SAFETY.command_timeout
+    bench.time.wait((timeout + SAFETY.command_timeout) / 2)
+    bench.motion = (0.1, 0.0)
+    bench.pulse()
+    assert bench.tick() == ()
+    decision = bench.ask(0.1, 0.0)
+    assert decision.seeded
+    assert decision.verdict is Verdict.ADMITTED
+
+
 def test_a_gate_that_hung_and_knows_no_motion_asks_for_the_safe_command(bench: Bench) -> None:
     cruise(bench)
     bench.time.wait(1.0)
@@ -348,7 +362,7 @@ def test_a_decision_carries_the_inputs_of_its_rules(bench: Bench) -> None:
     assert decision.software_version == 'test'
 
 
-# Obstacles ---------------------------------------------------------------------------------------------
+# Obstacles ---------------------------------------------------------------------------------------
 
 OBSTACLE = SAFETY.obstacle
 assert OBSTACLE is not None
@@ -494,7 +508,7 @@ def test_without_an_obstacle_rule_no_scan_is_needed() -> None:
     assert bench.start().ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
-# Silence stops ------------------------------------------------------------------------------------------
+# Silence stops -----------------------------------------------------------------------------------
 
 
 def stopped_after(bench: Bench, *, policy: tuple[float, float] | None, within: float) -> float:
@@ -697,7 +711,7 @@ def test_a_ros_clock_that_jumped_recovers_with_fresh_sensors(bench: Bench) -> No
     assert bench.command == (0.4, 0.0)
 
 
-# The emergency stop ---------------------------------------------------------------------------------------
+# The emergency stop ------------------------------------------------------------------------------
 
 
 def test_the_emergency_stop_brakes_at_once_and_latches(bench: Bench) -> None:
@@ -783,7 +797,7 @@ def test_a_release_that_nobody_pressed_does_nothing(bench: Bench) -> None:
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
-# Leases ---------------------------------------------------------------------------------------------------
+# Leases ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -900,7 +914,7 @@ def test_an_environment_under_another_contract_is_not_heard() -> None:
     assert 'announced (none)' in bench.refused()
 
 
-# A gate that is not armed --------------------------------------------------------------------------------
+# A gate that is not armed ------------------------------------------------------------------------
 
 
 def test_a_gate_that_nobody_armed_publishes_nothing() -> None:
@@ -948,7 +962,7 @@ def test_the_time_of_the_policy_runs_from_the_start_of_the_episode() -> None:
     assert bench.wait(SAFETY.command_timeout - TICK) == ()
 
 
-# What it says of itself -----------------------------------------------------------------------------------
+# What it says of itself --------------------------------------------------------------------------
 
 
 def test_the_status_follows_the_life_of_a_lease() -> None:

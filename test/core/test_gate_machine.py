@@ -78,7 +78,7 @@ class GateMachine(RuleBasedStateMachine):
         self.last: ActionRequest | None = None
         self.pressed = False
 
-    # The policy, and whoever else sends requests -------------------------------------------------------
+    # The policy, and whoever else sends requests -------------------------------------------------
 
     @rule(asked=action)
     def holder_asks(self, asked: tuple[float, ...]) -> None:
@@ -109,7 +109,7 @@ class GateMachine(RuleBasedStateMachine):
             self.heard_request = self.bench.time.steady
             self.last = decision.request
 
-    # Sensors -------------------------------------------------------------------------------------------
+    # Sensors -------------------------------------------------------------------------------------
 
     @rule(values=scan, ago=lag)
     def the_scan_speaks(self, values: tuple[float, ...], ago: float) -> None:
@@ -134,7 +134,7 @@ class GateMachine(RuleBasedStateMachine):
         if self.bench.state is not EpisodeState.IDLE:
             self.heard_environment = self.bench.time.steady
 
-    # The environment -----------------------------------------------------------------------------------
+    # The environment -----------------------------------------------------------------------------
 
     def _say(self, state: EpisodeState, episode: str | None = None) -> None:
         self.bench.say(state, episode)
@@ -177,7 +177,7 @@ class GateMachine(RuleBasedStateMachine):
         self.a_client_arms('policy')
         self._say(EpisodeState.RUNNING)
 
-    # The emergency stop ---------------------------------------------------------------------------------
+    # The emergency stop --------------------------------------------------------------------------
 
     @rule()
     def the_emergency_stop_is_pressed(self) -> None:
@@ -198,7 +198,7 @@ class GateMachine(RuleBasedStateMachine):
         else:
             assert not self.pressed
 
-    # Time ----------------------------------------------------------------------------------------------
+    # Time ----------------------------------------------------------------------------------------
 
     @rule(seconds=pause)
     def time_passes(self, seconds: float) -> None:

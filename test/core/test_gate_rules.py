@@ -57,7 +57,7 @@ def reasons(results: tuple[object, ...]) -> list[Reason]:
     return [result.reason for result in results]  # type: ignore[attr-defined]
 
 
-# Precedence ----------------------------------------------------------------------------------------
+# Precedence --------------------------------------------------------------------------------------
 
 
 def test_every_reason_to_stop_is_told_in_the_documented_order() -> None:
@@ -119,7 +119,7 @@ def test_the_timer_without_a_command_to_hold_brakes() -> None:
     assert ruling.command == (pytest.approx(0.4 - LIMITS.stop[0] * CONTRACT.period), 0.0)
 
 
-# Is it a command at all ------------------------------------------------------------------------------
+# Is it a command at all --------------------------------------------------------------------------
 
 
 def test_every_number_that_is_not_finite_is_named() -> None:
@@ -167,7 +167,7 @@ def test_authority_wants_the_lease_of_this_very_episode() -> None:
     assert asked(replace(lease, last_sequence=3)) == [Reason.OUT_OF_ORDER]
 
 
-# Must the robot stop ---------------------------------------------------------------------------------
+# Must the robot stop -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_braking_ends_at_a_safe_command_that_is_not_zero() -> None:
     assert value == (0.2, -0.1)
 
 
-# What may be published -------------------------------------------------------------------------------
+# What may be published ---------------------------------------------------------------------------
 
 
 @given(previous=command, wanted=st.tuples(finite, finite), seconds=step)

@@ -68,7 +68,7 @@ RECORDS: tuple[type, ...] = (
 each_record = pytest.mark.parametrize('cls', RECORDS, ids=lambda cls: cls.__name__)
 
 
-# The .msg files, read independently of ROS ---------------------------------------------------------
+# The .msg files, read independently of ROS -------------------------------------------------------
 
 
 class MsgField(NamedTuple):
@@ -145,7 +145,7 @@ def factory(cls: type) -> Message:
     return empty_message(foreign.get(cls.__name__, cls.__name__))
 
 
-# Any record, from its type hints -------------------------------------------------------------------
+# Any record, from its type hints -----------------------------------------------------------------
 
 texts = st.text(alphabet=st.characters(codec='utf-8', exclude_characters='\x00'), max_size=8)
 any_float = st.floats(allow_nan=True, allow_infinity=True)
@@ -234,7 +234,7 @@ def _one(cls: type) -> list[Any]:
     return found
 
 
-# Special values -------------------------------------------------------------------------------------
+# Special values ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_time_of_a_message_is_split_without_loss() -> None:
     )
 
 
-# Errors name the place -----------------------------------------------------------------------------
+# Errors name the place ---------------------------------------------------------------------------
 
 
 HUGE = 10**400
@@ -438,7 +438,7 @@ def test_the_header_of_a_message_is_passed_over() -> None:
     assert isinstance(from_message(EvaluatorRecord, message), EvaluatorRecord)
 
 
-# The dataclasses are the messages ------------------------------------------------------------------
+# The dataclasses are the messages ----------------------------------------------------------------
 
 
 @each_record

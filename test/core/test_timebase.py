@@ -135,7 +135,7 @@ def test_a_stamp_does_not_change_after_it_was_taken() -> None:
         system(1).nanoseconds = 2  # type: ignore[misc]
 
 
-# Four stamps, and a truth to hold them against -----------------------------------------------------
+# Four stamps, and a truth to hold them against ---------------------------------------------------
 
 delay = st.integers(min_value=0, max_value=5 * SECOND)
 

@@ -636,6 +636,9 @@ class Environment:
         if contract.recorder_required and too_long(self._recorder_heard, safety.recorder_timeout):
             found[causes.RECORDER_LOST] = (self._name, 'the recorder is silent')
         if contract.pacing is Pacing.REALTIME:
+            # Whoever was stopped itself has heard nobody: the others have given it up, and are not to blame.
+            if too_long(self._waiting_since, safety.environment_timeout + contract.period):
+                found[causes.ENVIRONMENT_LOST] = (self._name, 'the environment stood still')
             if self._robot_silent(now):
                 found[causes.ROBOT_LOST] = (self._name, 'every sensor is silent')
             if too_long(self._last_request, safety.policy_timeout):

@@ -486,7 +486,7 @@ def test_signal_completes_the_run(bench: Bench, number: signal.Signals) -> None:
     bench.end(number)
     bench.assert_complete()
     assert numbers(bench.on_disk('odom')) == list(range(500))
-    assert not bench.status().recording
+    bench.until(lambda: not bench.status().recording, 'a recorder that says it stopped')
     assert 'Traceback' not in bench.log()
 
 

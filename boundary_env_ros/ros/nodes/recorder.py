@@ -36,6 +36,8 @@ _ADAPT_PERIOD = 0.1
 _STATUS_PERIOD = 0.2
 # What is on the disk is at most this old, s; below the half second that is promised.
 _FLUSH_PERIOD = 0.4
+# How long the environment's last word is waited for at most, s.
+_LAST_WORD = 0.5
 # Looks for a sign of life of the environment within the time it is given.
 _WATCHES = 8
 
@@ -190,8 +192,7 @@ class Recorder(ContractNode):
         A signal often goes to all nodes at once; what the environment says last comes a moment
         after it.
         """
-        patience = self.contract.safety.environment_timeout
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + _LAST_WORD
         while self.recording.episode_runs and time.monotonic() < deadline:
             time.sleep(_POLL_PERIOD)
             self._poll()

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the core share: the shipped contract as data, a clock that only a test moves, short ways to say things."""
+"""What the tests of the core share: the shipped contract as data, and a clock that tests move."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def only(decisions: tuple[GateDecision, ...]) -> GateDecision:
 
 
 class Message:
-    """Anything with attributes, as far as the core is concerned: that is all it asks of a message."""
+    """Anything with attributes: that is all that the core asks of a message."""
 
     def __init__(self, **fields: object) -> None:
         self.__dict__.update(fields)

@@ -63,7 +63,7 @@ def forward(speed: float = 0.4) -> Policy:
 
 
 class PointRobot:
-    """A point that does what it is told, after a delay, and stops by itself when nobody tells it."""
+    """A point that does what it is told, after a delay, and stops when nobody tells it."""
 
     def __init__(self, contract: Contract, *, delay: float = 0.0) -> None:
         self.pose = list(START)

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 from core_world import shipped
 from episode_world import EpisodeWorld, NEAR_GOAL, START
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import Reason, Verdict
 from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.timebase import Clock, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
@@ -64,7 +68,7 @@ def test_one_action_is_one_step_of_exactly_one_period(world: EpisodeWorld) -> No
         assert transition.commanded is not None
         assert asked.command_stamp == transition.commanded.ros.nanoseconds
     times = [o.observed.ros.nanoseconds for o in world.observations]
-    assert [b - a for a, b in zip(times, times[1:], strict=False)] == [100_000_000] * 5
+    assert [b - a for a, b in pairwise(times)] == [100_000_000] * 5
     assert {o.observed.ros.clock for o in world.observations} == {Clock.ROS}
 
 
@@ -177,10 +181,6 @@ def test_a_topic_that_the_policy_does_not_see_is_waited_for_as_the_evaluator_doe
 
 
 def test_an_answer_to_another_advance_is_passed_over(world: EpisodeWorld) -> None:
-    from dataclasses import replace
-
-    from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
-
     world.alive.discard('robot')
     world.step(0.3, 0.0)
     asked = world.advances[-1]
@@ -280,8 +280,6 @@ def test_the_deadline_of_a_reset_names_the_world_that_did_not_settle() -> None:
 
 def test_time_goes_by_the_worlds_account_though_its_clock_is_late(world: EpisodeWorld) -> None:
     """The answer to an advance may overtake the ``/clock`` that belongs to it."""
-    from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
-
     world.alive.discard('robot')
     world.step(0.3, 0.0)
     asked, late = world.advances[-1], world.now

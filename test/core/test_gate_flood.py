@@ -65,7 +65,7 @@ class Flood:
         self.gate.measure('obstacle', (ahead, 8.0, 1.0, 1.0), captured, now)
 
     def run(self, count: int) -> None:
-        """Send requests, at random times and of random ages, some of them twice or out of order."""
+        """Send requests, at random times and of random ages, some twice or out of order."""
         rng = self.rng
         asked = actions(rng, count).tolist()
         waits = rng.choice(
@@ -75,15 +75,14 @@ class Flood:
         back = rng.choice([0, 0, 0, 0, 1, 5], size=count)
         ahead = rng.choice([8.0, 0.7, 0.3], p=[0.8, 0.15, 0.05], size=count)
         live = rng.random(count) < 0.9
-        sequence = 0
         for i in range(count):
             self.time.wait(waits[i])
             if live[i]:
                 self.live(asked[i][0], ahead[i])
             now = self.time.now
             observed = Instant(ros=now.ros, steady=now.steady - round(ages[i] * NANOSECONDS))
-            sequence += 1
-            request = request_for(tuple(asked[i]), max(0, sequence - int(back[i])), observed, now)
+            sequence = max(0, i + 1 - int(back[i]))
+            request = request_for(tuple(asked[i]), sequence, observed, now)
             for decision in (*self.gate.request(request, now), *self.gate.tick(now)):
                 self.note(decision, now)
 
@@ -115,7 +114,8 @@ def test_no_request_of_very_many_gets_past_bounds_or_rates(seed: int) -> None:
     stopped = np.array(flood.stopped[1:])[:, None]
     most = np.where(stopped, contract.flat('stop'), contract.flat('rate')) * seconds
     excess = np.abs(np.diff(command, axis=0)) - most
-    # After a longer silence the driver has taken over: the sequence starts anew, from the measured state.
+    # After a longer silence the driver has taken over: the sequence starts anew, from the
+    # measured state.
     timeout = contract.action[0].driver_timeout
     assert timeout is not None
     assert excess[silence <= timeout].max() <= 1e-9

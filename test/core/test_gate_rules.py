@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the gate as pure functions: their order, their precedence, and what they leave alone."""
+"""The rules of the gate as pure functions: order, precedence, and what they leave alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Time: clocks that do not mix, hosts that need a measured offset, and an estimate that holds the truth."""
+"""Time: clocks that do not mix, hosts that need an offset, an estimate that holds the truth."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ delay = st.integers(min_value=0, max_value=5 * SECOND)
 def test_the_true_offset_lies_within_the_uncertainty_of_every_exchange(
     truth: int, sent: int, there: int, work: int, back: int
 ) -> None:
-    """Simulate a request and its answer in true time (the asking host's clock); the other clock is ``truth`` ahead."""
+    """Simulate a request and its answer; the answering clock is ``truth`` ahead of true time."""
     received, returned = sent + there, sent + there + work
     home = returned + back
     estimate = offset_from_exchange(

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contract files: what is read, the line of every fault, and no text that hangs or crashes the reader."""
+"""Contract files: what is read, the line of every fault, and no text that hangs the reader."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def line_of(text: str, part: str) -> int:
     return text[: text.index(part)].count('\n') + 1
 
 
-# What is read --------------------------------------------------------------------------------------
+# What is read ------------------------------------------------------------------------------------
 
 
 def test_the_shipped_contract_loads_by_its_name_and_by_its_path() -> None:
@@ -105,7 +105,7 @@ def test_a_task_that_is_not_installed_is_told_by_its_name() -> None:
         make_task(replace(contract, task=replace(contract.task, name='juggle')))
 
 
-# What is refused, and where --------------------------------------------------------------------------
+# What is refused, and where ----------------------------------------------------------------------
 
 FAULTS = [
     ('period: 0.1 ', 'period: 0.0 ', 'period', 'period: 0.0'),
@@ -176,8 +176,9 @@ def test_what_is_no_contract_is_refused_by_name(text: str) -> None:
 @pytest.mark.parametrize(
     'value',
     [
-        '!!int x', '!!int ""', '!!float x', '!!bool x', '!!timestamp x', '2001-99-99', '2001-01-01',
-        '0001-01-01 00:00:00 +23:59', '!!binary x', '!!binary aGk=', '!!set {a, b}', '.nan', '.inf',
+        '!!int x', '!!int ""', '!!float x', '!!bool x', '!!timestamp x', '2001-99-99',
+        '2001-01-01', '0001-01-01 00:00:00 +23:59', '!!binary x', '!!binary aGk=', '!!set {a, b}',
+        '.nan', '.inf',
         '1' * 5000, '1' + '0' * 400, '{1: {2: {3: .nan}}}',
     ],
 )  # fmt: skip
@@ -238,7 +239,7 @@ def test_a_contract_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         load(tmp_path / 'folder.yaml')
 
 
-# Whatever text comes -----------------------------------------------------------------------------------
+# Whatever text comes -----------------------------------------------------------------------------
 
 LINES = TEXT.splitlines()
 YAML_BITS = st.text(alphabet=' \n:-[]{}&*!|>#"\'%?,0.1ae~<\t', max_size=12)

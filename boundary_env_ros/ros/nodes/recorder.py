@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Any
 
+from rclpy.duration import Duration
+
 from boundary_env_ros import __version__
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.ros import names
@@ -36,7 +38,7 @@ _ADAPT_PERIOD = 0.1
 _STATUS_PERIOD = 0.2
 # What is on the disk is at most this old, s; below the half second that is promised.
 _FLUSH_PERIOD = 0.4
-# How long the environment's last word is waited for at most, s.
+# How long a last word is waited for at most, the environment's and our own, s.
 _LAST_WORD = 0.5
 # Looks for a sign of life of the environment within the time it is given.
 _WATCHES = 8
@@ -256,6 +258,8 @@ class Recorder(ContractNode):
         if self._heard is not None:
             self._heard.close()
         self._say()
+        # A publisher that is destroyed takes with it what has not been sent yet.
+        self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))
 
     def _close(self) -> None:
         if self._recording is None or self._closed:

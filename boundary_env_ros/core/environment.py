@@ -145,6 +145,18 @@ class Environment:
         self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
         self._latest: dict[str, Sample] = {}
+        # Field and feedback of one topic are listened to apart: what one of them has, the other may
+        # still wait for.
+        self._uses = {
+            **{
+                f'field {spec.name}': topics[spec.topic]
+                for spec in (*contract.observation, *contract.evaluator)
+                if spec.topic
+            },
+            **{
+                f'feedback {group.name}': topics[group.feedback.topic] for group in contract.action
+            },
+        }
         self._seen: dict[str, int] = {}
         self._feedback: dict[str, Vector] = {}
         self._arrived: int | None = None
@@ -289,7 +301,7 @@ class Environment:
     def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
         """Take a sample of a field of the observation, or of the evaluator's."""
         self._latest[name] = sample
-        return self._arrival(self._sources[name], sample.captured, now)
+        return self._arrival(f'field {name}', sample.captured, now)
 
     def feedback(
         self, group: str, values: Vector, captured: Stamp | None, now: Instant
@@ -299,9 +311,8 @@ class Environment:
         if captured is not None and len(self._feedback) == len(self._contract.action):
             whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
             self._actuation.measured(Feedback(captured=captured, values=whole))
-        index = [g.name for g in self._contract.action].index(group)
         late = late_evidence(self._actuation, self._feedback_source) if self._closed_all else ()
-        return (*late, *self._arrival(self._feedback_topics[index], captured, now))
+        return (*late, *self._arrival(f'feedback {group}', captured, now))
 
     @property
     def _closed_all(self) -> bool:
@@ -312,10 +323,10 @@ class Environment:
     def _feedback_source(self) -> str:
         return ' '.join(dict.fromkeys(self._feedback_topics))
 
-    def _arrival(self, topic: str, captured: Stamp | None, now: Instant) -> Effects:
+    def _arrival(self, use: str, captured: Stamp | None, now: Instant) -> Effects:
         self._arrived = now.steady
         if captured is not None:
-            self._seen[topic] = max(self._seen.get(topic, -1), captured.nanoseconds)
+            self._seen[use] = max(self._seen.get(use, -1), captured.nanoseconds)
         if self._advanced is not None or self.state is EpisodeState.RESETTING:
             return self._go_on(now)
         return ()
@@ -378,16 +389,20 @@ class Environment:
         if self.state is EpisodeState.RESETTING:
             return self._start(now) if not self._lacking(now) else ()
         if self.state is EpisodeState.RUNNING and self._advanced is not None:
-            if awaited(self._advanced.report, self._interesting, self._seen):
+            if self._awaited(self._advanced):
                 return ()
             at = self._world_time(now)
             self._advance = self._advanced = None
             return self._close(at, None, {})
         return ()
 
-    @property
-    def _interesting(self) -> frozenset[str]:
-        return frozenset((*self._sources.values(), *self._feedback_topics))
+    def _awaited(self, advanced: Advanced) -> tuple[str, ...]:
+        """Return the topics whose last message of an advance has not come yet for every use."""
+        seen: dict[str, int] = {}
+        for use, topic in self._uses.items():
+            last = self._seen.get(use, -1)
+            seen[topic] = min(seen.get(topic, last), last)
+        return awaited(advanced.report, seen.keys(), seen)
 
     def _world_time(self, now: Instant) -> Instant:
         """Return now, by the world's account: its answer may overtake its ``/clock``."""
@@ -405,7 +420,7 @@ class Environment:
         if self._contract.pacing is Pacing.LOCKSTEP:
             if self._advanced is None:
                 return ('the world to settle (WorldAdvanced)',)
-            lacking += awaited(self._advanced.report, self._interesting, self._seen)
+            lacking += self._awaited(self._advanced)
         elif now.steady - reset.answered.steady < procedure.settle * NANOSECONDS:
             return (f'{procedure.settle:g} s for the world to settle',)
         for spec in self._contract.observation:

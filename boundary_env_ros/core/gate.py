@@ -164,6 +164,7 @@ class Gate:
     def _forget_command(self) -> None:
         """Forget what was commanded: the next command starts from the measured state."""
         self._command = None
+        self._rate = ()
         self._emitted = None
         self._stopping = False
         self._reasons = ()
@@ -291,13 +292,14 @@ class Gate:
         return bool(self._awaited_topics(report))
 
     def _awaited_topics(self, report: Advanced) -> tuple[str, ...]:
-        needed = {self._topics[name] for name in (*self._needed, *self._feedback)}
-        seen = {
-            m.topic: m.captured.nanoseconds
-            for m in self._latest.values()
-            if m.captured is not None
-        }
-        return awaited(report.report, needed, seen)
+        seen: dict[str, int] = {}
+        for name in (*self._needed, *self._feedback):
+            # Two inputs of one topic are listened to apart: both must have its last message.
+            latest, topic = self._latest.get(name), self._topics[name]
+            captured = None if latest is None else latest.captured
+            last = -1 if captured is None else captured.nanoseconds
+            seen[topic] = min(seen.get(topic, last), last)
+        return awaited(report.report, seen.keys(), seen)
 
     def _resume(self, now: Instant) -> Decisions:
         if self._pending is None or self._awaits(self._pending[0]):

@@ -1,20 +1,23 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What all nodes of a boundary have in common: the contract, its digest on a latched topic, and an orderly life.
+What all nodes of a boundary have in common: the contract, its latched digest, and an orderly life.
 
-*Configured* means: the contract is loaded and its digest latched. *Active* means: no party in the namespace has latched another
-digest, and the node may act.
+*Configured* means: the contract is loaded and its digest latched. *Active* means: no party in the
+namespace has latched another digest, and the node may act.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 import gc
 import os
 import signal
+import traceback
 from typing import Any
 
+from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
 from rclpy.clock import Clock as RosClock
 from rclpy.clock_type import ClockType
@@ -22,7 +25,6 @@ from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
-from rcl_interfaces.msg import ParameterDescriptor
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -32,7 +34,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.storage.contract_file import LoadedContract, load
+from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS
 Failure = TransitionCallbackReturn.FAILURE
@@ -42,12 +44,30 @@ Failure = TransitionCallbackReturn.FAILURE
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 
 
+_Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+
+
+def _reported(transition: _Transition) -> _Transition:
+    """Log what a transition raises: rclpy makes an error of it without a word."""
+
+    @wraps(transition)
+    def reported(node: Any, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except Exception:
+            node.get_logger().fatal(traceback.format_exc())
+            raise
+
+    return reported
+
+
 class ContractNode(LifecycleNode):
     """
     A lifecycle node under a contract.
 
-    Subclasses implement :meth:`configure`, :meth:`activate`, :meth:`deactivate` and :meth:`cleanup`; whatever
-    :class:`BoundaryError` one of the first two raises is logged and refuses the transition.
+    Subclasses implement :meth:`configure`, :meth:`activate`, :meth:`deactivate` and
+    :meth:`cleanup`; whatever :class:`BoundaryError` one of the first two raises is logged and
+    refuses the transition.
 
     Parameters
     ----------
@@ -70,7 +90,8 @@ class ContractNode(LifecycleNode):
         self.declare(
             'pacing',
             '',
-            'realtime or lockstep instead of what the contract says; lockstep needs simulated time. Empty: as it says.',
+            'realtime or lockstep instead of what the contract says (empty: as it says). Lockstep '
+            'brings simulated time with it.',
         )
         self._description = self.create_publisher(
             msg.ContractDescription, names.CONTRACT, names.LATCHED
@@ -89,13 +110,15 @@ class ContractNode(LifecycleNode):
         """Return the value of a parameter."""
         return self.get_parameter(name).value
 
-    # The contract ---------------------------------------------------------------------------------
+    # The contract --------------------------------------------------------------------------------
 
     @property
     def loaded(self) -> LoadedContract:
         """The contract; there is one while the node is configured."""
         if self._loaded is None:
-            raise BoundaryError('Expect a configured node, actually: it is not. Configure it first.')
+            raise BoundaryError(
+                'Expect a configured node, actually: it is not. Configure it first.'
+            )
         return self._loaded
 
     @property
@@ -109,7 +132,7 @@ class ContractNode(LifecycleNode):
         return self.contract.agents[0]
 
     def topics(self) -> dict[str, str]:
-        """Return the fully qualified name of every sensor topic of the contract, by its relative name."""
+        """Return the full name of every sensor topic of the contract, by its relative name."""
         return {topic: self.resolve_topic_name(topic) for topic in sensor_topics(self.contract)}
 
     def _on_description(self, description: Any) -> None:
@@ -119,7 +142,8 @@ class ContractNode(LifecycleNode):
         if self._loaded is not None and description.digest != self._loaded.digest:
             self.get_logger().error(
                 f'Expect {description.node} under the contract {self._loaded.digest}, actually: '
-                f'{description.digest}. Start both with the same contract, pacing and task version.'
+                f'{description.digest}. Start both with the same contract, pacing and task '
+                'version.'
             )
 
     def _load(self) -> None:
@@ -163,7 +187,7 @@ class ContractNode(LifecycleNode):
         set_time(message.header.stamp, self.clock.now().ros.nanoseconds)
         self._description.publish(message)
 
-    # Life -----------------------------------------------------------------------------------------
+    # Life ----------------------------------------------------------------------------------------
 
     def configure(self) -> None:
         """Make what the node needs; it may not act yet."""
@@ -177,6 +201,7 @@ class ContractNode(LifecycleNode):
     def cleanup(self) -> None:
         """Let go of what :meth:`configure` made."""
 
+    @_reported
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the contract and latch its digest."""
         try:
@@ -188,10 +213,12 @@ class ContractNode(LifecycleNode):
             self._let_go()
             return Failure
         self.get_logger().info(
-            f'configured with {self.contract.name} {self.contract.version}, {self.loaded.digest[:19]}'
+            f'configured with {self.contract.name} {self.contract.version}, '
+            f'{self.loaded.digest[:19]}'
         )
         return Success
 
+    @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Act, unless somebody in the namespace works under another contract."""
         others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
@@ -211,19 +238,28 @@ class ContractNode(LifecycleNode):
         gc.freeze()
         return super().on_activate(state)
 
+    @_reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop acting."""
         self._stop_timers()
         self.deactivate()
         return super().on_deactivate(state)
 
+    @_reported
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the contract."""
         self._let_go()
         return Success
 
+    @_reported
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop acting and let go of everything."""
+        self.finish()
+        return Success
+
+    @_reported
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let go of everything; the node is unconfigured then, and may be configured again."""
         self.finish()
         return Success
 
@@ -240,8 +276,10 @@ class ContractNode(LifecycleNode):
             self._let_go()
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:
-        """Call back periodically on the steady clock while the node is active; a paused ``/clock`` changes nothing."""
-        timer = self.create_timer(seconds, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
+        """Call back periodically while active, on the steady clock: ``/clock`` may pause."""
+        timer = self.create_timer(
+            seconds, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME)
+        )
         self._periodic.append(timer)
         return timer
 
@@ -251,12 +289,15 @@ class ContractNode(LifecycleNode):
         self._periodic.clear()
 
 
-def run(make: Callable[[], ContractNode], executor: Callable[[], Executor] = SingleThreadedExecutor) -> int:
+def run(
+    make: Callable[[], ContractNode], executor: Callable[[], Executor] = SingleThreadedExecutor
+) -> int:
     """
     Run a node until it is told to stop, and return the exit code.
 
-    SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it holds is let go of. So does the
-    death of the parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``.
+    SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it
+    holds is let go of. So does the death of the parent, if that named itself in the variable
+    ``BOUNDARY_ENV_ROS_PARENT``.
     """
     parent = os.environ.get(PARENT)
     signals: list[int] = []

@@ -66,17 +66,8 @@ class SimulatedRobotNode(ContractNode):
 
     def configure(self) -> None:
         """Make the world, its publishers, and what the robot listens to."""
-        contract = self.contract
-        defaults = CartConfig()
-        config = replace(
-            defaults,
-            actuator_delay=float(self.value('actuator_delay')),
-            camera=replace(defaults.camera, rate=float(self.value('camera_rate'))),
-        )
-        group = contract.action[0]
-        if group.driver_timeout is not None:
-            # The driver keeps what the contract says of it.
-            config = replace(config, driver_timeout=group.driver_timeout)
+        contract, group = self.contract, self.contract.action[0]
+        config = self._config()
         self._now = self._start()
         self._robot = CartRobot(config, self._now)
         self._outgoing = {
@@ -98,6 +89,20 @@ class SimulatedRobotNode(ContractNode):
             )
             self._entities.append((self.destroy_publisher, self._advanced))
             self._listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+
+    def _config(self) -> CartConfig:
+        """Return the cart as the parameters want it, with the driver's timeout of the contract."""
+        defaults = CartConfig()
+        timeout = self.contract.action[0].driver_timeout
+        try:
+            return replace(
+                defaults,
+                actuator_delay=float(self.value('actuator_delay')),
+                camera=replace(defaults.camera, rate=float(self.value('camera_rate'))),
+                driver_timeout=defaults.driver_timeout if timeout is None else timeout,
+            )
+        except ValueError as error:
+            raise BoundaryError(str(error)) from error
 
     def _start(self) -> int:
         if self.contract.sim_time:

@@ -58,14 +58,16 @@ class SafetyGate(ContractNode):
             topics={item.name: topics[item.topic] for item in gate_inputs(contract)},
             software_version=__version__,
         )
+        self._pressed = False
+        publish = self.create_publisher
         self._commands = [
-            self.create_lifecycle_publisher(message_class(group.type), group.topic, names.COMMAND)
-            for group in contract.action
+            self._own(
+                self.create_lifecycle_publisher(message_class(g.type), g.topic, names.COMMAND)
+            )
+            for g in contract.action
         ]
-        self._decisions = self.create_publisher(
-            msg.GateDecision, names.GATE_DECISION, names.RECORD
-        )
-        self._status = self.create_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        self._decisions = self._own(publish(msg.GateDecision, names.GATE_DECISION, names.RECORD))
+        self._status = self._own(publish(msg.GateStatus, names.GATE_STATUS, names.LATCHED))
         lockstep = contract.pacing is Pacing.LOCKSTEP
         sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
         for item in gate_inputs(contract):
@@ -85,6 +87,10 @@ class SafetyGate(ContractNode):
         ):
             made = self.create_service(service, name, callback)
             self._entities.append((self.destroy_service, made))
+
+    def _own(self, publisher: Any) -> Any:
+        self._entities.append((self.destroy_publisher, publisher))
+        return publisher
 
     def _listen(
         self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
@@ -110,12 +116,10 @@ class SafetyGate(ContractNode):
         for destroy, entity in self._entities:
             destroy(entity)
         self._entities.clear()
-        if self._gate is not None:
-            for publisher in (*self._commands, self._decisions, self._status):
-                self.destroy_publisher(publisher)
         self._gate = None
 
     _active = False
+    _pressed = False
 
     @property
     def gate(self) -> Gate:
@@ -163,6 +167,7 @@ class SafetyGate(ContractNode):
         self._send(self.gate.advanced(advanced_from(message), self.clock.now()))
 
     def _on_emergency_stop(self, message: Any) -> None:
+        self._pressed = message.data
         self._emergency_stop(pressed=message.data)
 
     def _emergency_stop(self, *, pressed: bool) -> None:
@@ -255,8 +260,8 @@ class SafetyGate(ContractNode):
 
     def _on_stop_service(self, request: Any, response: Any) -> Any:
         self._emergency_stop(pressed=True)
-        # A service is a knock, not a switch: it does not stay pressed.
-        self.gate.emergency_stop(False, self.clock.now())
+        # A service is a knock, not a switch: it stays pressed only where the topic says so.
+        self.gate.emergency_stop(self._pressed, self.clock.now())
         response.success = True
         response.message = 'The emergency stop is latched. ~/clear_emergency_stop releases it.'
         return response

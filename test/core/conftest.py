@@ -7,13 +7,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 import sys
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 #: A property that a machine under load checks slowly is still the same property.
-_COMMON = {'deadline': None, 'suppress_health_check': [HealthCheck.too_slow]}
+_COMMON: dict[str, Any] = {'deadline': None, 'suppress_health_check': [HealthCheck.too_slow]}
 settings.register_profile('boundary', derandomize=True, max_examples=60, **_COMMON)
 settings.register_profile('boundary-long', max_examples=3000, print_blob=True, **_COMMON)
 settings.load_profile(

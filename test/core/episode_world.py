@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 import json
 import math
 
@@ -178,7 +179,7 @@ class EpisodeWorld:
         if self.lockstep:
             self.signs_of_life()
         _, effects = self.environment.begin(
-            Begin(**asked),  # type: ignore[arg-type]
+            Begin(**asked),
             episode_id=f'episode-{self.episodes}',
             drawn_seed=99,
             now=self.now,
@@ -431,7 +432,7 @@ class EpisodeWorld:
             return
         for name in names:
             if name in self.holds:
-                self.held.append(lambda name=name: self.speak(name, stamp))
+                self.held.append(partial(self.speak, name, stamp))
             else:
                 self.speak(name, stamp)
         self.decided(self.gate.advanced(answer, self.now))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 import math
+from typing import Any
 
 from core_world import (
     AGENT,
@@ -333,11 +334,11 @@ class Bench:
 
     # What the gate does --------------------------------------------------------------------------
 
-    def ask(self, *action: float, **changes: object) -> GateDecision:
+    def ask(self, *action: float, **changes: Any) -> GateDecision:
         """Send an action; `age`, `sequence`, `lease`, `episode`, `digest` ... may be wrong."""
         return only(self.send(action, **changes))
 
-    def send(self, action: Vector, **changes: object) -> tuple[GateDecision, ...]:
+    def send(self, action: Vector, **changes: Any) -> tuple[GateDecision, ...]:
         """Send an action, and return whatever is decided at once."""
         if 'sequence' not in changes:
             self.sequence += 1
@@ -349,7 +350,7 @@ class Bench:
             observed = Instant(
                 ros=self.time.stamp(ago=age), steady=now.steady - round(age * NANOSECONDS)
             )
-        asked = {
+        asked: dict[str, Any] = {
             'sequence': self.sequence, 'lease': self.lease, 'episode': self.episode, **changes
         }  # fmt: skip
         request = request_for(tuple(action), observed=observed, now=now, **asked)

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.closing import answering, is_on_new_action
-from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateDecision,
+    Reason,
+    RuleResult,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Kind
 
 UNHEARD = (
@@ -26,7 +34,7 @@ HEARD = (Reason.NOT_FINITE, Reason.WRONG_SHAPE, Reason.ACTION_TOO_OLD, Reason.OU
 def decision(
     verdict: Verdict, trigger: Trigger = Trigger.REQUEST, reason: Reason | None = None
 ) -> GateDecision:
-    rules = ()
+    rules: tuple[RuleResult, ...] = ()
     if reason is not None:
         rules = (RuleResult(rule='authority', outcome=verdict, reason=reason),)
     return GateDecision(id=step_id(1), sequence=1, verdict=verdict, trigger=trigger, rules=rules)
@@ -118,10 +126,10 @@ def test_what_the_client_could_not_resolve_is_told() -> None:
     world = EpisodeWorld().start()
     inner = world.gate.request
 
-    def unresolved(request: object, now: object) -> object:
-        return inner(replace(request, unresolved=('front',)), now)  # type: ignore[type-var,arg-type]
+    def unresolved(request: ActionRequest, now: Instant) -> tuple[GateDecision, ...]:
+        return inner(replace(request, unresolved=('front',)), now)
 
-    world.gate.request = unresolved  # type: ignore[method-assign,assignment]
+    world.gate.request = unresolved  # type: ignore[method-assign]
     world.run(0.5)
     told = {(i.key, i.value) for t in world.transitions for i in t.diagnostics}
     assert told == {('images_unresolved', 'front')}

@@ -22,7 +22,7 @@ CONTRACT = shipped()
 
 def test_a_contract_does_not_change() -> None:
     with pytest.raises(FrozenInstanceError):
-        CONTRACT.period = 0.2  # type: ignore[misc]
+        CONTRACT.period = 0.2
 
 
 def test_with_one_agent_topics_are_as_they_stand_with_several_each_has_its_own() -> None:

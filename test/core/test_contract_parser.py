@@ -38,13 +38,14 @@ def problems_of(changes: dict[Path, object], **arguments: Any) -> tuple[Problem,
 
 
 def test_the_shipped_contract_says_what_its_file_says() -> None:
-    data, contract = shipped_data(), shipped()
+    contract = shipped()
+    data: dict[str, Any] = shipped_data()
     assert contract.name == data['contract'] == 'warehouse_cart'
     assert contract.period == data['period']
     assert contract.pacing is Pacing.REALTIME
     assert not contract.sim_time
-    assert [f.name for f in contract.observation] == list(data['observation'])  # type: ignore[arg-type]
-    assert [f.name for f in contract.evaluator] == list(data['evaluator'])  # type: ignore[arg-type]
+    assert [f.name for f in contract.observation] == list(data['observation'])
+    assert [f.name for f in contract.evaluator] == list(data['evaluator'])
     assert contract.flat('low') == (-0.3, -1.5)
     assert contract.action_size == 2
     assert contract.action_unit == ('m/s', 'rad/s')

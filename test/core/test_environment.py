@@ -11,9 +11,10 @@ from core_world import shipped
 from episode_world import EpisodeWorld, FAR_GOAL, forward, NEAR_GOAL, START
 import pytest
 
+from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.observation import FieldStatus
+from boundary_env_ros.core.observation import FieldStatus, Observation
 from boundary_env_ros.core.reset import WorldReset
 from boundary_env_ros.core.task import Outcome
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -222,14 +223,14 @@ def test_the_precedence_is_the_order_of_the_contract(
 def test_a_cause_of_the_tasks_own_goes_by_its_declaration() -> None:
     contract = shipped({('episode', 'causes'): {'dropped_load': 'terminated'}})
     world = EpisodeWorld(contract=contract).start()
-    world.environment._task = Judge('dropped_load')  # type: ignore[assignment]
+    world.environment._task = Judge('dropped_load')
     world.finish(within=2 * PERIOD)
     check_one_ending(world, 'dropped_load', terminated=True, by='task:go_to_goal')
 
 
 def test_a_task_that_names_a_cause_the_contract_does_not_know_is_an_error() -> None:
     world = EpisodeWorld().start()
-    world.environment._task = Judge('undeclared')  # type: ignore[assignment]
+    world.environment._task = Judge('undeclared')
     with pytest.raises(BoundaryError, match="a cause of the contract.*actually: 'undeclared'"):
         world.run(2 * PERIOD)
 
@@ -279,7 +280,7 @@ def test_the_same_seed_samples_the_same_start() -> None:
     for _ in range(2):
         world = EpisodeWorld()
         world.begin(options='{}')
-        records.append(world.environment._reset.sampled)  # type: ignore[union-attr]
+        records.append(world.environment._reset.sampled)
     assert records[0] == records[1]
 
 
@@ -467,9 +468,9 @@ def test_the_task_judges_by_what_the_policy_sees(world: EpisodeWorld) -> None:
     class Spy:
         def judge(self, step: object) -> object:
             seen.append(set(step.before) | set(step.after))  # type: ignore[attr-defined]
-            return judge(step)  # type: ignore[arg-type]
+            return judge(step)
 
-    world.environment._task = Spy()  # type: ignore[assignment]
+    world.environment._task = Spy()
     world.run(0.5)
     assert seen
     for names in seen:
@@ -561,11 +562,11 @@ def test_of_a_rejected_and_an_accepted_action_the_accepted_one_closes_the_step(
     world.run(0.5)
     inner = forward()
 
-    def twice(observation: object) -> tuple[float, float]:
-        world.request(observation, (float('nan'), 0.0))  # type: ignore[arg-type]
-        return inner(observation)  # type: ignore[arg-type,return-value]
+    def twice(observation: Observation) -> Vector | None:
+        world.request(observation, (float('nan'), 0.0))
+        return inner(observation)
 
-    world.policy = twice  # type: ignore[assignment]
+    world.policy = twice
     world.run(2 * PERIOD)
     last = world.transitions[-1]
     assert last.verdict is not Verdict.REJECTED

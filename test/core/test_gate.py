@@ -515,7 +515,7 @@ def stopped_after(bench: Bench, *, policy: tuple[float, float] | None, within: f
     """Return the steady seconds from now to the first braking command."""
     start = bench.time.steady
     for _ in range(round((within + 1.0) / TICK)):
-        for decision in bench.wait(TICK, policy=None if policy is None else policy):
+        for decision in bench.wait(TICK, policy=policy):
             if decision.verdict is Verdict.STOPPED:
                 return (bench.time.steady - start) / NANOSECONDS
     raise AssertionError(f'nothing stopped the robot within {within + 1.0} s')
@@ -847,6 +847,20 @@ def test_every_lease_counts_its_requests_from_one(bench: Bench) -> None:
     assert bench.ask(0.0, 0.0, sequence=1).verdict is Verdict.ADMITTED
 
 
+def test_a_lease_right_after_another_begins_as_if_there_had_been_none(bench: Bench) -> None:
+    bench.ask(0.05, 0.0)
+    bench.time.wait(PERIOD)
+    bench.pulse()
+    assert bench.ask(0.0, 0.0).previous_rate == pytest.approx((0.5, 0.0))
+    bench.say(EpisodeState.TRUNCATED)
+    bench.tick()
+    bench.episode = 'second'
+    decision = bench.start().ask(0.1, 0.0)
+    assert decision.time_step == PERIOD
+    assert decision.previous_rate == ()
+    assert decision.seeded
+
+
 def test_after_a_rearming_the_limits_start_from_the_measured_state_again(bench: Bench) -> None:
     cruise(bench)
     bench.finish()
@@ -950,6 +964,15 @@ def test_a_rolling_robot_is_braked_from_its_measured_speed() -> None:
     seen = bench.wait(SAFETY.command_timeout + 2 * TICK)
     assert seen[0].previous_command == (0.6, 0.0)
     assert seen[0].command[0] == pytest.approx(0.6 - STOP[0] * PERIOD)
+
+
+def test_armed_in_mid_episode_the_time_of_the_policy_runs_from_the_arming() -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RUNNING)
+    bench.wait(5.0)
+    bench.arm()
+    assert bench.wait(SAFETY.command_timeout - TICK) == ()
+    assert reasons(bench.wait(3 * TICK)[0]) == {Reason.COMMAND_TIMEOUT}
 
 
 def test_the_time_of_the_policy_runs_from_the_start_of_the_episode() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from core_world import only, request_for, shipped, step_id
 from gate_bench import Bench, reasons
@@ -58,7 +59,7 @@ class LockstepBench(Bench):
         self.say(EpisodeState.RUNNING)
         return self
 
-    def request(self, *action: float, **changes: object) -> ActionRequest:
+    def request(self, *action: float, **changes: Any) -> ActionRequest:
         """Return the next request of the holder, for the step that is due."""
         self.sequence += 1
         asked = {
@@ -256,6 +257,8 @@ def test_a_request_that_waited_into_the_next_lease_is_forgotten(bench: LockstepB
     bench.arm()
     bench.step = 5
     assert bench.advance() == []
+    bench.time.wait(CONTRACT.lockstep_deadline + 0.01)
+    assert bench.tick() == ()
 
 
 def test_between_episodes_the_world_stands_still_so_a_new_arming_need_not_brake(

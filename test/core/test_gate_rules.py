@@ -50,7 +50,7 @@ def situation(**changes: object) -> Situation:
         'since_environment': 0.02,
         'measurements': {'obstacle': found},
     }
-    return Situation(**{**well, **changes})  # type: ignore[arg-type]
+    return Situation(**{**well, **changes})
 
 
 def reasons(results: tuple[object, ...]) -> list[Reason]:

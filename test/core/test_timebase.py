@@ -132,7 +132,7 @@ def test_elapsed_is_unknown_between_hosts_and_with_an_unknown_end() -> None:
 
 def test_a_stamp_does_not_change_after_it_was_taken() -> None:
     with pytest.raises(FrozenInstanceError):
-        system(1).nanoseconds = 2  # type: ignore[misc]
+        system(1).nanoseconds = 2
 
 
 # Four stamps, and a truth to hold them against ---------------------------------------------------

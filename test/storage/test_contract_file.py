@@ -263,8 +263,8 @@ def mutated(text: str, kind: str, at: int, what: object) -> str:
         return text[:at] + text[at + what :]
     lines = text.splitlines()
     at %= max(1, len(lines))
-    new = {'line': [what], 'double': [lines[at]] * 2, 'indent': [f'{what}{lines[at]}']}[kind]
-    return '\n'.join([*lines[:at], *map(str, new), *lines[at + 1 :]])
+    new = {'line': [str(what)], 'double': [lines[at]] * 2, 'indent': [f'{what}{lines[at]}']}[kind]
+    return '\n'.join([*lines[:at], *new, *lines[at + 1 :]])
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -33,7 +33,7 @@ def sample(seed: int = 0, **options: object) -> dict[str, tuple[float, ...]]:
 
 def judged(
     before: tuple[float, float], after: tuple[float, float], *, turn: float = 0.0
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Return the terms of the reward for a move towards a goal at the origin."""
     outcome = TASK.judge(
         StepView(
@@ -41,7 +41,7 @@ def judged(
             reset={'goal': (0.0, 0.0)}, step=1, period=0.1,
         )
     )  # fmt: skip
-    return {**{term.name: term.value for term in outcome.terms}, 'cause': outcome.cause}  # type: ignore[dict-item]
+    return {**{term.name: term.value for term in outcome.terms}, 'cause': outcome.cause}
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)

@@ -20,6 +20,7 @@ export BOUNDARY_ENV_ROS_DISTRO := $(DISTRO)
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+UV := $(VENV)/bin/uv pip install --quiet --python $(RUN)
 
 # A stamp is written when its step has succeeded; a step that failed is done again. Another Python
 # or another ROS 2 has another stamp, so that it gets a new environment.
@@ -83,8 +84,11 @@ $(MADE):
 
 $(FETCHED): $(MADE) setup.py pyproject.toml build_backend/ros_distributions.py
 	@echo '[2/3] ROS 2 $(DISTRO), MuJoCo and tools from PyPI (about 600 MB unpacked; 1 to 3 minutes)'
-	@$(PIP) install 'setuptools>=68' wheel $$($(RUN) build_backend/ros_distributions.py)
-	@BOUNDARY_ENV_ROS_INTERFACES=off $(PIP) install --no-build-isolation --editable '.[$(EXTRAS)]'
+	@$(PIP) install uv
+	@export BOUNDARY_ENV_ROS_INTERFACES=off; \
+	  tools="setuptools>=68 wheel $$($(RUN) build_backend/ros_distributions.py)" || exit 1; \
+	  fetch() { "$$@" $$tools && "$$@" --no-build-isolation --editable '.[$(EXTRAS)]'; }; \
+	  fetch $(UV) || { echo 'That was uv; now pip, which is slower but knows pip.conf'; fetch $(PIP) install; }
 	@touch $@
 
 $(BUILT): $(FETCHED) $(INTERFACES) $(SHARED) $(BUILD_FILES)

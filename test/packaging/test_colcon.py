@@ -57,7 +57,8 @@ class Workspace:
         """Run colcon as in an activated environment."""
         colcon = self.environment.prefix / 'bin/colcon'
         run(
-            *(colcon, 'build', '--install-base', install, *options),
+            # Forced: colcon does not notice by itself that the place of installation changed.
+            *(colcon, 'build', '--cmake-force-configure', '--install-base', install, *options),
             cwd=self.folder,
             environment={
                 'AMENT_PREFIX_PATH': str(self.environment.prefix),

@@ -48,12 +48,9 @@ print(json.dumps({
 """
 
 ENTRY_POINTS = """
-from importlib.metadata import entry_points
-for group in ('boundary_env_ros.tasks', 'boundary_env_ros.links', 'boundary_env_ros.commands',
-              'gymnasium.envs', 'console_scripts'):
-    for found in entry_points(group=group):
-        if found.value.startswith('boundary_env_ros'):
-            print(group, found.name, callable(found.load()))
+from importlib.metadata import distribution
+for found in distribution('boundary_env_ros').entry_points:
+    print(found.group, found.name, 'loads' if callable(found.load()) else 'does not')
 """
 
 
@@ -136,13 +133,15 @@ def test_sourced_workspace_keeps_its_precedence(pip_environment: Environment) ->
 
 
 def test_every_entry_point_loads(pip_environment: Environment) -> None:
-    assert pip_environment.python(ENTRY_POINTS).splitlines() == [
-        'boundary_env_ros.tasks go_to_goal True',
-        'boundary_env_ros.links ros True',
-        'boundary_env_ros.commands demo True',
-        'gymnasium.envs __root__ True',
-        'console_scripts boundary-env True',
-    ]
+    answers = set(pip_environment.python(ENTRY_POINTS).splitlines())
+    assert {answer for answer in answers if not answer.endswith(' loads')} == set()
+    assert answers >= {
+        'boundary_env_ros.commands demo loads',
+        'boundary_env_ros.links ros loads',
+        'boundary_env_ros.tasks go_to_goal loads',
+        'console_scripts boundary-env loads',
+        'gymnasium.envs __root__ loads',
+    }
 
 
 @pytest.mark.parametrize('folder', ['bin', 'lib/boundary_env_ros'])

@@ -247,11 +247,15 @@ def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[
     if situation.over:
         results.append(_stop('authority', Reason.EPISODE_OVER))
     results += _environment(limits, situation)
-    results += _sensors(limits, situation)
-    obstacle = limits.safety.obstacle
-    if obstacle is not None:
-        results += _obstacle_stop(obstacle, situation, wanted)
-    if situation.trigger is Trigger.TIMER:
+    by_timer = situation.trigger is Trigger.TIMER
+    if not (by_timer and limits.pacing is Pacing.LOCKSTEP):
+        # In lockstep the world stands still between two requests. What it shows is judged with the
+        # next one: a timer of another clock would make the record depend on how long it took.
+        results += _sensors(limits, situation)
+        obstacle = limits.safety.obstacle
+        if obstacle is not None:
+            results += _obstacle_stop(obstacle, situation, wanted)
+    if by_timer:
         results += _silence(limits, situation)
     return tuple(results)
 

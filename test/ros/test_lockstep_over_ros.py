@@ -1,0 +1,196 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+In lockstep the same seed gives the same record, over ROS as in one process.
+
+What may differ between two runs is listed once, in ``DIFFERS``, and nowhere left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TYPE_CHECKING
+
+from gymnasium.utils.env_checker import check_env
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from ros_world import PATIENT, seek_goal, World
+
+from boundary_env_ros.core.serialization import to_json
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+DIFFERS = {
+    '.steady': 'a reading of the steady clock',
+    '.received_steady': 'a reading of the steady clock',
+    '.since_request': 'measured on the steady clock',
+    '.since_environment': 'measured on the steady clock',
+    '.reset.duration': 'measured on the steady clock',
+    '.published': 'a system stamp of the middleware; there is none in one process',
+    '.arrived': 'a system stamp of the middleware; there is none in one process',
+    '.host': 'a host',
+    '.episode_id': 'a random id',
+    '.lease_id': 'a random id',
+    '.client': 'an id of the process',
+    '.reset.confirmed_by': 'over ROS the service that answered, in one process the robot',
+}
+"""Ends of key paths whose values may differ between two runs of one seed, and why."""
+
+NAMES = ('source', 'topic', 'actuated_source')
+"""Names of topics, which ROS resolves: compared without their leading slash."""
+
+Records = list[Transition | EvaluatorRecord | ActuationEvidence]
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return one world in lockstep for all tests of this module."""
+    return make_world(pacing='lockstep', changes=PATIENT)
+
+
+@pytest.fixture(autouse=True)
+def _no_episode_is_left(world: World) -> Iterator[None]:
+    yield
+    world.close_environments()
+    world.end_episode()
+
+
+def wild(observation: dict[str, Any], step: int) -> np.ndarray[Any, Any]:
+    """Return an action that depends on all that was seen: towards the goal, at times wild."""
+    if step % 5 == 4:
+        seen = float(observation['scan'].sum()) + float(observation['front'].sum())
+        return np.array([np.sin(seen) * 3.0, np.cos(seen) * 9.0], dtype=np.float32)
+    return seek_goal(observation)
+
+
+def episode(env: BoundaryEnv, seed: int, scenario: str) -> list[tuple[Any, ...]]:
+    """Run one episode, and return all that the facade returned."""
+    observation, info = env.reset(seed=seed, options={'scenario': scenario})
+    seen: list[tuple[Any, ...]] = [(observation, 0.0, False, False, info)]
+    while not (seen[-1][2] or seen[-1][3]):
+        seen.append(env.step(wild(seen[-1][0], len(seen))))
+    return seen
+
+
+def test_it_is_a_gymnasium_environment_by_gymnasiums_own_check(world: World) -> None:
+    env = world.environment(render_mode='rgb_array')
+    # The check of rendering makes environments of its own, which would be further clients.
+    check_env(env, skip_render_check=True)
+
+
+@pytest.mark.parametrize('scenario', ['clear', 'blocked'])
+def test_the_same_seed_gives_the_same_observations_rewards_and_infos(
+    world: World, scenario: str
+) -> None:
+    first = episode(world.environment(), 11, scenario)
+    second = episode(world.environment(), 11, scenario)
+    other = episode(world.environment(), 12, scenario)
+    assert len(first) == len(second)
+    for (seen, *rest), (again, *rest_again) in zip(first, second, strict=True):
+        assert rest == rest_again
+        for name, value in seen.items():
+            assert np.array_equal(value, again[name]), name
+    assert first[0][4]['reset'] != other[0][4]['reset']
+
+
+@pytest.mark.parametrize('scenario', ['clear', 'blocked', 'far'])
+def test_the_record_over_ros_is_that_of_one_process(world: World, scenario: str) -> None:
+    over_ros = world.environment()
+    seen = episode(over_ros, 21, scenario)
+    records: list[Any] = []
+    embedded = BoundaryEnv(world.file, link='embedded', pacing='lockstep', sink=records.append)
+    episode(embedded, 21, scenario)
+    embedded.close()
+
+    expected = of_kinds(records, embedded.episode_id)
+    world.probe.until(
+        lambda: len(on_the_wire(world, over_ros.episode_id)) >= len(expected),
+        10.0,
+        f'{len(expected)} records of the episode on the wire',
+    )
+    found = on_the_wire(world, over_ros.episode_id)
+    assert [type(r).__name__ for r in found] == [type(r).__name__ for r in expected]
+    assert len([r for r in found if isinstance(r, Transition)]) == len(seen)
+    differences = [
+        difference
+        for one, other in zip(plain(found), plain(expected), strict=True)
+        for difference in compared(one, other, one['kind_of_record'])
+    ]
+    assert not differences, '\n'.join(differences[:20])
+
+
+def of_kinds(records: list[Any], episode_id: str) -> Records:
+    """Return transitions, evaluator's records and evidence of an episode, kind after kind."""
+    kinds = (Transition, EvaluatorRecord, ActuationEvidence)
+    return [
+        record
+        for kind in kinds
+        for record in records
+        if isinstance(record, kind) and record.id.episode_id == episode_id
+    ]
+
+
+def on_the_wire(world: World, episode_id: str) -> Records:
+    """Return the same of what the probe heard."""
+    heard = [
+        from_msg(kind, message)
+        for kind, topic in (
+            (Transition, names.TRANSITION),
+            (EvaluatorRecord, names.EVALUATOR),
+            (ActuationEvidence, names.ACTUATION_EVIDENCE),
+        )
+        for message in world.probe.messages(topic)
+    ]
+    return of_kinds(heard, episode_id)
+
+
+def plain(records: Records) -> list[dict[str, Any]]:
+    """Return records as plain data, their times and counters from the begin of the episode on."""
+    start = records[0].closed.ros.nanoseconds  # type: ignore[union-attr]
+    first = min(
+        (d.sequence for r in records if isinstance(r, Transition) for d in r.decisions), default=0
+    )
+
+    def shifted(key: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            found = {name: shifted(name, item) for name, item in value.items()}
+            # The gate counts its decisions as long as it lives, a client its requests in a lease.
+            for counter in ('sequence', 'decision_sequence'):
+                if counter in found and ('trigger' in found or counter != 'sequence'):
+                    found[counter] -= first
+            return found
+        if isinstance(value, list):
+            return [shifted('', item) for item in value]
+        if key in ('nanoseconds', 'stamp') and value:
+            return value - start
+        return value.lstrip('/') if key in NAMES else value
+
+    return [{'kind_of_record': type(r).__name__, **shifted('', to_json(r))} for r in records]
+
+
+def compared(one: Any, other: Any, where: str) -> Iterator[str]:
+    """Yield where two records differ, except in what may differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        if one.keys() != other.keys():
+            yield f'{where}: keys {one.keys() ^ other.keys()}'
+        for key in sorted(one.keys() & other.keys()):
+            if not f'{where}.{key}'.endswith(tuple(DIFFERS)):
+                yield from compared(one[key], other[key], f'{where}.{key}')
+    elif isinstance(one, list) and isinstance(other, list):
+        if len(one) != len(other):
+            yield f'{where}: {len(one)} items over ROS, {len(other)} in one process'
+        for index, (item, its) in enumerate(zip(one, other, strict=False)):
+            yield from compared(item, its, f'{where}[{index}]')
+    elif one != other:
+        yield f'{where}: {one!r} over ROS, {other!r} in one process'

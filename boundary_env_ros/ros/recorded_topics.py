@@ -197,7 +197,7 @@ class RawSubscriptions:
                 if taken is None:
                     return
                 data, info = taken
-                self._count(topic, info['publication_sequence_number'])
+                self._count(topic, info.get('publication_sequence_number'))
                 yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
 
     def _count(self, topic: RecordedTopic, number: int | None) -> None:

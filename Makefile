@@ -85,8 +85,8 @@ $(MADE):
 $(FETCHED): $(MADE) setup.py pyproject.toml build_backend/ros_distributions.py
 	@echo '[2/3] ROS 2 $(DISTRO), MuJoCo and tools from PyPI (about 600 MB unpacked; 1 to 3 minutes)'
 	@$(PIP) install uv
-	@export BOUNDARY_ENV_ROS_INTERFACES=off; \
-	  tools="setuptools>=68 wheel $$($(RUN) build_backend/ros_distributions.py)" || exit 1; \
+	@tools="setuptools>=68 wheel $$($(RUN) build_backend/ros_distributions.py)" || exit 1; \
+	  export BOUNDARY_ENV_ROS_INTERFACES=off UV_SYSTEM_CERTS=1; \
 	  fetch() { "$$@" $$tools && "$$@" --no-build-isolation --editable '.[$(EXTRAS)]'; }; \
 	  fetch $(UV) || { echo 'That was uv; now pip, which is slower but knows pip.conf'; fetch $(PIP) install; }
 	@touch $@

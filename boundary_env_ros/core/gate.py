@@ -149,17 +149,21 @@ class Gate:
                 f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
                 ResultCode.LEASE_HELD,
             )
-        moving = self._command is not None and self._command != self._limits.safe
-        if moving and self._contract.pacing is Pacing.REALTIME:
-            # It moves under the lease before, and is braked to the end first. In lockstep the
-            # world stands still.
-            self._braking = self._id()
-        else:
-            self._forget_command()
+        self._end_lease()
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
         self._pending = None
         return self._lease
+
+    def _end_lease(self) -> None:
+        """End the lease; what still moves under it is braked to the end first."""
+        moving = self._command is not None and self._command != self._limits.safe
+        if moving and self._contract.pacing is Pacing.REALTIME:
+            self._braking = self._id()
+        else:
+            # At rest; and in lockstep the world stands still.
+            self._forget_command()
+        self._lease = None
 
     def _forget_command(self) -> None:
         """Forget what was commanded: the next command starts from the measured state."""
@@ -248,7 +252,7 @@ class Gate:
         if self._running:
             raise Refused('Expect an ended episode, actually: it still runs. Wait for its ending.')
         self._emergency = False
-        self._lease = None
+        self._end_lease()
 
     def competing(self, count: int) -> None:
         """Take the number of publishers on the command topics that are not this gate."""
@@ -421,8 +425,8 @@ class Gate:
         """
         Return whether a driver has begun to brake by itself since the last command.
 
-        The robot then no longer does what was commanded last: to brake from there, or to go on from
-        there, would set a robot in motion that had come to rest.
+        The robot then no longer does what was commanded last: to brake from there, or to go on
+        from there, would set a robot in motion that had come to rest.
         """
         timeouts = [
             group.driver_timeout

@@ -64,7 +64,7 @@ class Witness:
     # What the test knows -------------------------------------------------------------------------
 
     def armed(self) -> None:
-        """Take note of a new lease: what comes first starts from the measured state."""
+        """Take note that a lease ended: the next begins from the measured state."""
         moving = self.last is not None and self.last != self.safe
         if moving and self.contract.pacing is Pacing.REALTIME:
             self.braking = True  # under the lease before; in lockstep the world stands still
@@ -329,6 +329,7 @@ class Bench:
         """Unlatch the emergency stop; a new arming is needed from then on."""
         self.gate.clear_emergency_stop()
         self.witness.latched = False
+        self.witness.armed()
         self.lease_of = ''
         self._account()
 
@@ -344,9 +345,8 @@ class Bench:
             self.sequence += 1
         age = changes.pop('age', 0.02)
         now = self.time.now
-        observed = None
-        if age is not None:
-            assert isinstance(age, float)
+        observed: Instant | None = changes.pop('observed', None)
+        if observed is None and age is not None:
             observed = Instant(
                 ros=self.time.stamp(ago=age), steady=now.steady - round(age * NANOSECONDS)
             )

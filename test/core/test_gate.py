@@ -8,6 +8,7 @@ Every decision that is made on the bench is also checked by its witness (`gate_b
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
 from core_world import only, shipped, status
@@ -16,7 +17,7 @@ import pytest
 
 from boundary_env_ros.core.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.errors import Refused
 
 PERIOD = shipped().period
@@ -154,12 +155,27 @@ def test_an_action_that_answers_an_observation_of_the_future_is_rejected(bench: 
 
 
 def test_the_age_of_an_action_is_steady_time_whatever_the_ros_clock_does(bench: Bench) -> None:
+    for jump in (-3600.0, 3600.0):
+        observed = bench.time.now
+        bench.time.wait(PERIOD)
+        bench.time.jump_ros(jump)
+        bench.pulse()
+        assert bench.ask(0.0, 0.1, observed=observed).verdict is not Verdict.REJECTED
     observed = bench.time.now
-    bench.time.wait(0.05)
-    bench.time.jump_ros(-3600.0)
+    bench.time.wait(SAFETY.max_action_age + TICK)
+    bench.time.jump_ros(-SAFETY.max_action_age)
     bench.pulse()
-    age = (bench.time.now.steady - observed.steady) / NANOSECONDS
-    assert bench.ask(0.1, 0.0, age=age).verdict is Verdict.ADMITTED
+    assert reasons(bench.ask(0.0, 0.1, observed=observed)) == {Reason.ACTION_TOO_OLD}
+
+
+def test_the_age_of_an_action_from_another_host_is_that_of_its_stamp(bench: Bench) -> None:
+    """A steady clock starts anew on every host: its reading there says nothing here."""
+    for age, verdict in ((0.1, Verdict.ADMITTED), (0.5, Verdict.REJECTED)):
+        bench.time.wait(PERIOD)
+        bench.pulse()
+        stamp = replace(bench.time.stamp(ago=age), host='elsewhere')
+        decision = bench.ask(0.0, 0.0, observed=Instant(ros=stamp, steady=3))
+        assert decision.verdict is verdict
 
 
 # Nothing outside the contract is ever published --------------------------------------------------
@@ -758,6 +774,17 @@ def test_a_latched_emergency_stop_refuses_arming(bench: Bench) -> None:
     assert 'Release it and call ~/clear_emergency_stop' in bench.refused()
 
 
+def test_clearing_the_emergency_stop_does_not_cut_short_the_braking(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.press()
+    bench.release()
+    bench.say(EpisodeState.TRUNCATED)
+    bench.clear()
+    seen = bench.wait(1.0)
+    assert seen[-1].command == (0.0, 0.0)
+    assert {decision.id.episode_id for decision in seen} == {bench.episode}
+
+
 def test_after_clearing_and_rearming_fresh_commands_work_again(bench: Bench) -> None:
     cruise(bench)
     bench.press()
@@ -885,6 +912,18 @@ def test_at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driv
     assert bench.gate.status(bench.time.now).state is GateState.DISARMED
 
 
+@pytest.mark.parametrize('commanded', [True, False])
+def test_at_the_end_of_an_episode_at_rest_nothing_more_is_published(
+    bench: Bench, commanded: bool
+) -> None:
+    bench.motion = (0.0, 0.0) if commanded else (0.3, 0.0)
+    if commanded:
+        bench.ask(0.0, 0.0)
+    bench.say(EpisodeState.TERMINATED)
+    assert bench.wait(1.0) == ()
+    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+
+
 def test_an_episode_that_the_environment_replaced_is_over_too(bench: Bench) -> None:
     cruise(bench)
     bench.say(EpisodeState.RESETTING, 'second')
@@ -912,6 +951,7 @@ def test_a_new_arming_does_not_cut_short_the_braking_of_the_last_episode(bench: 
     assert bench.gate.status(bench.time.now).state is GateState.STOPPING
     seen = bench.wait(1.0)
     assert seen[-1].command == (0.0, 0.0)
+    assert 'second' not in {decision.id.episode_id for decision in seen}
     assert bench.gate.status(bench.time.now).state is GateState.ARMED
     bench.motion = (0.1, 0.0)
     bench.say(EpisodeState.RUNNING)
@@ -1011,6 +1051,17 @@ def test_the_status_follows_the_life_of_a_lease() -> None:
     assert state() is GateState.STOPPING
     bench.wait(1.0)
     assert state() is GateState.DISARMED
+
+
+def test_a_robot_at_rest_is_said_to_be_stopped_as_soon_as_it_has_to_be(bench: Bench) -> None:
+    bench.wait(1.0, policy=(0.0, 0.0))
+    bench.alive.discard('environment')
+    bench.time.wait(SAFETY.environment_timeout - PERIOD / 2)
+    bench.pulse()
+    assert bench.ask(0.0, 0.0).verdict is Verdict.ADMITTED
+    bench.time.wait(PERIOD / 2 + TICK)
+    assert bench.tick() == ()
+    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
 
 
 def test_the_status_says_why_it_stops_and_who_holds_the_lease(bench: Bench) -> None:

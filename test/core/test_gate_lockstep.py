@@ -134,6 +134,19 @@ def test_a_thinking_policy_is_not_silent_while_the_world_stands_still(
     assert only(bench.hear(bench.request(0.1, 0.0))).verdict is Verdict.ADMITTED
 
 
+def test_an_action_is_as_old_as_the_world_got_meanwhile(bench: LockstepBench) -> None:
+    """It was thought about for long, but the world stood still: it is not late at all."""
+    request = bench.request(0.05, 0.0)
+    bench.time.wait(5.0)
+    bench.say(EpisodeState.RUNNING)
+    assert only(bench.hear(request)).verdict is Verdict.ADMITTED
+    old = bench.request(0.05, 0.0)
+    for step in range(1, 6):
+        bench.step = step
+        bench.advance()
+    assert reasons(only(bench.hear(old))) == {Reason.ACTION_TOO_OLD}
+
+
 def test_a_policy_that_is_silent_past_the_deadline_is_stopped(bench: LockstepBench) -> None:
     bench.hear(bench.request(0.05, 0.0))
     bench.time.wait(CONTRACT.lockstep_deadline + 0.01)

@@ -8,6 +8,7 @@ They follow from the contract alone; no robot is needed.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +35,10 @@ def field_space(spec: FieldSpec) -> spaces.Box:
 
 def observation_space(contract: Contract) -> spaces.Dict:
     """Return the space of the policy's observation: one Box a field, in contract order."""
-    return spaces.Dict({spec.name: field_space(spec) for spec in contract.observation})
+    # Gymnasium sorts the keys of a plain dictionary by name.
+    return spaces.Dict(
+        OrderedDict((spec.name, field_space(spec)) for spec in contract.observation)
+    )
 
 
 def action_space(contract: Contract) -> spaces.Box:

@@ -239,6 +239,14 @@ def test_the_environment_is_killed_or_hangs(world: World, number: signal.Signals
         woken = world.kill('environment', signal.SIGCONT)
         world.gate_rests()
         still(world, woken)
+        # It may say so itself when it wakes up, but blames nobody else.
+        said = [
+            m.cause
+            for topic in (names.TRANSITION, names.EPISODE_STATUS)
+            for m in world.probe.messages(topic)
+            if m.id.episode_id == env.episode_id and m.cause
+        ]
+        assert set(said) == {'environment_lost'}
         drive(world, env)
 
 

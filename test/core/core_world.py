@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -164,6 +164,3 @@ def stamped(seconds: float, frame: str = '', **fields: object) -> Message:
     return Message(
         header=Message(stamp=Message(sec=sec, nanosec=nanosec), frame_id=frame), **fields
     )
-
-
-Edit = Callable[[dict[str, object]], None]

@@ -8,7 +8,7 @@ Nothing here waits: a test runs the world for as long as it likes, and may silen
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -160,7 +160,6 @@ class EpisodeWorld:
         self.sequence = 0
         self.thinking: list[tuple[int, Observation]] = []
         self.next_tick = 0
-        self.published: Counter[str] = Counter()
 
     # What a test does ----------------------------------------------------------------------------
 

@@ -166,6 +166,7 @@ def test_a_request_whose_sensors_never_come_is_rejected_at_the_deadline(
     decision = bench.tick()[0]
     assert decision.verdict is Verdict.REJECTED
     assert reasons(decision) == {Reason.OBSERVATION_TIMEOUT}
+    assert all(d.verdict is not Verdict.REJECTED for d in bench.tick())
 
 
 def test_the_emergency_stop_does_not_wait_for_the_world(bench: LockstepBench) -> None:
@@ -258,6 +259,20 @@ def test_the_first_request_waits_for_the_reset_of_its_episode() -> None:
     bench.say(EpisodeState.RESETTING)
     bench.arm()
     bench.say(EpisodeState.RUNNING)
+    assert bench.hear(bench.request(0.05, 0.0)) == ()
+    assert [d.verdict for d in bench.advance()] == [Verdict.ADMITTED]
+
+
+def test_what_the_world_said_of_the_last_episode_is_nothing_to_go_by(
+    bench: LockstepBench,
+) -> None:
+    bench.step = 7
+    bench.advance()
+    bench.say(EpisodeState.TRUNCATED)
+    bench.say(EpisodeState.RESETTING, 'second')
+    bench.arm()
+    bench.say(EpisodeState.RUNNING)
+    bench.step = 0
     assert bench.hear(bench.request(0.05, 0.0)) == ()
     assert [d.verdict for d in bench.advance()] == [Verdict.ADMITTED]
 

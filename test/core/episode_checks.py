@@ -1,0 +1,37 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of whole episodes check of each."""
+
+from __future__ import annotations
+
+from core_world import shipped
+from episode_world import EpisodeWorld
+
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.transition import Kind, Transition
+
+CONTRACT = shipped()
+PERIOD = CONTRACT.period
+SAFETY = CONTRACT.safety
+
+
+def steps(world: EpisodeWorld) -> list[Transition]:
+    """Return the steps of the last episode."""
+    last = world.transitions[-1].id.episode_id
+    return [t for t in world.transitions if t.id.episode_id == last and t.kind is Kind.STEP]
+
+
+def check_one_ending(world: EpisodeWorld, cause: str, *, terminated: bool, by: str) -> Transition:
+    """Check that the episode has one ending, one cause and one declarer, told alike everywhere."""
+    last = steps(world)[-1]
+    assert (last.cause, last.declared_by) == (cause, by)
+    assert (last.terminated, last.truncated) == (terminated, not terminated)
+    for before in steps(world)[:-1]:
+        assert not before.terminated
+        assert not before.truncated
+        assert before.cause == before.declared_by == ''
+    told = world.environment.status(world.now)
+    assert (told.cause, told.declared_by) == (cause, by)
+    assert told.state is (EpisodeState.TERMINATED if terminated else EpisodeState.TRUNCATED)
+    assert told.id == last.id
+    return last

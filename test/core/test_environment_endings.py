@@ -1,0 +1,203 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What ends an episode: one cause, one declarer, told alike everywhere."""
+
+from __future__ import annotations
+
+from core_world import shipped
+from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
+from episode_world import EpisodeWorld, NEAR_GOAL, START
+import pytest
+
+from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.observation import FieldStatus
+from boundary_env_ros.core.task import Outcome
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import BoundaryError, Refused
+
+
+def test_reaching_the_goal_is_a_success_declared_by_the_task() -> None:
+    world = EpisodeWorld().start(goal=NEAR_GOAL)
+    last = world.finish()
+    check_one_ending(world, 'success', terminated=True, by='task:go_to_goal')
+    assert last.reward > 0.9
+    assert {term.name: term.value for term in last.reward_terms}['goal'] == 1.0
+
+
+def test_the_time_limit_is_a_truncation_and_never_a_success() -> None:
+    world = EpisodeWorld()
+    world.policy = lambda observation: (0.0, 0.0)
+    world.start()
+    world.finish()
+    last = check_one_ending(world, 'time_limit', terminated=False, by='environment')
+    assert last.id.step == CONTRACT.max_steps
+    assert len(steps(world)) == CONTRACT.max_steps
+
+
+def test_reaching_the_goal_in_the_very_last_step_is_a_success() -> None:
+    contract = shipped({('episode', 'time_limit'): 5 * PERIOD})
+    world = EpisodeWorld(contract=contract)
+    world.policy = lambda observation: (0.0, 0.0)
+    world.start(goal=NEAR_GOAL)
+    world.run_until(lambda: world.environment.status(world.now).id.step == 4)
+    world.robot.pose = [*NEAR_GOAL, 0.0]
+    world.finish()
+    last = check_one_ending(world, 'success', terminated=True, by='task:go_to_goal')
+    assert last.id.step == contract.max_steps
+
+
+def test_an_obstacle_ends_the_episode_as_a_safety_stop_declared_by_the_gate() -> None:
+    world = EpisodeWorld()
+    world.robot.wall = START[0] + 1.5
+    world.start()
+    world.finish()
+    last = check_one_ending(world, 'safety_stop', terminated=False, by='safety_gate')
+    assert any(d.verdict is Verdict.STOPPED for d in last.decisions)
+    assert world.environment.status(world.now).message == 'obstacle stop'
+    world.run(1.0)
+    assert world.robot.speed == (0.0, 0.0)
+    assert world.robot.ahead > 0.25
+
+
+def test_the_emergency_stop_ends_the_episode_as_the_operators(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.press()
+    world.finish(within=2 * PERIOD)
+    check_one_ending(world, 'operator_stop', terminated=False, by='safety_gate')
+
+
+def test_an_end_from_outside_carries_its_own_cause_and_declarer(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.carry(world.environment.end('operator_stop', 'operator', 'enough', world.now))
+    last = check_one_ending(world, 'operator_stop', terminated=False, by='operator')
+    assert world.environment.status(world.now).message == 'enough'
+    assert last.tick_error is None
+
+
+def test_an_end_for_a_cause_that_the_contract_does_not_know_is_refused(
+    world: EpisodeWorld,
+) -> None:
+    with pytest.raises(Refused, match="Expect a cause of the contract: .*, actually: 'boredom'"):
+        world.environment.end('boredom', 'operator', '', world.now)
+    assert world.state is EpisodeState.RUNNING
+
+
+def test_an_episode_ends_once(world: EpisodeWorld) -> None:
+    world.carry(world.environment.end('operator_stop', 'operator', '', world.now))
+    count = len(world.transitions)
+    assert world.environment.end('abandoned', 'somebody', '', world.now) == ()
+    world.run(2.0)
+    assert len(world.transitions) == count
+    check_one_ending(world, 'operator_stop', terminated=False, by='operator')
+
+
+@pytest.mark.parametrize(
+    ('part', 'cause', 'bound'),
+    [
+        ('pose', 'sensor_lost', CONTRACT.observation[0].max_age),
+        ('velocity', 'sensor_lost', CONTRACT.observation[1].max_age),
+        ('robot', 'robot_lost', SAFETY.robot_timeout),
+        ('policy', 'policy_lost', SAFETY.policy_timeout),
+        ('gate', 'gate_lost', SAFETY.gate_timeout),
+        ('recorder', 'recorder_lost', SAFETY.recorder_timeout),
+    ],
+)
+def test_the_loss_of_a_part_ends_the_episode_within_its_bound(
+    world: EpisodeWorld, part: str, cause: str, bound: float
+) -> None:
+    world.run(1.0)
+    start = world.time.steady
+    world.alive.discard(part)
+    world.finish(within=bound + 2 * PERIOD)
+    last = check_one_ending(world, cause, terminated=False, by='environment')
+    took = (world.time.steady - start) / NANOSECONDS
+    assert bound - 0.1 <= took <= bound + PERIOD + 2 * world.slice + 1e-9
+    assert any(f'cause:{cause}' == item.key for item in last.diagnostics)
+    world.alive.add('gate')
+    world.run(1.5)
+    assert world.robot.speed == (0.0, 0.0)
+
+
+def test_a_field_that_is_only_marked_does_not_end_the_episode(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.alive.discard('front')
+    world.run(1.0)
+    assert world.state is EpisodeState.RUNNING
+    assert world.observations[-1]['front'].status is FieldStatus.STALE
+
+
+def test_a_dead_environment_stops_the_robot_though_the_policy_goes_on(world: EpisodeWorld) -> None:
+    world.run(1.5)
+    assert world.robot.speed == (0.4, 0.0)
+    world.alive.discard('environment')
+    for _ in range(50):
+        world.pass_slice()
+        world.request(world.observations[-1], (0.4, 0.0))
+    assert world.robot.speed == (0.0, 0.0)
+
+
+def test_an_environment_that_stood_still_blames_nobody_else(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.time.wait(2.0)  # nothing of what came meanwhile has been heard yet
+    world.finish(within=2 * PERIOD)
+    check_one_ending(world, 'environment_lost', terminated=False, by='environment')
+
+
+def test_without_a_recorder_nothing_is_lost_where_none_is_required() -> None:
+    world = EpisodeWorld(contract=shipped({('recorder', 'required'): False}))
+    world.alive.discard('recorder')
+    world.start().run(SAFETY.recorder_timeout + 1.0)
+    assert world.state is EpisodeState.RUNNING
+
+
+def test_of_several_causes_at_once_the_declared_precedence_picks_one() -> None:
+    world = EpisodeWorld().start(goal=NEAR_GOAL)
+    world.run(0.5)
+    world.alive -= {'gate', 'policy'}
+    world.robot.pose = [*NEAR_GOAL, 0.0]  # and the goal is reached in the step that sees the loss
+    world.time.wait(SAFETY.gate_timeout + 0.01)
+    world.finish(within=2 * PERIOD)
+    last = check_one_ending(world, 'gate_lost', terminated=False, by='environment')
+    assert any(term.value == 1.0 for term in last.reward_terms)
+
+
+@pytest.mark.parametrize(
+    ('together', 'first'),
+    [
+        (('time_limit', 'success'), 'success'),
+        (('success', 'safety_stop'), 'safety_stop'),
+        (('safety_stop', 'operator_stop'), 'operator_stop'),
+        (('robot_lost', 'gate_lost'), 'robot_lost'),
+    ],
+)
+def test_the_precedence_is_the_order_of_the_contract(
+    together: tuple[str, str], first: str
+) -> None:
+    order = list(CONTRACT.episode.causes)
+    assert min(together, key=order.index) == first
+
+
+def test_a_cause_of_the_tasks_own_goes_by_its_declaration() -> None:
+    contract = shipped({('episode', 'causes'): {'dropped_load': 'terminated'}})
+    world = EpisodeWorld(contract=contract).start()
+    world.environment._task = Judge('dropped_load')
+    world.finish(within=2 * PERIOD)
+    check_one_ending(world, 'dropped_load', terminated=True, by='task:go_to_goal')
+
+
+def test_a_task_that_names_a_cause_the_contract_does_not_know_is_an_error() -> None:
+    world = EpisodeWorld().start()
+    world.environment._task = Judge('undeclared')
+    with pytest.raises(BoundaryError, match="a cause of the contract.*actually: 'undeclared'"):
+        world.run(2 * PERIOD)
+
+
+class Judge:
+    """A task that ends every episode at its first step."""
+
+    def __init__(self, cause: str) -> None:
+        self.cause = cause
+
+    def judge(self, step: object) -> object:
+        return Outcome(cause=self.cause)

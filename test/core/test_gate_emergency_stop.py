@@ -1,0 +1,107 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The emergency stop brakes, latches, and is undone by clearing and a new arming only."""
+
+from __future__ import annotations
+
+from gate_bench import Bench, reasons
+from gate_numbers import cruise, TICK
+import pytest
+
+from boundary_env_ros.core.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.errors import Refused
+
+
+def test_the_emergency_stop_brakes_at_once_and_latches(bench: Bench) -> None:
+    cruise(bench)
+    bench.time.wait(TICK)
+    [decision] = bench.press()
+    assert decision.verdict is Verdict.STOPPED
+    assert reasons(decision) == {Reason.EMERGENCY_STOP}
+    assert decision.emergency_stop
+    bench.release()
+    seen = bench.wait(1.0, policy=(0.4, 0.0))
+    assert {d.verdict for d in seen} == {Verdict.STOPPED}
+    assert bench.command == (0.0, 0.0)
+    assert bench.gate.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
+
+
+def test_the_emergency_stop_brakes_though_the_same_press_comes_again(bench: Bench) -> None:
+    cruise(bench)
+    for _ in range(50):
+        bench.press()
+        bench.wait(TICK)
+    assert bench.command == (0.0, 0.0)
+
+
+def test_a_pressed_emergency_stop_is_not_cleared(bench: Bench) -> None:
+    bench.press()
+    bench.finish()
+    with pytest.raises(Refused, match='it is still pressed'):
+        bench.gate.clear_emergency_stop()
+
+
+def test_the_emergency_stop_is_not_cleared_while_its_episode_runs(bench: Bench) -> None:
+    bench.press()
+    bench.release()
+    with pytest.raises(Refused, match='Expect an ended episode, actually: it still runs'):
+        bench.gate.clear_emergency_stop()
+
+
+def test_a_latched_emergency_stop_refuses_arming(bench: Bench) -> None:
+    bench.press()
+    bench.release()
+    bench.finish()
+    bench.say(EpisodeState.RESETTING, 'second')
+    assert 'Release it and call ~/clear_emergency_stop' in bench.refused()
+
+
+def test_clearing_the_emergency_stop_does_not_cut_short_the_braking(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.press()
+    bench.release()
+    bench.say(EpisodeState.TRUNCATED)
+    bench.clear()
+    seen = bench.wait(1.0)
+    assert seen[-1].command == (0.0, 0.0)
+    assert {decision.id.episode_id for decision in seen} == {bench.episode}
+
+
+def test_after_clearing_and_rearming_fresh_commands_work_again(bench: Bench) -> None:
+    cruise(bench)
+    bench.press()
+    bench.release()
+    bench.finish()
+    bench.clear()
+    bench.motion = (0.0, 0.0)
+    bench.episode = 'second'
+    bench.start()
+    bench.wait(1.0, policy=(0.4, 0.0))
+    assert bench.command == (0.4, 0.0)
+
+
+def test_a_lease_from_before_the_emergency_stop_does_not_outlive_its_clearing() -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RESETTING)
+    bench.pulse()
+    bench.arm()
+    bench.press()
+    bench.release()
+    bench.clear()
+    bench.say(EpisodeState.RUNNING)
+    bench.pulse()
+    assert reasons(bench.ask(0.1, 0.0)) == {Reason.NOT_ARMED}
+    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+
+
+def test_the_emergency_stop_of_a_disarmed_gate_publishes_nothing() -> None:
+    bench = Bench()
+    assert bench.press() == ()
+    assert bench.wait(1.0) == ()
+    assert bench.gate.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
+
+
+def test_a_release_that_nobody_pressed_does_nothing(bench: Bench) -> None:
+    bench.release()
+    assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED

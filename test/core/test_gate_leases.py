@@ -1,0 +1,225 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Only the holder of the lease of a running episode is heard; without one nothing moves."""
+
+from __future__ import annotations
+
+from core_world import status
+from gate_bench import Bench, reasons
+from gate_numbers import cruise, PERIOD, SAFETY, STOP, TICK
+import pytest
+
+from boundary_env_ros.core.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.episode import EpisodeState
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        ({'digest': 'sha256:' + '0' * 64}, 'Expect the digest sha256:5a5a'),
+        ({'digest': ''}, 'actually: none. Start client and gate with the same contract'),
+        ({'agent': 'other'}, "Expect the agent 'cart', actually: 'other'"),
+        ({'episode_id': 'another'}, 'Begin an episode first, and arm while it lasts'),
+        ({'client': 'intruder'}, "Expect a free lease, actually: 'policy' holds it"),
+    ],
+)
+def test_an_arming_is_refused_with_its_reason(
+    bench: Bench, changes: dict[str, str], message: str
+) -> None:
+    assert message in bench.refused(**changes)
+    assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_an_ended_episode_cannot_be_armed_for(bench: Bench) -> None:
+    bench.say(EpisodeState.TRUNCATED)
+    assert 'arm while it lasts' in bench.refused()
+
+
+def test_the_holder_that_arms_again_keeps_its_lease(bench: Bench) -> None:
+    before = bench.lease
+    bench.arm()
+    assert bench.lease == before
+    assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_the_lease_ends_with_its_episode(bench: Bench) -> None:
+    old = bench.lease
+    bench.finish()
+    bench.episode = 'second'
+    bench.start()
+    assert reasons(bench.ask(0.1, 0.0, lease=old)) == {Reason.WRONG_LEASE}
+    assert reasons(bench.ask(0.1, 0.0, episode='first')) == {Reason.WRONG_EPISODE}
+
+
+def test_every_lease_counts_its_requests_from_one(bench: Bench) -> None:
+    for _ in range(5):
+        bench.ask(0.0, 0.0)
+    bench.finish()
+    bench.episode = 'second'
+    bench.start()
+    assert bench.ask(0.0, 0.0, sequence=1).verdict is Verdict.ADMITTED
+
+
+def test_a_lease_right_after_another_begins_as_if_there_had_been_none(bench: Bench) -> None:
+    bench.ask(0.05, 0.0)
+    bench.time.wait(PERIOD)
+    bench.pulse()
+    assert bench.ask(0.0, 0.0).previous_rate == pytest.approx((0.5, 0.0))
+    bench.say(EpisodeState.TRUNCATED)
+    bench.tick()
+    bench.episode = 'second'
+    decision = bench.start().ask(0.1, 0.0)
+    assert decision.time_step == PERIOD
+    assert decision.previous_rate == ()
+    assert decision.seeded
+
+
+def test_after_a_rearming_the_limits_start_from_the_measured_state_again(bench: Bench) -> None:
+    cruise(bench)
+    bench.finish()
+    bench.motion = (-0.2, 0.0)
+    bench.episode = 'second'
+    decision = bench.start().ask(0.8, 0.0)
+    assert decision.seeded
+    assert decision.previous_command == (-0.2, 0.0)
+
+
+def test_at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver(
+    bench: Bench,
+) -> None:
+    cruise(bench, 0.8)
+    bench.say(EpisodeState.TERMINATED)
+    seen = bench.wait(2.0, policy=(0.8, 0.0))
+    published = [d for d in seen if d.command]
+    assert {d.verdict for d in published} == {Verdict.STOPPED}
+    assert all(Reason.EPISODE_OVER in reasons(d) for d in published)
+    assert published[-1].command == (0.0, 0.0)
+    assert len(published) == round(0.8 / STOP[0] / TICK)
+    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+
+
+@pytest.mark.parametrize('commanded', [True, False])
+def test_at_the_end_of_an_episode_at_rest_nothing_more_is_published(
+    bench: Bench, commanded: bool
+) -> None:
+    bench.motion = (0.0, 0.0) if commanded else (0.3, 0.0)
+    if commanded:
+        bench.ask(0.0, 0.0)
+    bench.say(EpisodeState.TERMINATED)
+    assert bench.wait(1.0) == ()
+    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+
+
+def test_an_episode_that_the_environment_replaced_is_over_too(bench: Bench) -> None:
+    cruise(bench)
+    bench.say(EpisodeState.RESETTING, 'second')
+    bench.wait(1.0, policy=(0.4, 0.0))
+    assert bench.command == (0.0, 0.0)
+
+
+def test_a_restarted_environment_that_knows_no_episode_ends_the_lease(bench: Bench) -> None:
+    cruise(bench)
+    bench.say(EpisodeState.IDLE)
+    bench.alive.discard('environment')
+    bench.wait(1.0, policy=(0.4, 0.0))
+    assert bench.command == (0.0, 0.0)
+    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+
+
+def test_a_new_arming_does_not_cut_short_the_braking_of_the_last_episode(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.say(EpisodeState.TRUNCATED)
+    bench.wait(2 * TICK)
+    assert bench.command is not None
+    assert bench.command[0] > 0.5
+    bench.say(EpisodeState.RESETTING, 'second')
+    bench.arm()
+    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
+    seen = bench.wait(1.0)
+    assert seen[-1].command == (0.0, 0.0)
+    assert 'second' not in {decision.id.episode_id for decision in seen}
+    assert bench.gate.status(bench.time.now).state is GateState.ARMED
+    bench.motion = (0.1, 0.0)
+    bench.say(EpisodeState.RUNNING)
+    bench.pulse()
+    decision = bench.ask(0.1, 0.0)
+    assert decision.seeded
+    assert decision.verdict is Verdict.ADMITTED
+
+
+def test_while_it_brakes_for_the_last_episode_it_hears_nothing_of_the_next(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.say(EpisodeState.RESETTING, 'second')
+    bench.arm()
+    bench.say(EpisodeState.RUNNING)
+    assert reasons(bench.ask(0.8, 0.0)) == {Reason.NOT_ARMED}
+    bench.wait(1.0)
+    assert bench.ask(0.0, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_a_lease_of_an_episode_that_was_replaced_is_good_for_nothing(bench: Bench) -> None:
+    old, lease = bench.episode, bench.lease
+    bench.say(EpisodeState.RUNNING, 'second')
+    decision = bench.ask(0.1, 0.0, episode=old, lease=lease)
+    assert reasons(decision) == {Reason.NOT_ARMED}
+
+
+def test_an_environment_under_another_contract_is_not_heard() -> None:
+    bench = Bench()
+    foreign = status(EpisodeState.RESETTING, bench.time.now, digest='sha256:' + '0' * 64)
+    bench.gate.heard(foreign, bench.time.now)
+    assert 'announced (none)' in bench.refused()
+
+
+def test_a_gate_that_nobody_armed_publishes_nothing() -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RUNNING)
+    assert bench.wait(2.0) == ()
+
+
+def test_during_the_reset_an_armed_gate_publishes_nothing() -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RESETTING)
+    bench.pulse()
+    bench.arm()
+    assert bench.wait(2.0) == ()
+
+
+def test_before_the_first_action_nothing_is_published() -> None:
+    bench = Bench().start()
+    assert bench.wait(SAFETY.command_timeout) == ()
+
+
+def test_a_policy_that_never_acts_is_stopped_like_one_that_fell_silent() -> None:
+    bench = Bench().start()
+    seen = bench.wait(SAFETY.command_timeout + 2 * TICK)
+    assert seen[0].verdict is Verdict.STOPPED
+    assert seen[0].seeded
+
+
+def test_a_rolling_robot_is_braked_from_its_measured_speed() -> None:
+    bench = Bench()
+    bench.motion = (0.6, 0.0)
+    bench.start()
+    seen = bench.wait(SAFETY.command_timeout + 2 * TICK)
+    assert seen[0].previous_command == (0.6, 0.0)
+    assert seen[0].command[0] == pytest.approx(0.6 - STOP[0] * PERIOD)
+
+
+def test_armed_in_mid_episode_the_time_of_the_policy_runs_from_the_arming() -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RUNNING)
+    bench.wait(5.0)
+    bench.arm()
+    assert bench.wait(SAFETY.command_timeout - TICK) == ()
+    assert reasons(bench.wait(3 * TICK)[0]) == {Reason.COMMAND_TIMEOUT}
+
+
+def test_the_time_of_the_policy_runs_from_the_start_of_the_episode() -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RESETTING)
+    bench.pulse()
+    bench.arm()
+    bench.wait(5.0)
+    bench.say(EpisodeState.RUNNING)
+    assert bench.wait(SAFETY.command_timeout - TICK) == ()

@@ -14,6 +14,7 @@ from functools import wraps
 import gc
 import os
 import signal
+import time
 import traceback
 from typing import Any
 
@@ -21,6 +22,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
 from rclpy.clock import Clock as RosClock
 from rclpy.clock_type import ClockType
+from rclpy.duration import Duration
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -42,6 +44,8 @@ Failure = TransitionCallbackReturn.FAILURE
 
 #: Variable with the process id of a parent without whom a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
+# For all that a node says last, s; who was killed does not acknowledge it.
+_LAST_WORD = 0.5
 
 
 _Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
@@ -273,7 +277,15 @@ class ContractNode(LifecycleNode):
         if self._loaded is not None:
             self._stop_timers()
             self.deactivate()
+            self._be_heard()
             self._let_go()
+
+    def _be_heard(self) -> None:
+        """Wait for what was said last: a publisher that goes takes along what is not sent."""
+        deadline = time.monotonic() + _LAST_WORD
+        for publisher in self.publishers:
+            left = max(0.0, deadline - time.monotonic())
+            publisher.wait_for_all_acked(Duration(seconds=left))
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:
         """Call back periodically while active, on the steady clock: ``/clock`` may pause."""
@@ -313,6 +325,9 @@ def run(
         while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
             runner.spin_once(timeout_sec=0.1)
     finally:
+        # The end is under way, and after it the interpreter's: another signal must not tear them.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         node.finish()
         runner.shutdown()
         node.destroy_node()

@@ -10,7 +10,7 @@ a state, with a deadline.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import json
@@ -158,6 +158,7 @@ class Environment:
             },
         }
         self._seen: dict[str, int] = {}
+        self._arrivals: Counter[str] = Counter()
         self._feedback: dict[str, Vector] = {}
         self._arrived: int | None = None
         self._before: Observation | None = None
@@ -287,6 +288,7 @@ class Environment:
 
     def _ask(self, seconds: float, command_stamp: RosTime, now: Instant) -> WorldAdvance:
         self._waiting_since = now.steady
+        self._arrivals.clear()
         self._advanced = None
         self._advance = WorldAdvance(
             id=self._id(self._episode.step + (1 if self.state is EpisodeState.RUNNING else 0)),
@@ -325,6 +327,7 @@ class Environment:
 
     def _arrival(self, use: str, captured: Stamp | None, now: Instant) -> Effects:
         self._arrived = now.steady
+        self._arrivals[use] += 1
         if captured is not None:
             self._seen[use] = max(self._seen.get(use, -1), captured.nanoseconds)
         if self._advanced is not None or self.state is EpisodeState.RESETTING:
@@ -399,10 +402,21 @@ class Environment:
     def _awaited(self, advanced: Advanced) -> tuple[str, ...]:
         """Return the topics whose last message of an advance has not come yet for every use."""
         seen: dict[str, int] = {}
+        counted: dict[str, int] = {}
         for use, topic in self._uses.items():
-            last = self._seen.get(use, -1)
+            last, count = self._seen.get(use, -1), self._arrivals[use]
             seen[topic] = min(seen.get(topic, last), last)
-        return awaited(advanced.report, seen.keys(), seen)
+            counted[topic] = min(counted.get(topic, count), count)
+        report = advanced.report
+        # Messages that carry no stamp are told apart by how many there were.
+        uncounted = tuple(
+            topic
+            for topic, count, last in zip(
+                report.topics, report.published, report.last_stamp, strict=True
+            )
+            if not last and counted.get(topic, count) < count
+        )
+        return (*awaited(report, seen.keys(), seen), *uncounted)
 
     def _world_time(self, now: Instant) -> Instant:
         """Return now, by the world's account: its answer may overtake its ``/clock``."""

@@ -1,0 +1,178 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The launch files, launched: nodes come up together, come back stopped, and go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+import os
+from pathlib import Path
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# `launch` alone would be found without being installed: it is a folder of this repository.
+pytest.importorskip('launch_ros', reason='needs launch_ros, which is on no package index')
+
+import gymnasium
+
+from boundary_env_ros.errors import Refused
+import boundary_env_ros.facade  # noqa: F401
+from boundary_env_ros.resources import share_file
+from boundary_env_ros.ros.domain import free_domain
+from boundary_env_ros.ros.processes import isolated_environment
+
+pytestmark = pytest.mark.ros
+
+_READY = 120.0
+_SOON = 30.0
+_NODES = ('simulated_robot', 'recorder', 'safety_gate', 'environment')
+_ID = 'boundary_env_ros/WarehouseCart-v0'
+
+
+class Launched:
+    """
+    A running launch.
+
+    Attributes
+    ----------
+    process
+        The launch itself.
+    run
+        Folder of the record.
+
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, run: Path) -> None:
+        self.process = process
+        self.run = run
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        """What launch and nodes said until now."""
+        return self._log.read_text(errors='replace')
+
+    def wait_for(self, condition: Callable[[], object], seconds: float) -> None:
+        """Wait until something holds; what was said is in the message if it does not."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.05)
+
+    def active(self, times: int = 1) -> None:
+        """Wait until all nodes are active, again if they were before."""
+        self.wait_for(
+            lambda: self.log.count('active: ') >= times or self.process.poll() is not None, _READY
+        )
+        assert self.process.poll() is None, self.log
+
+    def pid(self, node: str) -> int:
+        """Return the process of a node, of the one that was started last."""
+        return int(re.findall(rf'{node}-\d+\]: process started with pid \[(\d+)\]', self.log)[-1])
+
+    def left(self) -> list[int]:
+        """Return the processes of nodes that still run."""
+        started = re.findall(r'process started with pid \[(\d+)\]', self.log)
+        return [int(pid) for pid in started if Path(f'/proc/{pid}').exists()]
+
+
+@contextmanager
+def _launch(folder: Path, name: str, *arguments: str) -> Iterator[Launched]:
+    log, run = folder / 'launch.log', folder / 'run'
+    with log.open('wb') as output:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                str(Path(__file__).with_name('launch_program.py')),
+                str(share_file(f'launch/{name}')),
+                f'run:={run}',
+                *arguments,
+            ],
+            env={
+                **os.environ,
+                'ROS_LOG_DIR': str(folder),
+                'OVERRIDE_LAUNCH_PROCESS_OUTPUT': 'both',
+            },
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    launched = Launched(process, log, run)
+    try:
+        yield launched
+    finally:
+        for pid in (process.pid, *launched.left()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def domain(monkeypatch: pytest.MonkeyPatch) -> int:
+    number = free_domain()
+    for key, value in isolated_environment(number).items():
+        monkeypatch.setenv(key, value)
+    return number
+
+
+@pytest.mark.parametrize('namespace', ['', 'cart_1'])
+def test_a_policy_steps_what_was_launched_and_an_interrupt_leaves_nobody(
+    tmp_path: Path, domain: int, namespace: str
+) -> None:
+    with _launch(tmp_path, 'simulation_launch.py', f'namespace:={namespace}') as launched:
+        launched.active()
+        env = gymnasium.make(_ID, namespace=namespace, startup_timeout=_SOON)
+        try:
+            env.reset(seed=1, options={'scenario': 'clear'})
+            env.step(env.action_space.sample())
+            launched.process.send_signal(signal.SIGINT)
+            assert launched.process.wait(_SOON) == 0
+        finally:
+            env.close()
+        assert launched.left() == []
+        assert 'operator_stop' in launched.log
+        assert (launched.run / 'bag/metadata.yaml').is_file()
+
+
+def test_a_killed_gate_comes_back_and_keeps_the_robot_stopped(tmp_path: Path, domain: int) -> None:
+    with _launch(tmp_path, 'simulation_launch.py') as launched:
+        launched.active()
+        os.kill(launched.pid('safety_gate'), signal.SIGKILL)
+        launched.active(2)
+        env = gymnasium.make(_ID, startup_timeout=_SOON)
+        try:
+            with pytest.raises(Refused, match='emergency stop, actually: it is latched'):
+                env.reset(seed=1)
+        finally:
+            env.close()
+
+
+def test_a_launch_ends_with_an_error_when_the_robot_is_lost(tmp_path: Path, domain: int) -> None:
+    with _launch(tmp_path, 'simulation_launch.py') as launched:
+        launched.active()
+        os.kill(launched.pid('simulated_robot'), signal.SIGKILL)
+        assert launched.process.wait(_SOON) == 1
+        assert 'Expect /simulated_robot to run, actually: it ended.' in launched.log
+        assert launched.left() == []
+
+
+def test_nobody_stays_behind_when_the_launch_is_killed(tmp_path: Path, domain: int) -> None:
+    with _launch(tmp_path, 'robot_launch.py') as launched:
+        launched.active()
+        launched.process.kill()
+        launched.wait_for(lambda: not launched.left(), _SOON)
+        assert (launched.run / 'bag/metadata.yaml').is_file()
+
+
+def test_a_bad_contract_ends_the_launch_and_is_named(tmp_path: Path, domain: int) -> None:
+    contract = tmp_path / 'contract.yaml'
+    contract.write_text('contract: warehouse_cart\n')
+    with _launch(tmp_path, 'robot_launch.py', f'contract:={contract}') as launched:
+        assert launched.process.wait(_READY) == 1
+        assert f'{contract}: ' in launched.log
+        assert 'to come up, actually: it refused, in the state unconfigured' in launched.log

@@ -1,0 +1,154 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a node: what it refuses it says, and what it says last is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.msg import Transition as Lifecycle
+import rclpy
+from rclpy.lifecycle import TransitionCallbackReturn
+from ros_world import World
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+_SOON = 20.0
+_STILL = np.zeros(2, dtype=np.float32)
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    return make_world()
+
+
+def test_the_stop_service_does_not_release_a_button_that_is_still_pressed(world: World) -> None:
+    def call(service: str) -> bool:
+        return bool(world.probe.call(Trigger, f'safety_gate/{service}', Trigger.Request()).success)
+
+    stop = world.loaded.contract.safety.emergency_stop
+    with world.probe.publisher(Bool, stop, names.RECORD) as button:
+        button.publish(Bool(data=True))
+        world.probe.until(lambda: not call('clear_emergency_stop'), _SOON, 'the button to count')
+        assert call('emergency_stop')
+        assert not call('clear_emergency_stop')
+        button.publish(Bool(data=False))
+        world.probe.until(lambda: call('clear_emergency_stop'), _SOON, 'the button to be released')
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_an_episode_that_a_signal_interrupts_has_an_ending(
+    world: World, number: signal.Signals
+) -> None:
+    env = world.environment(startup_timeout=_SOON)
+    env.reset(seed=1, options={'scenario': 'clear'})
+    env.step(_STILL)
+    world.kill('environment', number)
+    over = False
+    while not over:
+        _, _, terminated, over, info = env.step(_STILL)
+        assert not terminated
+    assert (info['cause'], info['declared_by']) == ('operator_stop', 'environment')
+    assert world.processes['environment'].process.wait(_SOON) == 0
+    world.revive()
+
+
+def test_a_node_says_which_parameter_it_refuses(world: World, tmp_path: Path) -> None:
+    # In a namespace of its own: a second robot would be found by the others.
+    robot = NodeProcess(
+        NodeSpec(
+            name='simulated_robot', parameters={'contract': str(world.file), 'actuator_delay': 0.9}
+        ),
+        environment=isolated_environment(world.domain_id),
+        log=tmp_path / 'robot.log',
+        namespace='/other',
+    )
+    bring_up = BringUp(domain_id=world.domain_id, namespace='/other')
+    try:
+        with pytest.raises(LinkError, match='Expect driver_timeout above actuator_delay'):
+            bring_up.run([robot], _SOON)
+    finally:
+        bring_up.close()
+        robot.stop()
+
+
+class Clumsy(ContractNode):
+    """A node that fails in a way that nobody thought of, the first time."""
+
+    def __init__(self) -> None:
+        super().__init__('clumsy', 'none')
+        self.made: list[str] = []
+        self.failures = 1
+
+    def configure(self) -> None:
+        self.made.append('something')
+        if self.failures:
+            self.failures -= 1
+            raise ZeroDivisionError
+
+    def cleanup(self) -> None:
+        self.made.clear()
+
+
+@pytest.fixture
+def clumsy(world: World) -> Iterator[Clumsy]:
+    context = rclpy.get_default_context()
+    rclpy.init(
+        domain_id=world.domain_id,
+        args=['--ros-args', '-r', '__ns:=/clumsy'],
+        signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+    )
+    node = Clumsy()
+    yield node
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+def test_a_failure_nobody_thought_of_is_logged_and_the_node_can_be_configured_again(
+    clumsy: Clumsy, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert clumsy.trigger_configure() is TransitionCallbackReturn.ERROR
+    assert 'ZeroDivisionError' in capfd.readouterr().err
+    assert clumsy.made == []
+    assert clumsy.trigger_configure() is TransitionCallbackReturn.SUCCESS
+    assert clumsy.made == ['something']
+
+
+def test_a_node_is_deactivated_and_activated_between_episodes(world: World) -> None:
+    env = world.environment(startup_timeout=_SOON)
+    bring_up = BringUp(domain_id=world.domain_id)
+    try:
+        for name in ('environment', 'safety_gate', 'simulated_robot'):
+            process = world.processes[name]
+            for transition in (
+                Lifecycle.TRANSITION_DEACTIVATE,
+                Lifecycle.TRANSITION_CLEANUP,
+                Lifecycle.TRANSITION_CONFIGURE,
+                Lifecycle.TRANSITION_ACTIVATE,
+            ):
+                bring_up.change(process, transition, time.monotonic() + _SOON)
+            assert bring_up.state(process) == State.PRIMARY_STATE_ACTIVE
+            env.reset(seed=1, options={'scenario': 'clear'})
+            env.step(_STILL)
+    finally:
+        bring_up.close()

@@ -127,6 +127,20 @@ def test_the_stages_say_the_same_as_the_evidence_and_name_their_quantum() -> Non
         assert transition.actuated_quantum == pytest.approx(1.0 / CartConfig().odometry.rate)
 
 
+def test_the_stages_add_up_to_the_reaction_time() -> None:
+    records, _ = drive(CartConfig())
+    whole = [
+        record.latency
+        for record in records
+        if isinstance(record, Transition) and record.latency.reaction.duration is not None
+    ]
+    assert whole
+    for latency in whole:
+        parts = ('capture', 'transport', 'inference', 'gate', 'actuation')
+        total = sum(getattr(latency, part).duration for part in parts)
+        assert total == pytest.approx(latency.reaction.duration, abs=1e-9)
+
+
 # Sensors ----------------------------------------------------------------------------------------
 
 

@@ -222,6 +222,7 @@ class Boundary(Action):
     def __init__(self, *nodes: BoundaryNode) -> None:
         super().__init__()
         self._nodes = nodes
+        self._successors: dict[BoundaryNode, int] = {}
         self._phases: dict[BoundaryNode, _Phase] = {}
         self._lives: dict[BoundaryNode, int] = {}
         self._log = get_logger('boundary')
@@ -229,6 +230,8 @@ class Boundary(Action):
     def execute(self, context: LaunchContext) -> list[Any]:
         """Start the nodes whose condition holds."""
         present = [n for n in self._nodes if n.condition is None or n.condition.evaluate(context)]
+        # Now, since a launch file that includes several may give each other arguments.
+        self._successors = {n: _MOST_RESPAWNS * n.respawns.evaluate(context) for n in present}
         self._phases = dict.fromkeys(present, _Phase.STARTED)
         self._lives = dict.fromkeys(present, 0)
         watch = [
@@ -249,8 +252,7 @@ class Boundary(Action):
     def _on_exit(self, event: Any, context: LaunchContext) -> None:
         node = event.action
         self._phases[node] = _Phase.STARTED
-        has_successor = node.respawns.evaluate(context) and self._lives[node] <= _MOST_RESPAWNS
-        if not has_successor and not context.is_shutdown:
+        if self._lives[node] > self._successors[node] and not context.is_shutdown:
             self._run(context, self._end_without(context, node))
 
     def _run(self, context: LaunchContext, work: Awaitable[None]) -> None:

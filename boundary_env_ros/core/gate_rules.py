@@ -296,6 +296,8 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
         elif not measurement.values or any(map(math.isnan, measurement.values)):
             # No comparison with NaN is true, so the rules would take it for free space.
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
+    if limits.safety.obstacle is not None and OBSTACLE not in situation.measurements:
+        results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     if situation.previous is None:
         results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     return results

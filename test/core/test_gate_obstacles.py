@@ -12,6 +12,7 @@ from gate_numbers import AHEAD_NEAR, BEHIND_NEAR, cruise, LOW, MIDDLE, NEAR, OBS
 import pytest
 
 from boundary_env_ros.core.decision import Reason, Trigger, Verdict
+from boundary_env_ros.core.episode import EpisodeState
 
 
 def test_an_obstacle_in_the_slow_zone_limits_the_speed(bench: Bench) -> None:
@@ -27,6 +28,11 @@ def test_a_speed_below_the_slow_speed_is_left_alone(bench: Bench) -> None:
     bench.scan = (MIDDLE, 8.0, 1.0, 1.0)
     bench.pulse()
     assert bench.ask(0.1, 0.0).verdict is Verdict.ADMITTED
+    bench.motion = (0.2, 0.0)
+    bench.say(EpisodeState.TRUNCATED)
+    bench.wait(1.0)
+    bench.episode = 'second'
+    assert bench.start().ask(OBSTACLE.slow_speed, 0.0).verdict is Verdict.ADMITTED
 
 
 def test_an_obstacle_behind_slows_the_way_back_only(bench: Bench) -> None:

@@ -230,7 +230,8 @@ def _topic_field(key: Reader, name: str) -> FieldSpec:
         beyond=Beyond(key.choice('beyond', ('clip', 'truncate'), default='clip')),
         max_age=max_age,
         when_stale=when_stale,
-        confidence=_confidence(key),
+        # That of a scan is the fraction of its usable beams.
+        confidence=None if beams else _confidence(key),
     )
 
 

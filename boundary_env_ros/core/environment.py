@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import json
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -145,8 +146,8 @@ class Environment:
         self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
         self._latest: dict[str, Sample] = {}
-        # Field and feedback of one topic are listened to apart: what one of them has, the other may
-        # still wait for.
+        # Field and feedback of one topic are listened to apart: what one of them has, the other
+        # may still wait for.
         self._uses = {
             **{
                 f'field {spec.name}': topics[spec.topic]
@@ -301,8 +302,13 @@ class Environment:
     # ----------------------------------------------------------------------------
 
     def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
-        """Take a sample of a field of the observation, or of the evaluator's."""
-        self._latest[name] = sample
+        """
+        Take a sample of a field of the observation, or of the evaluator's.
+
+        One with a NaN measured nothing: it is passed over, and the field ages.
+        """
+        if not any(map(math.isnan, sample.values)):
+            self._latest[name] = sample
         return self._arrival(f'field {name}', sample.captured, now)
 
     def feedback(
@@ -665,7 +671,8 @@ class Environment:
         if contract.recorder_required and too_long(self._recorder_heard, safety.recorder_timeout):
             found[causes.RECORDER_LOST] = (self._name, 'the recorder is silent')
         if contract.pacing is Pacing.REALTIME:
-            # Whoever was stopped itself has heard nobody: the others have given it up, and are not to blame.
+            # Whoever was stopped itself has heard nobody: the others have given it up, and are not
+            # to blame.
             if too_long(self._waiting_since, safety.environment_timeout + contract.period):
                 found[causes.ENVIRONMENT_LOST] = (self._name, 'the environment stood still')
             if self._robot_silent(now):

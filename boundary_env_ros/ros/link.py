@@ -63,7 +63,8 @@ class RosLink:
     domain_id
         ROS domain; default: ``ROS_DOMAIN_ID``, or 0.
     client
-        Name of this client in the record; default: ``policy`` and the process id.
+        Name of this client in the record; default: ``policy``, the process id and four random
+        digits.
     startup_timeout
         Seconds to wait for environment and gate to be found.
     image_timeout
@@ -84,7 +85,7 @@ class RosLink:
         contract = loaded.contract
         self._contract, self._digest = contract, loaded.digest
         self._agent = contract.agents[0]
-        self._client = client or f'policy-{os.getpid()}'
+        self._client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
         self._startup_timeout = startup_timeout
         self._image_timeout = contract.period / 2 if image_timeout is None else image_timeout
         self._changed = threading.Condition()

@@ -1,15 +1,16 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Nodes as processes of their own: starting them, bringing them up through their lifecycle, watching and stopping them.
+Nodes as processes of their own: starting, bringing up, watching and stopping them.
 
-For the demo, tests and programs that want a world of their own; on a robot, ``ros2 launch`` does this.
+For the demo, tests and programs that want a world of their own; on a robot, ``ros2 launch`` does
+this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
 import os
 from pathlib import Path
@@ -56,8 +57,9 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
     """
     Return the variables under which nodes of one machine find each other and nobody else.
 
-    With Fast DDS messages go over UDP on the loopback: shared memory would leave files behind when a process is killed. Its profile
-    must not be mixed with a discovery range, which would bring its own transports.
+    With Fast DDS messages go over UDP on the loopback: shared memory would leave files behind when
+    a process is killed. Its profile must not be mixed with a discovery range, which would bring
+    its own transports.
     """
     fast_dds = 'fastrtps' in rclpy.get_rmw_implementation_identifier()
     profile = str(Path(__file__).with_name('loopback.xml'))
@@ -73,7 +75,9 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
 
 class NodeProcess:
     """
-    One node in a process and a process group of its own. It ends when this process dies, however that happens.
+    One node in a process and a process group of its own.
+
+    It ends when this process dies, however that happens.
 
     Parameters
     ----------
@@ -135,7 +139,11 @@ class NodeProcess:
             self.process.send_signal(number)
 
     def stop(self, grace: float = 5.0) -> int:
-        """End the process: SIGINT, then SIGTERM, then SIGKILL, each after the grace time; return its exit code."""
+        """
+        End the process and return its exit code.
+
+        SIGINT first, then SIGTERM, then SIGKILL, each after the grace time.
+        """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             self.send(number)
             try:
@@ -226,13 +234,24 @@ class BringUp:
         """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
         deadline = time.monotonic() + timeout
         response = self._call(
-            GetState, f'{process.spec.name}/get_state', GetState.Request(), process, 'answer', deadline
+            GetState,
+            f'{process.spec.name}/get_state',
+            GetState.Request(),
+            process,
+            'answer',
+            deadline,
         )
         number: int = response.current_state.id
         return number
 
     def _call(
-        self, kind: Any, service: str, request: Any, process: NodeProcess, verb: str, deadline: float
+        self,
+        kind: Any,
+        service: str,
+        request: Any,
+        process: NodeProcess,
+        verb: str,
+        deadline: float,
     ) -> Any:
         client = self._node.create_client(kind, service)
         try:
@@ -250,12 +269,14 @@ class BringUp:
     def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
         if not process.alive:
             raise LinkError(
-                f'Expect the node {process.spec.name} to {verb}, actually: its process ended with code '
+                f'Expect the node {process.spec.name} to {verb}, '
+                'actually: its process ended with code '
                 f'{process.process.returncode}.\n{process.last_words()}'
             )
         if time.monotonic() > deadline:
             raise LinkTimeout(
-                f'Expect the node {process.spec.name} to {verb} in time, actually: it does not answer.\n'
+                f'Expect the node {process.spec.name} to {verb} in time, '
+                'actually: it does not answer.\n'
                 f'{process.last_words()}'
             )
 
@@ -275,7 +296,8 @@ def running(
     Parameters
     ----------
     specs
-        The nodes, in the order in which they are configured and activated; they are stopped in the opposite order.
+        The nodes, in the order in which they are configured and activated; they are stopped in the
+        opposite order.
     domain_id
         ROS domain, which nobody else should use.
     logs

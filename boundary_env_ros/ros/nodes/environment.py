@@ -15,6 +15,7 @@ from typing import Any
 import uuid
 
 import numpy as np
+from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 
 from boundary_env_ros import __version__
@@ -42,6 +43,8 @@ from boundary_env_ros.storage.contract_file import make_task
 
 # Looked at a few times a period, so that a deadline is missed by little.
 _WATCHES_A_PERIOD = 4
+# How long the ending of a deactivated environment is waited for to reach everybody.
+_LAST_WORD = Duration(seconds=0.5)
 
 
 class EnvironmentNode(ContractNode):
@@ -129,6 +132,9 @@ class EnvironmentNode(ContractNode):
                     self.clock.now(),
                 )
             )
+            # A publisher that is destroyed takes with it what has not been sent yet.
+            for publisher in self._outgoing.values():
+                publisher.wait_for_all_acked(_LAST_WORD)
         self._active = False
 
     def cleanup(self) -> None:
@@ -182,7 +188,11 @@ class EnvironmentNode(ContractNode):
 
         def on_message(message: Any) -> None:
             now = self.clock.now()
-            reading = item.read(message)
+            try:
+                reading = item.read(message)
+            except BoundaryError as error:
+                self.get_logger().error(str(error), throttle_duration_sec=1.0)
+                return
             captured = self.clock.captured(reading.stamp, host)
             self._carry(self.environment.feedback(item.name, reading.values, captured, now))
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The demo as a user runs it: one command, a record that explains itself, and nothing left behind."""
+"""The demo as a user runs it: one command, a record that explains itself, nothing left behind."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_world import MARK, processes_of  # noqa: E402
+from ros_world import MARK, processes_of
 
-from boundary_env_ros.core.decision import Verdict  # noqa: E402
-from boundary_env_ros.core.transition import Kind, Transition  # noqa: E402
-from boundary_env_ros.storage.reader import open_records  # noqa: E402
+from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.storage.reader import open_records
 
 pytestmark = pytest.mark.ros
 

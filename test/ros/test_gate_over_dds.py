@@ -187,7 +187,9 @@ def test_no_command_leaves_bounds_and_rates_whatever_the_policy_asks_for(
             break
     assert ended
     world.gate_rests()
-    world.probe.until(lambda: world.commands(start)[-1][1] == (0.0, 0.0), 5.0, 'a safe command last')
+    world.probe.until(
+        lambda: world.commands(start)[-1][1] == (0.0, 0.0), 5.0, 'a safe command last'
+    )
     commands = world.commands(start)
     assert len(commands) > 10
     stamps = np.array([stamp for stamp, _ in commands]) / NANOSECONDS

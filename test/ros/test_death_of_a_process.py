@@ -285,9 +285,11 @@ def test_the_robot_is_killed(world: World) -> None:
 
 def test_a_gate_that_is_deactivated_leaves_the_driver_to_stop_the_cart(world: World) -> None:
     env = world.environment()
-    drive(world, env)
     gate = world.processes['safety_gate']
     bring_up = BringUp(domain_id=world.domain_id)
+    # Once it has found the gate, asking takes no time in which the cart could arrive somewhere.
+    bring_up.state(gate, 10.0)
+    drive(world, env)
 
     def deactivated() -> int:
         deadline = time.monotonic() + 10.0

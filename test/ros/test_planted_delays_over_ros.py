@@ -44,7 +44,9 @@ NOISE = 0.03
 @pytest.fixture(scope='module')
 def runs(make_world: MakeWorld) -> dict[float, list[Transition | ActuationEvidence]]:
     """Return the record of one drive for each delay of the actuator."""
-    world = make_world(changes=PATIENT, robot={'actuator_delay': SHORT})
+    # Time enough for all steps, also where steps are missed.
+    changes = {**PATIENT, 'episode': {'time_limit': 30.0}}
+    world = make_world(changes=changes, robot={'actuator_delay': SHORT})
     found = {SHORT: drive(world)}
     world.revive(actuator_delay=LONG)
     found[LONG] = drive(world)

@@ -266,6 +266,17 @@ def test_what_is_published_lies_within_the_bounds_and_the_rate(
         assert (value == wanted[i]) is not any(r.dimension == i for r in results)
 
 
+@pytest.mark.parametrize(('previous', 'wanted'), [(0.4, 0.8), (0.4, -0.2), (-0.1, -0.3)])
+def test_a_rate_limit_tells_the_rate_that_was_wanted(previous: float, wanted: float) -> None:
+    _, [result] = shape(LIMITS, situation(previous=(previous, 0.0)), (wanted, 0.0))
+    assert result.value == pytest.approx(abs(wanted - previous) / CONTRACT.period)
+
+
+def test_at_the_slow_distance_itself_nothing_is_slowed() -> None:
+    fast = situation(previous=(0.8, 0.0), scan=scan(SLOW, SLOW, 1.0, 1.0))
+    assert shape(LIMITS, fast, (0.8, 0.0)) == ((0.8, 0.0), ())
+
+
 @given(previous=command, wanted=command)
 def test_what_could_be_published_as_it_is_is_not_touched(previous: Vector, wanted: Vector) -> None:
     near = tuple(

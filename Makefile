@@ -87,7 +87,7 @@ $(FETCHED): $(MADE) setup.py pyproject.toml build_backend/ros_distributions.py
 	@$(PIP) install uv
 	@tools="setuptools>=68 wheel $$($(RUN) build_backend/ros_distributions.py)" || exit 1; \
 	  export BOUNDARY_ENV_ROS_INTERFACES=off UV_SYSTEM_CERTS=1; \
-	  fetch() { "$$@" $$tools && "$$@" --no-build-isolation --editable '.[$(EXTRAS)]'; }; \
+	  fetch() { "$$@" $$tools && "$$@" --editable '.[$(EXTRAS)]'; }; \
 	  fetch $(UV) || { echo 'That was uv; now pip, which is slower but knows pip.conf'; fetch $(PIP) install; }
 	@touch $@
 

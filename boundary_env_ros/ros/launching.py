@@ -225,6 +225,7 @@ class Boundary(Action):
         self._successors: dict[BoundaryNode, int] = {}
         self._phases: dict[BoundaryNode, _Phase] = {}
         self._lives: dict[BoundaryNode, int] = {}
+        self._ended = False
         self._log = get_logger('boundary')
 
     def execute(self, context: LaunchContext) -> list[Any]:
@@ -256,15 +257,19 @@ class Boundary(Action):
             self._run(context, self._end_without(context, node))
 
     def _run(self, context: LaunchContext, work: Awaitable[None]) -> None:
-        """Run something beside the launch; what it raises ends the launch."""
+        """Run something beside the launch; the first error of the boundary ends the launch."""
 
         async def guarded() -> None:
             try:
                 await work
             except BoundaryError as error:
-                if not context.is_shutdown:
-                    await context.emit_event(Shutdown(reason=str(error)))
-                raise
+                if self._ended or context.is_shutdown:
+                    return
+                self._ended = True
+                self._log.error(str(error))
+                # Makes the launch return 1, as an exception in an action of its own would.
+                context.asyncio_loop.call_exception_handler({'message': str(error)})
+                await context.emit_event(Shutdown(reason=str(error)))
 
         context.add_completion_future(context.asyncio_loop.create_task(guarded()))
 

@@ -74,6 +74,12 @@ def test_a_lease_right_after_another_begins_as_if_there_had_been_none(bench: Ben
     assert decision.seeded
 
 
+def test_a_robot_at_rest_need_not_wait_for_the_next_lease(bench: Bench) -> None:
+    bench.ask(0.0, 0.0)
+    bench.episode = 'second'
+    assert bench.start().ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
 def test_after_a_rearming_the_limits_start_from_the_measured_state_again(bench: Bench) -> None:
     cruise(bench)
     bench.finish()

@@ -77,9 +77,10 @@ class SafetyGate(ContractNode):
         if lockstep:
             self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         if contract.safety.emergency_stop:
-            self._listen(
-                Bool, contract.safety.emergency_stop, self._on_emergency_stop, names.RECORD
-            )
+            # However a press is offered, and if it was latched before this node was here, it is
+            # heard; that most are heard more than once changes nothing.
+            for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR):
+                self._listen(Bool, contract.safety.emergency_stop, self._on_emergency_stop, qos)
         for service, name, callback in (
             (srv.Arm, '~/arm', self._on_arm),
             (Trigger, '~/emergency_stop', self._on_stop_service),
@@ -95,7 +96,12 @@ class SafetyGate(ContractNode):
     def _listen(
         self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
     ) -> None:
-        made = self.create_subscription(kind, topic, callback, qos)
+        def on_message(message: Any) -> None:
+            # The executor may still hold a message that came before the cleanup.
+            if self._gate is not None:
+                callback(message)
+
+        made = self.create_subscription(kind, topic, on_message, qos)
         self._entities.append((self.destroy_subscription, made))
 
     def activate(self) -> None:

@@ -19,10 +19,12 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.msg import Transition as Lifecycle
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.qos import QoSProfile
 from ros_world import World
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from boundary_env_ros.core.decision import GateState
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
@@ -54,6 +56,40 @@ def test_the_stop_service_does_not_release_a_button_that_is_still_pressed(world:
         assert not call('clear_emergency_stop')
         button.publish(Bool(data=False))
         world.probe.until(lambda: call('clear_emergency_stop'), _SOON, 'the button to be released')
+
+
+@pytest.mark.parametrize('qos', [names.RECORD, names.SENSOR, names.LATCHED])
+def test_a_press_is_heard_however_it_is_offered(world: World, qos: QoSProfile) -> None:
+    stop = world.loaded.contract.safety.emergency_stop
+    with world.probe.publisher(Bool, stop, qos) as button:
+        button.publish(Bool(data=True))
+        world.probe.until(
+            lambda: world.gate_state() is GateState.EMERGENCY_STOPPED, _SOON, 'an emergency stop'
+        )
+        button.publish(Bool(data=False))
+        _clear(world)
+
+
+def test_a_gate_that_comes_late_hears_a_press_that_was_latched(world: World) -> None:
+    stop = world.loaded.contract.safety.emergency_stop
+    with world.probe.publisher(Bool, stop, names.LATCHED) as button:
+        world.kill('safety_gate')
+        world.processes['safety_gate'].process.wait(_SOON)
+        button.publish(Bool(data=True))
+        world.revive()
+        world.probe.until(
+            lambda: world.gate_state() is GateState.EMERGENCY_STOPPED, _SOON, 'an emergency stop'
+        )
+        button.publish(Bool(data=False))
+        _clear(world)
+
+
+def _clear(world: World) -> None:
+    def cleared() -> bool:
+        service = 'safety_gate/clear_emergency_stop'
+        return bool(world.probe.call(Trigger, service, Trigger.Request()).success)
+
+    world.probe.until(cleared, _SOON, 'the emergency stop to be cleared')
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 import uuid
 
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -77,10 +78,12 @@ class SafetyGate(ContractNode):
         if lockstep:
             self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         if contract.safety.emergency_stop:
-            # However a press is offered, and if it was latched before this node was here, it is
-            # heard; that most are heard more than once changes nothing.
+            # However a press is offered, and if it was latched before this node was here, one of
+            # these hears it. That most are heard more than once changes nothing; that some do not
+            # fit a publisher is no reason to warn.
+            stop, heard = contract.safety.emergency_stop, self._on_emergency_stop
             for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR):
-                self._listen(Bool, contract.safety.emergency_stop, self._on_emergency_stop, qos)
+                self._listen(Bool, stop, heard, qos, warn=False)
         for service, name, callback in (
             (srv.Arm, '~/arm', self._on_arm),
             (Trigger, '~/emergency_stop', self._on_stop_service),
@@ -94,14 +97,21 @@ class SafetyGate(ContractNode):
         return publisher
 
     def _listen(
-        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[[Any], None],
+        qos: QoSProfile,
+        *,
+        warn: bool = True,
     ) -> None:
         def on_message(message: Any) -> None:
             # The executor may still hold a message that came before the cleanup.
             if self._gate is not None:
                 callback(message)
 
-        made = self.create_subscription(kind, topic, on_message, qos)
+        events = SubscriptionEventCallbacks(use_default_callbacks=warn)
+        made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
         self._entities.append((self.destroy_subscription, made))
 
     def activate(self) -> None:

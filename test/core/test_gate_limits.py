@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from core_world import shipped
+from core_world import only, request_for, shipped
 from gate_bench import Bench, reasons
 from gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 import pytest
@@ -89,6 +89,13 @@ def test_a_measured_state_that_is_not_finite_is_unknown_and_never_published(
     assert decision.verdict is Verdict.STOPPED
     assert reasons(decision) == {Reason.OBSERVATION_TIMEOUT}
     assert decision.command == (0.0, 0.0)
+
+
+def test_a_measured_state_without_values_is_unknown() -> None:
+    bench = Bench()
+    bench.gate.measure('feedback.base', (), bench.time.stamp(), bench.time.now)
+    bench.alive.discard('odometry')
+    assert reasons(bench.start().ask(0.1, 0.0)) == {Reason.OBSERVATION_TIMEOUT}
 
 
 def test_without_a_measured_state_nothing_but_the_safe_command_goes_out() -> None:
@@ -190,6 +197,17 @@ def test_a_flood_of_requests_is_no_faster_than_one(bench: Bench) -> None:
         bench.ask(HIGH[0], 0.0)
     assert bench.command is not None
     assert bench.command[0] == pytest.approx(RATE[0] * PERIOD)
+
+
+def test_readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move(
+    bench: Bench,
+) -> None:
+    first = bench.ask(0.05, 0.0)
+    bench.time.wait(-0.01)
+    overtaken = request_for((0.8, 0.0), 2, bench.time.now, bench.time.now)
+    decision = only(bench.gate.request(overtaken, bench.time.now))
+    assert decision.time_step == 0.0
+    assert decision.command == first.command
 
 
 def test_a_second_request_at_the_same_instant_changes_nothing(bench: Bench) -> None:

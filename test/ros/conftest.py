@@ -42,7 +42,7 @@ def make_world(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     Then no process of theirs is left, no port of their domains is held, and no shared memory was
     ever used.
     """
-    from ros_world import ports_in_use, processes_of, reserved_domain, shared_memory_of, World
+    from ros_world import ports_of, processes_of, reserved_domain, shared_memory_of, World
 
     from boundary_env_ros.ros.processes import isolated_environment
 
@@ -69,8 +69,7 @@ def make_world(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         stack.close()
     _gone(lambda: processes_of(_run), 'processes')
     for domain in domains:
-        _gone(lambda domain=domain: ports_in_use(domain), f'ports of domain {domain}')
-        assert not list(Path('/dev/shm').glob(f'fastrtps_port{domain * 250 + 7400}*'))
+        _gone(lambda domain=domain: ports_of([os.getpid()], domain), f'ports of domain {domain}')
 
 
 def _gone(left: Callable[[], object], what: str) -> None:

@@ -5,12 +5,10 @@ Whichever of the five processes dies or hangs in mid-episode, the cart stops wit
 
 Every bound is computed from the contract and from what the cart declares of itself, and is
 measured on the steady clock of the test's own node, from just before the signal was sent to the
-arrival of the ground truth that shows the cart at rest. Both ends make the measured time longer
-than the real one, never shorter. On top of a bound come, and nothing else:
+last ground truth that shows the cart moving. On top of a bound come, and nothing else:
 
 - one period of the ground truth (20 ms), because rest is only seen when it is measured;
-- ``NOISE`` for every process that must act on the way, because this is no real-time machine: that
-  long it may wait for a core. It is a quarter of the shortest protecting timeout.
+- ``NOISE`` for every process that must act on the way.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from lifecycle_msgs.msg import Transition as LifecycleTransition
 import policy_process
-from ros_world import World
+from ros_world import NOISE, World
 
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ros
 
-NOISE = 0.06
 REST = 0.01
 """Below this speed, m/s, the cart is at rest, as ``CartConfig.stop_bound`` declares it."""
 

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from geometry_msgs.msg import TwistStamped
-from ros_world import PATIENT, seek_goal, stamp_of, World
+from ros_world import NOISE, PATIENT, seek_goal, stamp_of, World
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger as TriggerService
 
@@ -36,9 +36,6 @@ pytestmark = pytest.mark.ros
 
 STRANGE = 0.777
 """A forward speed, m/s, that only strangers ask for."""
-
-NOISE = 0.1
-"""Seconds that a process which has to act may wait for a core of a busy machine."""
 
 
 @pytest.fixture(scope='module')
@@ -135,7 +132,8 @@ def test_a_foreign_request_never_becomes_a_command(world: World, env: BoundaryEn
 
             world.probe.until(reasons, 5.0, f'a decision on a request with {reason.name}')
             assert reasons() == [(Verdict.REJECTED, reason, False)]
-    assert max(command[0] for _, command in world.commands(start)) == pytest.approx(0.1)
+    # Held or braked, what is published meanwhile comes from the policy's own last action.
+    assert not [command for _, command in world.commands(start) if command[0] > 0.11]
     *_, info = env.step(np.array([0.1, 0.0], dtype=np.float32))
     assert info['verdict'] in ('ADMITTED', 'LIMITED')
     assert info['requested_action'] == pytest.approx([0.1, 0.0])

@@ -135,17 +135,18 @@ def test_requested_admitted_commanded_and_measured_differ_where_they_must(
     steps = [
         record
         for record in runs[LONG]
-        if isinstance(record, Transition) and record.commanded_action and record.measured_action
+        if isinstance(record, Transition) and record.admitted_action and record.measured_action
     ]
     # The run-up is limited, so less was admitted than requested; the rest was let through.
-    assert steps[0].admitted_action[0] < steps[0].requested_action[0]
+    assert any(step.admitted_action[0] < step.requested_action[0] for step in steps)
     assert any(step.admitted_action == step.requested_action for step in steps)
     assert all(step.commanded_action == step.admitted_action for step in steps)
     # With a delay of more than a step the measured action is still the one before.
     changed = [
         step
         for before, step in pairwise(steps)
-        if abs(step.commanded_action[0] - before.commanded_action[0]) > 0.06
+        if step.id.step == before.id.step + 1
+        and abs(step.commanded_action[0] - before.commanded_action[0]) > 0.06
     ]
     assert changed
     for step in changed:

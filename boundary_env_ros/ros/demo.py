@@ -27,7 +27,6 @@ from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.runs import draw_path, summarise_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
-from boundary_env_ros.facade.registration import register
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import NodeSpec, running
 from boundary_env_ros.storage.atomic import write_atomically
@@ -129,7 +128,6 @@ def _one_interrupt() -> Iterator[None]:
 
 
 def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) -> None:
-    register()
     scenarios = list(islice(cycle(_SCENARIOS), episodes))
     _policy_episodes('go_to_goal', domain, pacing, scenarios, seed)
     _policy_episodes('no_op', domain, pacing, ['clear'] * baseline, seed)

@@ -140,7 +140,6 @@ def test_every_entry_point_loads(pip_environment: Environment) -> None:
         'boundary_env_ros.links ros loads',
         'boundary_env_ros.tasks go_to_goal loads',
         'console_scripts boundary-env loads',
-        'gymnasium.envs __root__ loads',
     }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+import gc
 import os
 from pathlib import Path
 import sys
@@ -68,6 +69,9 @@ def make_world(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         assert not {name for name in shared if 'fastrtps' in name or 'fastdds' in name}
         stack.close()
     _gone(lambda: processes_of(_run), 'processes')
+    # A lifecycle node of this process holds its participant until it is collected: it is part of
+    # a cycle, with its state machine.
+    gc.collect()
     for domain in domains:
         _gone(lambda domain=domain: ports_of([os.getpid()], domain), f'ports of domain {domain}')
 

@@ -145,8 +145,7 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
     return next((field.name for field in fields if field.topic), '')
 
 
-# Observation
-# --------------------------------------------------------------------------------------
+# Observation -------------------------------------------------------------------------------------
 
 
 def _fields(section: Reader, *, evaluator: bool) -> tuple[FieldSpec, ...]:
@@ -272,8 +271,7 @@ def _confidence(key: Reader) -> Confidence | None:
     return result
 
 
-# Action
-# -------------------------------------------------------------------------------------------
+# Action ------------------------------------------------------------------------------------------
 
 
 def _actions(section: Reader) -> tuple[ActionSpec, ...]:
@@ -343,8 +341,7 @@ def _feedback(key: Reader, count: int) -> Feedback:
     )
 
 
-# Safety
-# -------------------------------------------------------------------------------------------
+# Safety ------------------------------------------------------------------------------------------
 
 
 def _safety(key: Reader, size: int) -> Safety:
@@ -393,8 +390,7 @@ def _obstacle(key: Reader, size: int) -> Obstacle:
     return rule
 
 
-# Episode and task
-# ---------------------------------------------------------------------------------
+# Episode and task --------------------------------------------------------------------------------
 
 
 def _episode(key: Reader) -> EpisodeRules:
@@ -472,8 +468,7 @@ def _task(top: Reader, tasks: Mapping[str, tuple[str, str]] | None) -> TaskSpec:
     return TaskSpec(name=name, parameters=parameters, distribution=distribution, version=version)
 
 
-# Across sections
-# ----------------------------------------------------------------------------------
+# Across sections ---------------------------------------------------------------------------------
 
 
 def _contradictions(contract: Contract, top: Reader) -> None:

@@ -185,8 +185,7 @@ class Environment:
         """The last observation of the episode."""
         return self._before
 
-    # Beginning
-    # ------------------------------------------------------------------------------------
+    # Beginning -----------------------------------------------------------------------------------
 
     def begin(
         self, begin: Begin, *, episode_id: str, drawn_seed: int, now: Instant
@@ -298,8 +297,7 @@ class Environment:
         )
         return self._advance
 
-    # Samples and peers
-    # ----------------------------------------------------------------------------
+    # Samples and peers ---------------------------------------------------------------------------
 
     def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
         """
@@ -390,8 +388,7 @@ class Environment:
         self._advanced = report
         return self._go_on(now)
 
-    # Going on
-    # -------------------------------------------------------------------------------------
+    # Going on ------------------------------------------------------------------------------------
 
     def _go_on(self, now: Instant) -> Effects:
         """Start the episode, or close a step of lockstep, if all that it waits for has come."""
@@ -537,8 +534,7 @@ class Environment:
         )
         return (transition, self.status(now))
 
-    # Stepping
-    # -------------------------------------------------------------------------------------
+    # Stepping ------------------------------------------------------------------------------------
 
     def tick(self, now: Instant, late: float) -> Effects:
         """
@@ -686,8 +682,7 @@ class Environment:
                 found[causes.POLICY_LOST] = (self._name, 'the policy is silent')
         return found
 
-    # Saying
-    # ---------------------------------------------------------------------------------------
+    # Saying --------------------------------------------------------------------------------------
 
     def _id(self, step: int) -> StepId:
         return StepId(

@@ -226,8 +226,7 @@ def probability_within(tolerance: float, variance: float) -> float | None:
     return math.erf(tolerance / math.sqrt(2.0 * variance))
 
 
-# Laser scan
-# ---------------------------------------------------------------------------------------
+# Laser scan --------------------------------------------------------------------------------------
 
 
 def _ranges(scan: Message) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Any]:
@@ -301,8 +300,7 @@ def obstacle_distances(scan: Message, rule: Obstacle) -> Vector:
     return (*result, *valid)
 
 
-# Image
-# --------------------------------------------------------------------------------------------
+# Image -------------------------------------------------------------------------------------------
 
 
 def image_reference(image: Message, spec: FieldSpec, topic: str) -> ImageReference:

@@ -100,8 +100,7 @@ class Gate:
         self._advanced: Advanced | None = None
         self._competing = 0
 
-    # Who is heard
-    # ---------------------------------------------------------------------------------
+    # Who is heard --------------------------------------------------------------------------------
 
     def arm(
         self, *, digest: str, agent: str, episode_id: str, client: str, lease_id: str, now: Instant
@@ -206,8 +205,7 @@ class Gate:
             episode.id.episode_id != lease.episode_id or episode.state.over
         )
 
-    # What it knows
-    # --------------------------------------------------------------------------------
+    # What it knows -------------------------------------------------------------------------------
 
     def measure(
         self, name: str, values: Vector, captured: Stamp | None, now: Instant
@@ -258,8 +256,7 @@ class Gate:
         """Take the number of publishers on the command topics that are not this gate."""
         self._competing = count
 
-    # What it decides
-    # ------------------------------------------------------------------------------
+    # What it decides -----------------------------------------------------------------------------
 
     def request(self, request: ActionRequest, now: Instant) -> Decisions:
         """
@@ -544,8 +541,7 @@ class Gate:
             return replace(self._episode.id, agent=self._agent, episode_id=self._lease.episode_id)
         return StepId(digest=self._digest, agent=self._agent)
 
-    # What it says
-    # ---------------------------------------------------------------------------------
+    # What it says --------------------------------------------------------------------------------
 
     def status(self, now: Instant) -> GateStatus:
         """Return the state to be latched for the others."""

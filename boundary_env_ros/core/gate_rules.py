@@ -149,8 +149,7 @@ class Ruling:
     results: tuple[RuleResult, ...] = ()
 
 
-# 1. Is it a command at all?
-# ------------------------------------------------------------------------
+# 1. Is it a command at all? ----------------------------------------------------------------------
 
 
 def well_formed(action: Vector, size: int) -> tuple[RuleResult, ...]:
@@ -235,8 +234,7 @@ def _reject(
     )
 
 
-# 2. Must the robot stop?
-# ----------------------------------------------------------------------------
+# 2. Must the robot stop? -------------------------------------------------------------------------
 
 
 def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
@@ -363,8 +361,7 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     )
 
 
-# 3. What may be published?
-# --------------------------------------------------------------------------
+# 3. What may be published? -----------------------------------------------------------------------
 
 
 def shape(
@@ -440,8 +437,7 @@ def _towards(start: float, goal: float, most: float) -> float:
     return start + math.copysign(most, goal - start)
 
 
-# The whole
-# ------------------------------------------------------------------------------------------
+# The whole ---------------------------------------------------------------------------------------
 
 
 def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:

@@ -41,8 +41,7 @@ Json = Any  # what json.loads gives: recursive, which the type checker does not 
 Message = Any  # anything with the attributes of the message
 
 
-# JSON
-# ---------------------------------------------------------------------------------------------
+# JSON --------------------------------------------------------------------------------------------
 
 
 def to_json(value: object) -> Json:
@@ -176,8 +175,7 @@ def _wrong(where: str, expected: str, data: Json) -> RecordError:
     )
 
 
-# Messages
-# -----------------------------------------------------------------------------------------
+# Messages ----------------------------------------------------------------------------------------
 
 
 def from_message(cls: type[T], message: Message) -> T:
@@ -326,8 +324,7 @@ def _any(hint: object) -> Any:
     return hint
 
 
-# Type hints
-# ---------------------------------------------------------------------------------------
+# Type hints --------------------------------------------------------------------------------------
 
 
 @cache

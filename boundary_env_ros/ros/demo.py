@@ -123,8 +123,7 @@ def _one_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# Driving
-# ------------------------------------------------------------------------------------------
+# Driving -----------------------------------------------------------------------------------------
 
 
 def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) -> None:
@@ -201,8 +200,7 @@ class _Progress:
         print(f'\r\x1b[K{self._head} {tail}' if self._live else f'{self._head} {tail}', flush=True)
 
 
-# Evaluating
-# ---------------------------------------------------------------------------------------
+# Evaluating --------------------------------------------------------------------------------------
 
 
 def _evaluate(place: Path) -> int:

@@ -143,8 +143,7 @@ class RosLink:
             )
         }
 
-    # Receiving (the link's thread)
-    # ----------------------------------------------------------------
+    # Receiving (the link's thread) ---------------------------------------------------------------
 
     def _receive(self) -> None:
         try:
@@ -182,8 +181,7 @@ class RosLink:
 
         return on_image
 
-    # Beginning
-    # ------------------------------------------------------------------------------------
+    # Beginning -----------------------------------------------------------------------------------
 
     def begin(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
@@ -329,8 +327,7 @@ class RosLink:
             raise Refused(f'{whom}: {answer.result.message}', ResultCode(answer.result.code))
         return answer
 
-    # Stepping
-    # -------------------------------------------------------------------------------------
+    # Stepping ------------------------------------------------------------------------------------
 
     def step(self, action: Vector) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
@@ -454,8 +451,7 @@ class RosLink:
                     )
                 self._changed.wait(min(left, 0.1))
 
-    # Ending
-    # ---------------------------------------------------------------------------------------
+    # Ending --------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """End a running episode of this client as ``abandoned``; let go of context and thread."""

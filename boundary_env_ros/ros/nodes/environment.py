@@ -158,8 +158,7 @@ class EnvironmentNode(ContractNode):
             )
         return self._environment
 
-    # Events
-    # ---------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------
 
     def _field(self, item: Input) -> Callable[[Any, Any], None]:
         host = self.contract.robot_host
@@ -227,8 +226,7 @@ class EnvironmentNode(ContractNode):
     def _say(self) -> None:
         self._carry((self.environment.status(self.clock.now()),))
 
-    # Effects
-    # --------------------------------------------------------------------------------------
+    # Effects -------------------------------------------------------------------------------------
 
     def _carry(self, effects: Effects) -> None:
         for effect in effects:
@@ -285,8 +283,7 @@ class EnvironmentNode(ContractNode):
         )
         self._carry(self.environment.world_reset(answer, self.clock.now()))
 
-    # Services
-    # -------------------------------------------------------------------------------------
+    # Services ------------------------------------------------------------------------------------
 
     def _on_begin(self, request: Any, response: Any) -> Any:
         if not self._active:

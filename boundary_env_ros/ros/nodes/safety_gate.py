@@ -146,8 +146,7 @@ class SafetyGate(ContractNode):
             )
         return self._gate
 
-    # Events
-    # ---------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------
 
     def _sensor(self, item: Input) -> Callable[[Any], None]:
         host = self.contract.robot_host
@@ -196,8 +195,7 @@ class SafetyGate(ContractNode):
     def _on_timer(self) -> None:
         self._send(self.gate.tick(self.clock.now()))
 
-    # Decisions
-    # ------------------------------------------------------------------------------------
+    # Decisions -----------------------------------------------------------------------------------
 
     def _send(self, decisions: Decisions) -> None:
         if not self._active:
@@ -244,8 +242,7 @@ class SafetyGate(ContractNode):
                 throttle_duration_sec=10.0,
             )
 
-    # Services
-    # -------------------------------------------------------------------------------------
+    # Services ------------------------------------------------------------------------------------
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         if not self._active:

@@ -152,8 +152,7 @@ class SimulatedRobotNode(ContractNode):
             )
         return self._robot
 
-    # Time
-    # -----------------------------------------------------------------------------------------
+    # Time ----------------------------------------------------------------------------------------
 
     def _target(self) -> int:
         """Return what time it should be in the world now (realtime)."""
@@ -208,8 +207,7 @@ class SimulatedRobotNode(ContractNode):
                 self._outgoing[emission.topic].publish(message)
         return emissions
 
-    # Commands
-    # -------------------------------------------------------------------------------------
+    # Commands ------------------------------------------------------------------------------------
 
     def _on_command(self, message: Any) -> None:
         if not self._active:
@@ -254,8 +252,7 @@ class SimulatedRobotNode(ContractNode):
         set_time(message.header.stamp, self._now)
         self._advanced.publish(message)
 
-    # Reset
-    # ----------------------------------------------------------------------------------------
+    # Reset ---------------------------------------------------------------------------------------
 
     def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:

@@ -23,14 +23,17 @@ import rclpy
 from rclpy.clock import Clock as RosClock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.core.fields import Reading
+from boundary_env_ros.core.inputs import Input, sensor_topics
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
@@ -86,6 +89,7 @@ class ContractNode(LifecycleNode):
         self._peers: dict[str, str] = {}
         self._loaded: LoadedContract | None = None
         self._periodic: list[Any] = []
+        self._owned: list[tuple[Callable[[Any], object], Any]] = []
         self.declare(
             'contract',
             'warehouse_cart',
@@ -269,7 +273,11 @@ class ContractNode(LifecycleNode):
 
     def _let_go(self) -> None:
         self._stop_timers()
+        self._be_heard()
         self.cleanup()
+        for destroy, entity in self._owned:
+            destroy(entity)
+        self._owned.clear()
         self._loaded = None
 
     def finish(self) -> None:
@@ -277,7 +285,6 @@ class ContractNode(LifecycleNode):
         if self._loaded is not None:
             self._stop_timers()
             self.deactivate()
-            self._be_heard()
             self._let_go()
 
     def _be_heard(self) -> None:
@@ -286,6 +293,50 @@ class ContractNode(LifecycleNode):
         for publisher in self.publishers:
             left = max(0.0, deadline - time.monotonic())
             publisher.wait_for_all_acked(Duration(seconds=left))
+
+    # What it is made of -------------------------------------------------------------------------
+
+    def speak(self, kind: Any, topic: str, qos: QoSProfile | int) -> Any:
+        """Return a publisher that lives until the cleanup."""
+        return self.own(self.destroy_publisher, self.create_publisher(kind, topic, qos))
+
+    def listen(
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[..., None],
+        qos: QoSProfile,
+        *,
+        warn: bool = True,
+    ) -> None:
+        """Subscribe until the cleanup; ``warn`` of publishers whose QoS does not fit."""
+
+        @wraps(callback)
+        def on_message(*message: Any) -> None:
+            # The executor may still hold a message that came before the cleanup.
+            if self._loaded is not None:
+                callback(*message)
+
+        events = SubscriptionEventCallbacks(use_default_callbacks=warn)
+        made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
+        self.own(self.destroy_subscription, made)
+
+    def serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
+        """Offer a service until the cleanup."""
+        self.own(self.destroy_service, self.create_service(kind, name, callback))
+
+    def own(self, destroy: Callable[[Any], object], entity: Any) -> Any:
+        """Return an entity that is destroyed at the cleanup."""
+        self._owned.append((destroy, entity))
+        return entity
+
+    def read(self, item: Input, message: Any) -> Reading | None:
+        """Return what an input reads from a message; None, and a log entry, if it cannot."""
+        try:
+            return item.read(message)
+        except BoundaryError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            return None
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:
         """Call back periodically while active, on the steady clock: ``/clock`` may pause."""

@@ -15,8 +15,6 @@ from typing import Any
 import uuid
 
 import numpy as np
-from rclpy.duration import Duration
-from rclpy.qos import QoSProfile
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Pacing
@@ -43,8 +41,6 @@ from boundary_env_ros.storage.contract_file import make_task
 
 # Looked at a few times a period, so that a deadline is missed by little.
 _WATCHES_A_PERIOD = 4
-# How long the ending of a deactivated environment is waited for to reach everybody.
-_LAST_WORD = Duration(seconds=0.5)
 
 
 class EnvironmentNode(ContractNode):
@@ -53,7 +49,6 @@ class EnvironmentNode(ContractNode):
     def __init__(self) -> None:
         super().__init__('environment', 'environment')
         self._environment: Environment | None = None
-        self._entities: list[tuple[Callable[[Any], Any], Any]] = []
         self._outgoing: Mapping[type, Any] = {}
         self._reset: ResetWorld | None = None
         self._latest_reset: ResetWorld | None = None
@@ -73,7 +68,7 @@ class EnvironmentNode(ContractNode):
             name=self.get_name(),
         )
         self._outgoing = {
-            record: self.create_publisher(kind, topic, qos)
+            record: self.speak(kind, topic, qos)
             for record, kind, topic, qos in (
                 (Observation, msg.Observation, names.OBSERVATION, names.RECORD),
                 (Transition, msg.Transition, names.TRANSITION, names.RECORD),
@@ -86,30 +81,25 @@ class EnvironmentNode(ContractNode):
         lockstep = contract.pacing is Pacing.LOCKSTEP
         sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
         for item in field_inputs(contract, topics):
-            self._listen(message_class(item.type), item.topic, self._field(item), sensor)
+            self.listen(message_class(item.type), item.topic, self._field(item), sensor)
         for item in feedback_inputs(contract):
-            self._listen(message_class(item.type), item.topic, self._feedback(item), sensor)
-        self._listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
-        self._listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED)
-        self._listen(
+            self.listen(message_class(item.type), item.topic, self._feedback(item), sensor)
+        self.listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
+        self.listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED)
+        self.listen(
             msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
         )
         if lockstep:
-            self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
+            self.listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         for service, name, callback in (
             (srv.BeginEpisode, '~/begin_episode', self._on_begin),
             (srv.EndEpisode, '~/end_episode', self._on_end),
         ):
-            made = self.create_service(service, name, callback)
-            self._entities.append((self.destroy_service, made))
-        self._reset_world = self.create_client(srv.ResetWorld, contract.episode.reset.service)
-        self._entities.append((self.destroy_client, self._reset_world))
-
-    def _listen(
-        self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile
-    ) -> None:
-        made = self.create_subscription(kind, topic, callback, qos)
-        self._entities.append((self.destroy_subscription, made))
+            self.serve(service, name, callback)
+        self._reset_world = self.own(
+            self.destroy_client,
+            self.create_client(srv.ResetWorld, contract.episode.reset.service),
+        )
 
     def activate(self) -> None:
         """Start the timers, all on the steady clock: the period, the watch, the sign of life."""
@@ -132,18 +122,10 @@ class EnvironmentNode(ContractNode):
                     self.clock.now(),
                 )
             )
-            # A publisher that is destroyed takes with it what has not been sent yet.
-            for publisher in self._outgoing.values():
-                publisher.wait_for_all_acked(_LAST_WORD)
         self._active = False
 
     def cleanup(self) -> None:
         """Let go of everything that :meth:`configure` made."""
-        for destroy, entity in self._entities:
-            destroy(entity)
-        self._entities.clear()
-        for publisher in self._outgoing.values():
-            self.destroy_publisher(publisher)
         self._outgoing = {}
         self._environment = None
 
@@ -165,10 +147,8 @@ class EnvironmentNode(ContractNode):
 
         def on_message(message: Any, info: Any) -> None:
             now = self.clock.now()
-            try:
-                reading = item.read(message)
-            except BoundaryError as error:
-                self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            reading = self.read(item, message)
+            if reading is None:
                 return
             sample = Sample(
                 values=reading.values,
@@ -187,10 +167,8 @@ class EnvironmentNode(ContractNode):
 
         def on_message(message: Any) -> None:
             now = self.clock.now()
-            try:
-                reading = item.read(message)
-            except BoundaryError as error:
-                self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            reading = self.read(item, message)
+            if reading is None:
                 return
             captured = self.clock.captured(reading.stamp, host)
             self._carry(self.environment.feedback(item.name, reading.values, captured, now))

@@ -10,8 +10,6 @@ import sys
 from typing import Any
 import uuid
 
-from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
@@ -47,7 +45,6 @@ class SafetyGate(ContractNode):
     def __init__(self) -> None:
         super().__init__('safety_gate', 'safety_gate')
         self._gate: Gate | None = None
-        self._entities: list[tuple[Callable[[Any], Any], Any]] = []
 
     def configure(self) -> None:
         """Make the gate and what it listens to; commands go out only while the node is active."""
@@ -60,59 +57,36 @@ class SafetyGate(ContractNode):
             software_version=__version__,
         )
         self._pressed = False
-        publish = self.create_publisher
         self._commands = [
-            self._own(
-                self.create_lifecycle_publisher(message_class(g.type), g.topic, names.COMMAND)
+            self.own(
+                self.destroy_publisher,
+                self.create_lifecycle_publisher(message_class(g.type), g.topic, names.COMMAND),
             )
             for g in contract.action
         ]
-        self._decisions = self._own(publish(msg.GateDecision, names.GATE_DECISION, names.RECORD))
-        self._status = self._own(publish(msg.GateStatus, names.GATE_STATUS, names.LATCHED))
+        self._decisions = self.speak(msg.GateDecision, names.GATE_DECISION, names.RECORD)
+        self._status = self.speak(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
         lockstep = contract.pacing is Pacing.LOCKSTEP
         sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
         for item in gate_inputs(contract):
-            self._listen(message_class(item.type), item.topic, self._sensor(item), sensor)
-        self._listen(msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD)
-        self._listen(msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED)
+            self.listen(message_class(item.type), item.topic, self._sensor(item), sensor)
+        self.listen(msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD)
+        self.listen(msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED)
         if lockstep:
-            self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
+            self.listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         if contract.safety.emergency_stop:
             # However a press is offered, and if it was latched before this node was here, one of
             # these hears it. That most are heard more than once changes nothing; that some do not
             # fit a publisher is no reason to warn.
             stop, heard = contract.safety.emergency_stop, self._on_emergency_stop
             for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR):
-                self._listen(Bool, stop, heard, qos, warn=False)
+                self.listen(Bool, stop, heard, qos, warn=False)
         for service, name, callback in (
             (srv.Arm, '~/arm', self._on_arm),
             (Trigger, '~/emergency_stop', self._on_stop_service),
             (Trigger, '~/clear_emergency_stop', self._on_clear_service),
         ):
-            made = self.create_service(service, name, callback)
-            self._entities.append((self.destroy_service, made))
-
-    def _own(self, publisher: Any) -> Any:
-        self._entities.append((self.destroy_publisher, publisher))
-        return publisher
-
-    def _listen(
-        self,
-        kind: Any,
-        topic: str,
-        callback: Callable[[Any], None],
-        qos: QoSProfile,
-        *,
-        warn: bool = True,
-    ) -> None:
-        def on_message(message: Any) -> None:
-            # The executor may still hold a message that came before the cleanup.
-            if self._gate is not None:
-                callback(message)
-
-        events = SubscriptionEventCallbacks(use_default_callbacks=warn)
-        made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
-        self._entities.append((self.destroy_subscription, made))
+            self.serve(service, name, callback)
 
     def activate(self) -> None:
         """Start the protecting timer, on the steady clock."""
@@ -128,10 +102,7 @@ class SafetyGate(ContractNode):
         self._active = False
 
     def cleanup(self) -> None:
-        """Let go of publishers, subscriptions and services."""
-        for destroy, entity in self._entities:
-            destroy(entity)
-        self._entities.clear()
+        """Let go of the gate."""
         self._gate = None
 
     _active = False
@@ -153,10 +124,8 @@ class SafetyGate(ContractNode):
 
         def on_message(message: Any) -> None:
             now = self.clock.now()
-            try:
-                reading = item.read(message)
-            except BoundaryError as error:
-                self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            reading = self.read(item, message)
+            if reading is None:
                 return
             captured = self.clock.captured(reading.stamp, host)
             self._send(self.gate.measure(item.name, reading.values, captured, now))

@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 import sys
 from typing import Any
 
-from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from boundary_env_ros.core.contract import Pacing
@@ -56,7 +54,6 @@ class SimulatedRobotNode(ContractNode):
             'camera_rate', defaults.camera.rate, 'Images a second; 0 switches the camera off.'
         )
         self._robot: SimulatedRobot | None = None
-        self._entities: list[tuple[Callable[[Any], Any], Any]] = []
         self._outgoing: dict[str, Any] = {}
         self._pending: WorldAdvance | None = None
         self._command_stamp = 0
@@ -71,24 +68,19 @@ class SimulatedRobotNode(ContractNode):
         self._now = self._start()
         self._robot = CartRobot(config, self._now)
         self._outgoing = {
-            topic: self.create_publisher(message_class(kind), topic, names.SENSOR_LOCKSTEP)
+            topic: self.speak(message_class(kind), topic, names.SENSOR_LOCKSTEP)
             for topic, kind in self._robot.topics.items()
         }
         self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
         self._read_command = getters(group.fields)
-        self._listen(message_class(group.type), group.topic, self._on_command, names.COMMAND)
-        made = self.create_service(srv.ResetWorld, contract.episode.reset.service, self._on_reset)
-        self._entities.append((self.destroy_service, made))
+        self.listen(message_class(group.type), group.topic, self._on_command, names.COMMAND)
+        self.serve(srv.ResetWorld, contract.episode.reset.service, self._on_reset)
         self._clock_publisher = None
         if contract.sim_time:
-            self._clock_publisher = self.create_publisher(ClockMessage, '/clock', 10)
-            self._entities.append((self.destroy_publisher, self._clock_publisher))
+            self._clock_publisher = self.speak(ClockMessage, '/clock', 10)
         if contract.pacing is Pacing.LOCKSTEP:
-            self._advanced = self.create_publisher(
-                msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD
-            )
-            self._entities.append((self.destroy_publisher, self._advanced))
-            self._listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+            self._advanced = self.speak(msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD)
+            self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
 
     def _config(self) -> CartConfig:
         """Return the cart as the parameters want it, with the driver's timeout of the contract."""
@@ -110,12 +102,6 @@ class SimulatedRobotNode(ContractNode):
         nanoseconds: int = self.get_clock().now().nanoseconds
         return nanoseconds
 
-    def _listen(
-        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
-    ) -> None:
-        made = self.create_subscription(kind, topic, callback, qos)
-        self._entities.append((self.destroy_subscription, made))
-
     def activate(self) -> None:
         """Let the world run: by its own timer in realtime; in lockstep when asked."""
         self._active = True
@@ -134,11 +120,6 @@ class SimulatedRobotNode(ContractNode):
 
     def cleanup(self) -> None:
         """Let go of the world."""
-        for destroy, entity in self._entities:
-            destroy(entity)
-        self._entities.clear()
-        for publisher in self._outgoing.values():
-            self.destroy_publisher(publisher)
         self._outgoing = {}
         self._robot = None
         self._pending = None

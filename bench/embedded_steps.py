@@ -13,7 +13,7 @@ import time
 
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import NoOpPolicy
-from boundary_env_ros.simulation.robot import CartRobot
+from boundary_env_ros.simulation.robot import make_robot, SimulatedRobot
 
 ROUNDS = 10
 STEPS = 50
@@ -28,10 +28,10 @@ def _boundary(env: BoundaryEnv) -> float:
     return time.perf_counter() - start
 
 
-def _bare(robot: CartRobot, now: int) -> tuple[float, int]:
+def _bare(robot: SimulatedRobot, now: int) -> tuple[float, int]:
     start = time.perf_counter()
     for _ in range(STEPS):
-        robot.command((0.0, 0.0), now)
+        robot.command('cmd_vel', (0.0, 0.0), now)
         now += 100_000_000
         robot.advance(now)
     return time.perf_counter() - start, now
@@ -41,7 +41,7 @@ def main() -> None:
     """Print both rates and their ratio, taken in turn."""
     env = BoundaryEnv(link='embedded', pacing='lockstep')
     now = 100_000_000
-    robot = CartRobot(start=now)
+    robot = make_robot(env.contract, now)
     ours, bare = [], []
     for _ in range(ROUNDS):
         ours.append(_boundary(env))

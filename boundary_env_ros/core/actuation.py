@@ -86,15 +86,30 @@ class Actuation:
         return self._history[-1] if self._history else None
 
     def commanded(self, decision: GateDecision) -> None:
-        """Take note of a command that was published."""
-        if decision.commanded is not None and decision.published:
+        """Take note of a command that was published, if its execution could be seen."""
+        if decision.commanded is not None and decision.published and self._is_change(decision):
             self._open.append(decision)
 
+    def _is_change(self, decision: GateDecision) -> bool:
+        return any(
+            abs(command - previous) >= 2.0 * least
+            for previous, command, least in zip(
+                decision.previous_command, decision.command, self._threshold, strict=False
+            )
+        )
+
     def measured(self, feedback: Feedback) -> None:
-        """Take a feedback; those captured before the last one are passed over."""
+        """
+        Take a feedback; those captured before the last one are passed over.
+
+        One of the same capture says more of that instant: it is that of another group of the
+        command, read from the same message.
+        """
         latest = self.latest
         if latest is None or feedback.captured.nanoseconds > latest.captured.nanoseconds:
             self._history.append(feedback)
+        elif feedback.captured.nanoseconds == latest.captured.nanoseconds:
+            self._history[-1] = feedback
 
     def executions(self) -> tuple[Execution, ...]:
         """Return what can now be shown to have been executed; each command is returned once."""

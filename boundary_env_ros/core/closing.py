@@ -12,7 +12,7 @@ from boundary_env_ros.core.causes import foremost, TIME_LIMIT
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
-from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.observation import Observation, ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.task import Outcome, StepView, Task
 from boundary_env_ros.core.timebase import Stamp
@@ -47,6 +47,8 @@ class Step:
     ----------
     before, after
         The two observations.
+    state_before, state
+        The rest of the environment's state with each of them.
     history
         The last observations, for a late action that answers an older one.
     decisions
@@ -63,6 +65,8 @@ class Step:
     contract: Contract
     before: Observation
     after: Observation
+    state_before: tuple[ObservationField, ...]
+    state: tuple[ObservationField, ...]
     history: tuple[Observation, ...]
     decisions: tuple[GateDecision, ...]
     reset: ResetRecord | None
@@ -171,6 +175,7 @@ def close(
         seed=step.seed,
         before=step.before.fields,
         after=step.after.fields,
+        state=step.state,
         requested_action=decision.requested_action if decision else (),
         admitted_action=decision.admitted_action if decision else (),
         commanded_action=decision.command if decision else (),
@@ -235,7 +240,7 @@ def _evidence(execution: Execution, source: str) -> ActuationEvidence:
 
 def is_on_new_action(decision: GateDecision) -> bool:
     """Return whether a decision is on a new action of the lease holder, however it came out."""
-    return decision.trigger is Trigger.REQUEST and not any(
+    return decision.trigger is not Trigger.TIMER and not any(
         result.reason in _UNHEARD for result in decision.rules
     )
 
@@ -261,16 +266,17 @@ def _held_by(decisions: tuple[GateDecision, ...]) -> str:
     return 'gate' if any(decision.published for decision in decisions) else 'driver'
 
 
-def _values(observation: Observation) -> Mapping[str, Vector]:
-    return {f.name: f.values for f in observation.fields if f.values}
+def _values(observation: Observation, state: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
+    return {f.name: f.values for f in (*observation.fields, *state) if f.values}
 
 
 def _judge(step: Step, task: Task, decision: GateDecision | None) -> Outcome:
     return task.judge(
         StepView(
-            before=_values(step.before),
-            after=_values(step.after),
-            admitted=decision.admitted_action if decision else (),
+            agent=step.after.id.agent,
+            before=_values(step.before, step.state_before),
+            after=_values(step.after, step.state),
+            commanded=decision.command if decision else (),
             reset=by_name(step.reset.sampled) if step.reset else {},
             step=step.after.id.step,
             period=step.contract.period,
@@ -293,8 +299,10 @@ def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
     """Return when the field of the reaction time was captured, in the answered observation."""
     answered = step.before
     if decision is not None:
+        # All actions of a chunk answer one observation.
+        asked = decision if decision.request is None else decision.request
         for observation in step.history:
-            if observation.id.step == decision.id.step - 1:
+            if observation.id.step == asked.id.step - 1:
                 answered = observation
     return answered[step.contract.reaction_of].captured
 

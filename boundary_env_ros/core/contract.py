@@ -12,8 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+import math
+from typing import TypeAlias
 
 from boundary_env_ros.core.causes import Ending
+from boundary_env_ros.core.sources import (
+    Derived,
+    Joints,
+    Lookup,
+    Paths,
+    Picture,
+    Source,
+    Trajectory,
+)
+from boundary_env_ros.errors import ContractError, Problem
 
 Vector = tuple[float, ...]
 
@@ -31,9 +43,15 @@ class Pacing(IntEnum):
 
 
 class WhenStale(Enum):
-    """What a stale field does: be marked, or end the episode as ``sensor_lost``."""
+    """
+    What a stale field does.
+
+    ``MARK``: nothing but to say so. ``HOLD``: the gate holds the robot at the safe command for as
+    long as it lasts. ``TRUNCATE``: the episode ends as ``sensor_lost``.
+    """
 
     MARK = 'mark'
+    HOLD = 'hold'
     TRUNCATE = 'truncate'
 
 
@@ -68,46 +86,71 @@ class Confidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Qos:
+    """
+    Quality of service that a sensor topic is listened to with.
+
+    Attributes
+    ----------
+    reliable
+        Or else best effort, which is compatible with every publisher.
+    transient_local
+        Whether the publisher keeps its last messages for whoever comes later.
+    depth
+        Messages that are kept until they are read.
+
+    """
+
+    reliable: bool = False
+    transient_local: bool = False
+    depth: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSpec:
     """
-    One field of the observation, or one that only the evaluator sees.
+    One field of the observation, of the rest of the state, or of what only the evaluator sees.
 
     Attributes
     ----------
     topic, type
-        Relative topic and ROS type that it comes from; empty for a field of the task.
+        Relative topic and ROS type that it comes from; empty for one of the task, a derived one,
+        and one that tf looks up.
+    source
+        Where in the message its values are; None for one of the task and a derived one.
     task
-        Name under which the task supplies it; empty for a field of a topic.
-    fields
-        Field paths into the message, one for each value.
-    beams
-        For a LaserScan: number of equal sectors, from ``angle_min`` on; each is its nearest
-        return.
+        Name under which the task supplies it.
+    derived
+        What it is computed from.
     shape, dtype
         Shape and NumPy type of the field in the space.
     unit, frame
-        Unit of each value, and coordinate frame.
+        Unit of each value (flattened row-major), and coordinate frame; an image of depths has one
+        unit, other images have none.
     low, high
-        Bounds, one for each value.
+        Bounds, one for each value; one for all of an image of depths.
     beyond
         What a value outside them does.
     max_age
         Seconds since capture up to which it is fresh; None: it does not age.
     when_stale
         What it does when it is older.
+    skew
+        Seconds by which it may have been captured before the newest of all fields that declare a
+        skew; more, and it is stale. None: it goes with no other.
+    qos
+        How its topic is listened to.
     confidence
         Where its confidence comes from.
-    encoding
-        For an image, its encoding.
 
     """
 
     name: str
     topic: str = ''
     type: str = ''
+    source: Source | None = None
     task: str = ''
-    fields: tuple[str, ...] = ()
-    beams: int = 0
+    derived: Derived | None = None
     shape: tuple[int, ...]
     dtype: str
     unit: tuple[str, ...]
@@ -117,13 +160,19 @@ class FieldSpec:
     beyond: Beyond = Beyond.CLIP
     max_age: float | None = None
     when_stale: WhenStale = WhenStale.MARK
+    skew: float | None = None
+    qos: Qos = Qos()
     confidence: Confidence | None = None
-    encoding: str = ''
 
     @property
     def is_image(self) -> bool:
         """Return whether it is an image, which travels by reference."""
-        return bool(self.encoding)
+        return isinstance(self.source, Picture)
+
+    @property
+    def size(self) -> int:
+        """Return the number of its values."""
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +182,7 @@ class Feedback:
 
     Attributes
     ----------
-    topic, type, fields
+    topic, type, source
         Where the measured value of each dimension of the command is found.
     threshold
         For each dimension, the change towards the command that counts as its execution (command
@@ -143,8 +192,23 @@ class Feedback:
 
     topic: str
     type: str
-    fields: tuple[str, ...]
+    source: Source
     threshold: Vector
+
+
+class ActionKind(Enum):
+    """
+    What a policy chooses.
+
+    ``CONTINUOUS``: the command itself, a number for each of its dimensions. ``DELTA``: by how much
+    it shall differ from the last one. ``DISCRETE``: one of the named commands.
+    ``MULTI_DISCRETE``: for each dimension, one of its levels.
+    """
+
+    CONTINUOUS = 'continuous'
+    DELTA = 'delta'
+    DISCRETE = 'discrete'
+    MULTI_DISCRETE = 'multi_discrete'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,30 +218,40 @@ class ActionSpec:
 
     Attributes
     ----------
-    topic, type, fields
-        Command topic, its ROS type and the field path of each dimension.
+    topic, type, source
+        Command topic, its ROS type, and where in the message the dimensions of the command go.
     unit, frame
-        Unit of each dimension; frame that the command is expressed in.
+        Unit of each dimension of the command; frame that it is expressed in.
     low, high
-        Bounds of each dimension.
+        Bounds of each dimension of the command.
     beyond
         ``CLIP`` limits an action outside them and says so; ``REJECT`` refuses it whole.
     safe
-        The command that is always right.
+        The command that is always right; NaN in a dimension that is to stay where it is, as a
+        position does.
     rate, stop
         Most that the command may change, unit/s: normally, and while stopping.
     driver_timeout
         Seconds after which the driver stops by itself when no command comes; None if it never does
         (which the contract must acknowledge).
     feedback
-        What tells what the robot did; None if nothing does.
+        What tells what the robot did.
+    kind
+        What the policy chooses.
+    most
+        For ``DELTA``, the most that one action may ask the command to differ, each dimension.
+    choices
+        For ``DISCRETE``, the commands by name; the action is an index into them.
+    levels
+        For ``MULTI_DISCRETE``, the values that each dimension can be set to; the action is an
+        index into each.
 
     """
 
     name: str
     topic: str
     type: str
-    fields: tuple[str, ...]
+    source: Source
     unit: tuple[str, ...]
     frame: str
     low: Vector
@@ -188,6 +262,44 @@ class ActionSpec:
     stop: Vector
     driver_timeout: float | None
     feedback: Feedback
+    kind: ActionKind = ActionKind.CONTINUOUS
+    most: Vector = ()
+    choices: tuple[tuple[str, Vector], ...] = ()
+    levels: tuple[Vector, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Return the number of dimensions of the command."""
+        return len(self.low)
+
+    @property
+    def action_size(self) -> int:
+        """Return the number of dimensions of the action."""
+        return 1 if self.kind is ActionKind.DISCRETE else self.size
+
+    @property
+    def options(self) -> tuple[tuple[object, ...], ...]:
+        """
+        Return what each index of an action of choices may name; empty for other actions.
+
+        For ``DISCRETE`` these are the commands, for ``MULTI_DISCRETE`` the levels of each
+        dimension.
+        """
+        if self.kind is ActionKind.DISCRETE:
+            return (tuple(command for _, command in self.choices),)
+        return self.levels
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Return a name for each dimension of the command: its path, or its joint."""
+        source = self.source
+        if isinstance(source, Paths):
+            return source.paths
+        if isinstance(source, Joints) and len(source.quantities) > 1:
+            return tuple(f'{n} {quantity}' for quantity in source.quantities for n in source.names)
+        if isinstance(source, (Joints, Trajectory)):
+            return source.names
+        return tuple(f'{self.name}[{index}]' for index in range(self.size))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,14 +377,75 @@ class Safety:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorldStep:
+    """Ask a ``ResetWorld`` service (relative name) for the sampled state of the world."""
+
+    service: str
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStep:
+    """Call a service, by relative name and type, with a request of plain data."""
+
+    service: str
+    type: str
+    request: Mapping[str, object]
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishStep:
+    """Publish one message of plain data to a topic, by relative name and type."""
+
+    topic: str
+    type: str
+    message: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitStep:
+    """
+    Wait until a field has a value.
+
+    Attributes
+    ----------
+    field
+        A field of the observation, of the rest of the state, or of the evaluator.
+    target, sampled
+        The value, or the name of the sampled value that it is to have.
+    tolerance
+        Greatest difference of each value, in its unit.
+
+    """
+
+    field: str
+    target: Vector
+    sampled: str
+    tolerance: Vector
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmStep:
+    """Ask a person to do something and to confirm it."""
+
+    prompt: str
+    deadline: float
+
+
+ResetStep: TypeAlias = WorldStep | CallStep | PublishStep | WaitStep | ConfirmStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResetProcedure:
     """
     How the world is reset.
 
     Attributes
     ----------
-    service
-        Relative name of a ``ResetWorld`` service.
+    steps
+        What is done, one after the other, each with a deadline of its own (s, steady).
     settle
         Seconds to let the world come to rest before the first observation.
     deadline
@@ -282,10 +455,15 @@ class ResetProcedure:
 
     """
 
-    service: str
+    steps: tuple[ResetStep, ...]
     settle: float
     deadline: float
     tolerance: Mapping[str, Vector]
+
+    @property
+    def service(self) -> str:
+        """Return the ``ResetWorld`` service; empty if the procedure asks none."""
+        return next((step.service for step in self.steps if isinstance(step, WorldStep)), '')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,10 +522,13 @@ class Contract:
         Steady seconds that anybody may be waited for in lockstep.
     agents
         Names of the agents.
-    observation, evaluator
-        Fields that the policy sees, in order, and fields that only the evaluator sees.
+    observation, state, evaluator
+        Fields that the policy sees, in order; fields that environment and task know besides, and
+        that derived fields are made from; and fields that only the evaluator sees.
     action
         The groups of the action, in order.
+    horizon
+        Most steps that one request may cover: the length of a chunk of actions, 1 without chunks.
     latency_budget, reaction_of
         Budget of each stage in seconds, and the field that captured, and so the reaction time,
         refers to.
@@ -366,8 +547,10 @@ class Contract:
     lockstep_deadline: float
     agents: tuple[str, ...]
     observation: tuple[FieldSpec, ...]
+    state: tuple[FieldSpec, ...]
     evaluator: tuple[FieldSpec, ...]
     action: tuple[ActionSpec, ...]
+    horizon: int
     safety: Safety
     latency_budget: Mapping[str, float]
     reaction_of: str
@@ -382,18 +565,33 @@ class Contract:
         return round(self.episode.time_limit / self.period)
 
     @property
+    def fields(self) -> tuple[FieldSpec, ...]:
+        """Return all fields: of the observation, of the rest of the state, of the evaluator."""
+        return (*self.observation, *self.state, *self.evaluator)
+
+    @property
     def action_size(self) -> int:
         """Return the number of dimensions of the action."""
-        return sum(len(group.fields) for group in self.action)
+        return sum(group.action_size for group in self.action)
+
+    @property
+    def command_size(self) -> int:
+        """Return the number of dimensions of the command."""
+        return sum(group.size for group in self.action)
 
     def flat(self, attribute: str) -> Vector:
         """Return an attribute of all action groups in their order, for example ``flat('low')``."""
         return tuple(value for group in self.action for value in getattr(group, attribute))
 
     @property
-    def action_unit(self) -> tuple[str, ...]:
-        """Return the unit of each dimension of the action."""
+    def command_unit(self) -> tuple[str, ...]:
+        """Return the unit of each dimension of the command."""
         return tuple(unit for group in self.action for unit in group.unit)
+
+    @property
+    def command_dimensions(self) -> tuple[str, ...]:
+        """Return a name for each dimension of the command."""
+        return tuple(name for group in self.action for name in group.dimensions)
 
     def topic_of(self, agent: str, topic: str) -> str:
         """
@@ -409,7 +607,23 @@ class Contract:
         Return the contract under another pacing; lockstep brings simulated time with it.
 
         The digest changes with it, since results under the two are not the same results.
+
+        Raises
+        ------
+        ContractError
+            If a field is looked up by tf, which lockstep could not wait for.
+
         """
         if pacing is self.pacing:
             return self
+        looked_up = [field.name for field in self.fields if isinstance(field.source, Lookup)]
+        if pacing is Pacing.LOCKSTEP and looked_up:
+            problem = Problem(
+                path=('pacing',),
+                line=None,
+                expected='realtime, with fields that tf looks up',
+                actual=f'lockstep, with {", ".join(looked_up)}',
+                hint='Nobody can tell in lockstep whether all transforms have come.',
+            )
+            raise ContractError([problem], self.name)
         return replace(self, pacing=pacing, sim_time=pacing is Pacing.LOCKSTEP)

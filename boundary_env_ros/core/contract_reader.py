@@ -33,9 +33,9 @@ class Reader:
         Where problems are collected; shared by all readers of one contract.
 
     Every method returns a value whatever it finds, so that reading goes on; the caller looks at
-    ``problems`` when all is read. A bad number is returned as NaN, which no comparison is true of,
-    so that one mistake is not reported twice. :meth:`finish` reports the keys that nobody asked
-    for.
+    ``problems`` when all is read. One mistake is not to be reported twice: a bad number is
+    returned as NaN, which no comparison is true of, and nothing more is said of what is below a
+    mapping that is missing. :meth:`finish` reports the keys that nobody asked for.
     """
 
     def __init__(
@@ -51,14 +51,19 @@ class Reader:
         self.problems = [] if problems is None else problems
         self._asked: list[str] = []
         self._optional: list[str] = []
+        self._silent = False
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
             self._data = {}
-            self.problem((), 'a mapping of keys', data)
+            if data is not _MISSING:
+                self.problem((), _SECTION, said('a list') if isinstance(data, list) else data)
+            self._silent = True
 
     def problem(self, path: Path, expected: str, actual: object, hint: str = '') -> None:
-        """Report something wrong at a path below this mapping."""
+        """Report something wrong at a path below this mapping, unless it is no mapping at all."""
+        if self._silent:
+            return
         whole = self.path + path
         line = next(
             (
@@ -68,15 +73,27 @@ class Reader:
             ),
             None,
         )
-        shown = actual if isinstance(actual, _Said) else repr(actual)
+        shown = str(actual) if isinstance(actual, _Said) else _shown(actual)
         self.problems.append(
-            Problem(path=whole, line=line, expected=expected, actual=str(shown), hint=hint)
+            Problem(
+                path=tuple(printable(key) if isinstance(key, str) else key for key in whole),
+                line=line,
+                expected=printable(expected),
+                actual=printable(shown),
+                hint=printable(hint),
+            )
         )
 
     def has(self, key: str) -> bool:
         """Return whether a key is there and not null; if it is, the caller is to ask for it."""
         self._optional.append(key)
+        if key in self._data and self._data[key] is None:
+            self._asked.append(key)  # a key without a value is as good as none
         return self._data.get(key) is not None
+
+    def skip(self, key: str) -> None:
+        """Count a key as asked for, whatever it holds."""
+        self._asked.append(key)
 
     def names(self) -> tuple[str, ...]:
         """Return all keys, for mappings whose keys the user chooses."""
@@ -94,12 +111,14 @@ class Reader:
 
     def section(self, key: str, *, required: bool = True) -> Reader:
         """Return the reader of a mapping; of an empty one if it is optional and absent."""
-        value = self._take(key, 'a mapping of keys', _REQUIRED if required else None)
+        value = self._take(key, _SECTION, _REQUIRED if required else None)
+        if value is None:
+            value = _MISSING if required else {}
         return Reader(
-            {} if value is None else value,
+            value,
             path=(*self.path, key),
             lines=self._lines,
-            problems=self.problems,
+            problems=[] if self._silent else self.problems,
         )
 
     def text(
@@ -129,16 +148,21 @@ class Reader:
             return default
         return value
 
-    def integer(self, key: str, *, default: int | None = None, least: int = 0) -> int:
-        """Return a whole number that is not below ``least``."""
+    def integer(
+        self, key: str, *, default: int | None = None, least: int = 0, most: int | None = None
+    ) -> int:
+        """Return a whole number in bounds."""
         expected = f'a whole number, {least} or more'
+        if most is not None:
+            expected = f'a whole number from {least} to {most}'
         value = self._take(key, expected, _REQUIRED if default is None else default)
         if value is None:
             return least if default is None else default
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        number = value if isinstance(value, int) and not isinstance(value, bool) else least - 1
+        if number < least or (most is not None and number > most):
             self.problem((key,), expected, value)
             return least
-        return value
+        return number
 
     def number(
         self,
@@ -158,6 +182,11 @@ class Reader:
         if not _is_number(value) or not (least <= float(value) <= most and float(value) > above):
             self.problem((key,), expected, value)
             return math.nan if default is None else default
+        if unit == 's' and not (value == 0 or _SHORTEST <= value <= _LONGEST):
+            # Times are kept in whole nanoseconds, of 64 bits.
+            expected = f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}'
+            self.problem((key,), expected, value)
+            return math.nan if default is None else default
         return float(value)
 
     def numbers(
@@ -169,14 +198,23 @@ class Reader:
         default: float | None = None,
         least: float = -math.inf,
         above: float = -math.inf,
+        columns: int | None = None,
+        words: Collection[str] = (),
     ) -> tuple[float, ...]:
-        """Return ``count`` finite numbers; one number stands for all."""
+        """
+        Return ``count`` finite numbers; one number stands for all.
+
+        With ``columns``, as many numbers stand for every row. One of the ``words`` is no number,
+        and none is missed.
+        """
         each = _number_text(unit, least, above, math.inf)
         expected = f'{each}, or a list of {count}' if count != 1 else f'{each}, or a list of one'
         value = self._take(key, expected, _REQUIRED if default is None else default)
         if value is None:
             return (math.nan if default is None else default,) * count
         items = list(value) if isinstance(value, (list, tuple)) else [value] * count
+        if columns is not None and len(items) == columns and isinstance(value, (list, tuple)):
+            items = items * (count // columns)
         if len(items) != count:
             self.problem((key,), expected, said(f'a list of {len(items)}'))
             return (math.nan,) * count
@@ -185,10 +223,48 @@ class Reader:
             if _is_number(item) and float(item) >= least and float(item) > above:
                 result.append(float(item))
                 continue
-            at: Path = (key, index) if isinstance(value, (list, tuple)) else (key,)
+            if isinstance(item, str) and item in words:
+                result.append(math.nan)
+                continue
+            at: Path = (key, index % len(value)) if isinstance(value, (list, tuple)) else (key,)
             self.problem(at, each, item)
             result.append(math.nan)
         return tuple(result)
+
+    def rows(self, key: str, count: int, *, unit: str) -> tuple[tuple[float, ...], ...]:
+        """Return ``count`` lists of finite numbers, each as long as it is."""
+        expected = f'{count} lists of finite numbers ({unit})'
+        value = self._take(key, expected, _REQUIRED)
+        if not isinstance(value, (list, tuple)) or len(value) != count:
+            if value is not None:
+                self.problem((key,), expected, value)
+            return ((),) * count
+        result = []
+        for index, row in enumerate(value):
+            if isinstance(row, (list, tuple)) and all(map(_is_number, row)):
+                result.append(tuple(float(item) for item in row))
+            else:
+                self.problem((key, index), f'a list of finite numbers ({unit})', row)
+                result.append(())
+        return tuple(result)
+
+    def sections(self, key: str) -> tuple[Reader, ...]:
+        """Return the readers of a list of mappings."""
+        expected = 'a list of mappings of keys'
+        value = self._take(key, expected, _REQUIRED)
+        if not isinstance(value, (list, tuple)):
+            if value is not None:
+                self.problem((key,), expected, value)
+            return ()
+        return tuple(
+            Reader(
+                item,
+                path=(*self.path, key, index),
+                lines=self._lines,
+                problems=self.problems,
+            )
+            for index, item in enumerate(value)
+        )
 
     def list_of_numbers(self, key: str, *, unit: str, least: float) -> tuple[float, ...]:
         """Return finite numbers, as many as there are; one number is a list of one."""
@@ -230,20 +306,33 @@ class Reader:
         names = {_spelt(member): member for member in choices}
         return names[self.choice(key, names, default=None if default is None else _spelt(default))]
 
-    def choice(self, key: str, choices: Collection[str], *, default: str | None = None) -> str:
-        """Return one of some words."""
+    def choice(
+        self,
+        key: str,
+        choices: Collection[str],
+        *,
+        default: str | None = None,
+        fallback: str | None = None,
+    ) -> str:
+        """Return one of some words; the fallback (else the first) if it is none of them."""
         expected = f'one of {", ".join(choices)}'
         value = self._take(key, expected, _REQUIRED if default is None else default)
-        fallback = default if default is not None else next(iter(choices))
+        if fallback is None:
+            fallback = default if default is not None else next(iter(choices))
         if value is None:
-            return fallback
+            return fallback if default is None else default
         if not isinstance(value, str) or value not in choices:
             self.problem((key,), expected, value, nearest(str(value), choices))
             return fallback
         return value
 
     def plain(self, key: str) -> Mapping[str, object]:
-        """Return a mapping of plain data whose meaning is somebody else's to check."""
+        """
+        Return a mapping of plain data whose meaning is somebody else's to check.
+
+        Its keys come in alphabetical order at every depth: their order in the file has no meaning,
+        nor a place in the digest, so nobody may come to depend on it.
+        """
         value = self._take(key, 'a mapping of keys', None)
         if value is None:
             return {}
@@ -251,7 +340,7 @@ class Reader:
             self.problem((key,), 'a mapping of keys', value)
             return {}
         self._check_plain(value, (key,))
-        return {str(name): item for name, item in value.items()}
+        return {name: _in_order(item) for name, item in sorted(_named(value).items())}
 
     def _check_plain(self, value: object, path: Path) -> None:
         """Report what is not plain data; it would have no digest."""
@@ -276,8 +365,24 @@ class Reader:
                     'no such key',
                     said('it is there'),
                     nearest(key, [k for k in (*known, *self._optional) if k not in self._data])
-                    or f'Known here: {", ".join(known)}.',
+                    or (f'Known here: {", ".join(known)}.' if known else ''),
                 )
+
+
+def _named(value: Mapping[object, object]) -> dict[str, object]:
+    return {str(name): item for name, item in value.items()}
+
+
+def _in_order(value: object, depth: int = 0) -> object:
+    """Return plain data with the keys of every mapping in alphabetical order."""
+    if depth > _DEEPEST:
+        return value  # reported already
+    if isinstance(value, Mapping):
+        named = {str(name): _in_order(item, depth + 1) for name, item in value.items()}
+        return dict(sorted(named.items()))
+    if isinstance(value, (list, tuple)):
+        return [_in_order(item, depth + 1) for item in value]
+    return value
 
 
 class _Said(str):
@@ -291,7 +396,27 @@ def said(text: str) -> _Said:
     return _Said(text)
 
 
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        # As the file has it.
+        return str(value).lower()
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f'a {type(value).__name__} that is too large to be shown'
+    return text if len(text) <= _WIDEST else f'{text[: _WIDEST - 3]}...'
+
+
+def printable(text: str) -> str:
+    """Return a text with what would steer a terminal written out."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
 _REQUIRED = object()
+_MISSING = object()
+_SECTION = 'a mapping of keys'
+_WIDEST = 120
+_SHORTEST, _LONGEST = 1e-9, 1e9
 _DEEPEST = 20
 
 

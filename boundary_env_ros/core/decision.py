@@ -51,10 +51,16 @@ class Verdict(IntEnum):
 
 
 class Trigger(IntEnum):
-    """What made the gate decide."""
+    """
+    What made the gate decide.
+
+    ``REQUEST``: a request came. ``TIMER``: the gate's own timer. ``CHUNK``: the turn of a later
+    action of a chunk that was admitted before.
+    """
 
     REQUEST = 1
     TIMER = 2
+    CHUNK = 3
 
 
 class Reason(IntEnum):
@@ -175,9 +181,9 @@ class RuleResult:
     reason
         Why.
     dimension
-        Index into the action; -1 if the rule concerns the whole of it.
+        Index into the command; -1 if the rule concerns the whole action.
     before, after
-        The value of that dimension before and after the rule, action space.
+        The value of that dimension before and after the rule, command space.
     value, limit, unit
         The number that triggered the rule and the limit it was held against.
 
@@ -255,6 +261,11 @@ class GateDecision:
     def published(self) -> bool:
         """Return whether a command went out with this decision."""
         return bool(self.command)
+
+    @property
+    def decided(self) -> Instant | None:
+        """Return when it was taken, where the record says so: on a request, when that came."""
+        return self.received if self.trigger is Trigger.REQUEST else None
 
 
 class GateState(IntEnum):

@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 import hashlib
 import json
+import math
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import DigestMismatch
@@ -56,6 +57,9 @@ def _meaning(value: object) -> object:
         return {str(key): _meaning(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [_meaning(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        # A safe command that stays where it is.
+        return 'hold'
     if isinstance(value, float) and value.is_integer():
         # 1 and 1.0 mean the same.
         return int(value)

@@ -10,19 +10,25 @@ a state, with a deadline.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import json
-import math
 from typing import TypeAlias
 
 import numpy as np
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.actuation import Actuation, Feedback
+from boundary_env_ros.core.arrivals import Arrivals
 from boundary_env_ros.core.closing import close, is_on_new_action, late_evidence, Step
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import (
+    Contract,
+    Pacing,
+    Vector,
+    WaitStep,
+    WorldStep,
+)
 from boundary_env_ros.core.decision import (
     GateDecision,
     GateState,
@@ -31,15 +37,21 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.episode import Episode, EpisodeState, EpisodeStatus
-from boundary_env_ros.core.lockstep import Advanced, awaited, WorldAdvance
-from boundary_env_ros.core.observation import freeze, lost, missing, Observation, Sample
+from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.observation import (
+    missing,
+    Observation,
+    Sample,
+)
 from boundary_env_ros.core.reset import (
     by_name,
     out_of_tolerance,
-    ResetWorld,
     tolerances,
     WorldReset,
 )
+from boundary_env_ros.core.resetting import ResetEffect, Resetting
+from boundary_env_ros.core.sight import Sight, View
+from boundary_env_ros.core.silence import Heard, robot_silent, silent
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import (
     Clock,
@@ -65,7 +77,7 @@ Effect: TypeAlias = (
     | EvaluatorRecord
     | EpisodeStatus
     | ActuationEvidence
-    | ResetWorld
+    | ResetEffect
     | WorldAdvance
 )
 Effects = tuple[Effect, ...]
@@ -81,19 +93,6 @@ class Begin:
     wrappers: tuple[str, ...] = ()
     seed: int | None = None
     options: str = ''
-
-
-@dataclass(slots=True, kw_only=True)
-class _Reset:
-    """A reset that goes on."""
-
-    begin: Begin
-    seed: int
-    sampled: tuple[NamedValues, ...]
-    asked: Instant
-    answer: WorldReset | None = None
-    answered: Instant | None = None
-    settled: bool = False
 
 
 class Environment:
@@ -132,48 +131,28 @@ class Environment:
         self._agent = agent
         self._version = software_version
         self._name = name
-        self._sources = {
-            spec.name: topics[spec.topic] if spec.topic else f'task:{spec.task}'
-            for spec in (*contract.observation, *contract.evaluator)
-        }
         self._feedback_topics = tuple(topics[group.feedback.topic] for group in contract.action)
         self._actuation = Actuation(
             tuple(value for group in contract.action for value in group.feedback.threshold),
             patience=contract.safety.command_timeout,
         )
         self._episode = Episode()
-        self._reset: _Reset | None = None
+        self._reset: Resetting | None = None
         self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
-        self._latest: dict[str, Sample] = {}
-        # Field and feedback of one topic are listened to apart: what one of them has, the other
-        # may still wait for.
-        self._uses = {
-            **{
-                f'field {spec.name}': topics[spec.topic]
-                for spec in (*contract.observation, *contract.evaluator)
-                if spec.topic
-            },
-            **{
-                f'feedback {group.name}': topics[group.feedback.topic] for group in contract.action
-            },
-        }
-        self._seen: dict[str, int] = {}
-        self._arrivals: Counter[str] = Counter()
+        self._sight = Sight(contract, topics)
+        self._arrivals = Arrivals(contract, topics)
+        self._heard = Heard()
         self._feedback: dict[str, Vector] = {}
-        self._arrived: int | None = None
-        self._before: Observation | None = None
+        self._before: View | None = None
         self._history: deque[Observation] = deque(maxlen=16)
         self._decisions: list[GateDecision] = []
         self._sequence: int | None = None
         self._gaps = 0
         self._gate: GateStatus | None = None
-        self._gate_heard: int | None = None
-        self._recorder_heard: int | None = None
-        self._last_request = 0
         self._advance: WorldAdvance | None = None
         self._advanced: Advanced | None = None
-        self._waiting_since = 0
+        self._supplied = False
 
     @property
     def state(self) -> EpisodeState:
@@ -183,7 +162,7 @@ class Environment:
     @property
     def observation(self) -> Observation | None:
         """The last observation of the episode."""
-        return self._before
+        return None if self._before is None else self._before.observation
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -234,18 +213,22 @@ class Environment:
             effects += self.end(causes.ABANDONED, self._name, 'the client began another', now)
         self._episode = self._episode.begin(episode_id=episode_id, seed=seed, client=begin.client)
         self._begin = begin
-        self._reset = _Reset(begin=begin, seed=seed, sampled=sampled, asked=now)
+        self._reset = Resetting(
+            self._contract.episode.reset, seed=seed, sampled=sampled, asked=now
+        )
         self._record = None
         self._before = None
-        self._latest.clear()
-        self._seen.clear()
+        self._sight.forget()
+        self._arrivals.forget()
         self._feedback.clear()
         self._history.clear()
         self._actuation.clear()
         self._decisions.clear()
+        self._supplied = False
         self._advance = None
         self._advanced = None
-        effects += [self.status(now), ResetWorld(seed=seed, target=sampled)]
+        steps = self._reset.start()
+        effects += [self.status(now), *steps, *self._go_on(now)]
         return seed, tuple(effects)
 
     def _sample(self, seed: int, options: str) -> tuple[NamedValues, ...]:
@@ -264,31 +247,55 @@ class Environment:
 
     def world_reset(self, answer: WorldReset, now: Instant) -> Effects:
         """Take the robot's answer to the reset."""
-        reset = self._reset
-        if reset is None or self.state is not EpisodeState.RESETTING:
-            return ()
+        reset = self._resetting
+        if reset is None or not isinstance(reset.step, WorldStep):
+            return ()  # the answer to a reset that was given up
         if answer.error:
             return self._reset_failed(answer.error, now)
-        reset.answer, reset.answered = answer, now
+        effects = reset.world(answer, now)
         wrong = out_of_tolerance(
             reset.sampled, answer.achieved, tolerances(self._contract.episode.reset)
         )
         if wrong:
             return self._reset_failed('; '.join(wrong), now)
-        for spec in self._contract.observation:
-            if spec.task:
-                self._latest[spec.name] = Sample(
-                    values=tuple(self._task.observe(by_name(reset.sampled))[spec.task]),
-                    captured=now.ros,
-                )
-        if self._contract.pacing is Pacing.LOCKSTEP:
-            settle = max(self._contract.episode.reset.settle, self._contract.period)
-            return (self._ask(settle, RosTime(0), now),)
-        return ()
+        return (*effects, *self._go_on(now))
+
+    def called(self, service: str, error: str, now: Instant) -> Effects:
+        """Take the answer of a service that the reset procedure called; empty error: it worked."""
+        reset = self._resetting
+        if reset is None or not reset.calls(service):
+            return ()  # the answer to a reset that was given up
+        if error:
+            return self._reset_failed(f'{service}: {error}', now)
+        return (*reset.called(service, now), *self._go_on(now))
+
+    def confirm(self, who: str, confirmed: bool, message: str, now: Instant) -> Effects:
+        """
+        Take a person's answer to what the reset procedure asked.
+
+        Raises
+        ------
+        Refused
+            If nothing is asked now, or nobody says who answers.
+
+        """
+        reset = self._resetting
+        if reset is None or not reset.prompt:
+            raise Refused('Expect a reset that asks for a confirmation, actually: none does.')
+        if not who:
+            raise Refused('Expect the name of whoever confirms, actually: none.')
+        if not confirmed:
+            return self._reset_failed(f'{who} did not confirm: {message or reset.prompt}', now)
+        effects = reset.confirmed(who, now)
+        return (*effects, self.status(now), *self._go_on(now))
+
+    @property
+    def _resetting(self) -> Resetting | None:
+        return self._reset if self.state is EpisodeState.RESETTING else None
 
     def _ask(self, seconds: float, command_stamp: RosTime, now: Instant) -> WorldAdvance:
-        self._waiting_since = now.steady
-        self._arrivals.clear()
+        self._heard.own = now.steady
+        self._arrivals.begin_to_count()
         self._advanced = None
         self._advance = WorldAdvance(
             id=self._id(self._episode.step + (1 if self.state is EpisodeState.RUNNING else 0)),
@@ -301,12 +308,11 @@ class Environment:
 
     def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
         """
-        Take a sample of a field of the observation, or of the evaluator's.
+        Take a sample of a field, of whatever section of the contract.
 
         One with a NaN measured nothing: it is passed over, and the field ages.
         """
-        if not any(map(math.isnan, sample.values)):
-            self._latest[name] = sample
+        self._sight.take(name, sample)
         return self._arrival(f'field {name}', sample.captured, now)
 
     def feedback(
@@ -330,10 +336,8 @@ class Environment:
         return ' '.join(dict.fromkeys(self._feedback_topics))
 
     def _arrival(self, use: str, captured: Stamp | None, now: Instant) -> Effects:
-        self._arrived = now.steady
-        self._arrivals[use] += 1
-        if captured is not None:
-            self._seen[use] = max(self._seen.get(use, -1), captured.nanoseconds)
+        if self._arrivals.note(use, captured):
+            self._heard.robot = now.steady
         if self._advanced is not None or self.state is EpisodeState.RESETTING:
             return self._go_on(now)
         return ()
@@ -342,12 +346,12 @@ class Environment:
         """Take the gate's sign of life."""
         if status.digest != self._digest or status.agent != self._agent:
             return ()
-        self._gate, self._gate_heard = status, now.steady
+        self._gate, self._heard.gate = status, now.steady
         return self._go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def recorder_status(self, now: Instant) -> Effects:
         """Take the recorder's sign of life."""
-        self._recorder_heard = now.steady
+        self._heard.recorder = now.steady
         return self._go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def decision(self, decision: GateDecision, now: Instant) -> Effects:
@@ -369,7 +373,7 @@ class Environment:
         self._actuation.commanded(decision)
         if foreign or not is_on_new_action(decision):
             return ()
-        self._last_request = now.steady
+        self._heard.policy = now.steady
         if self._contract.pacing is Pacing.LOCKSTEP and self._advance is None:
             commanded = decision.commanded
             stamp = RosTime(commanded.ros.nanoseconds if commanded else 0)
@@ -393,33 +397,42 @@ class Environment:
     def _go_on(self, now: Instant) -> Effects:
         """Start the episode, or close a step of lockstep, if all that it waits for has come."""
         if self.state is EpisodeState.RESETTING:
-            return self._start(now) if not self._lacking(now) else ()
+            return self._go_on_resetting(now)
         if self.state is EpisodeState.RUNNING and self._advanced is not None:
-            if self._awaited(self._advanced):
+            if self._arrivals.awaited(self._advanced):
                 return ()
             at = self._world_time(now)
             self._advance = self._advanced = None
             return self._close(at, None, {})
         return ()
 
-    def _awaited(self, advanced: Advanced) -> tuple[str, ...]:
-        """Return the topics whose last message of an advance has not come yet for every use."""
-        seen: dict[str, int] = {}
-        counted: dict[str, int] = {}
-        for use, topic in self._uses.items():
-            last, count = self._seen.get(use, -1), self._arrivals[use]
-            seen[topic] = min(seen.get(topic, last), last)
-            counted[topic] = min(counted.get(topic, count), count)
-        report = advanced.report
-        # Messages that carry no stamp are told apart by how many there were.
-        uncounted = tuple(
-            topic
-            for topic, count, last in zip(
-                report.topics, report.published, report.last_stamp, strict=True
-            )
-            if not last and counted.get(topic, count) < count
-        )
-        return (*awaited(report, seen.keys(), seen), *uncounted)
+    def _go_on_resetting(self, now: Instant) -> Effects:
+        reset, lockstep = self._reset, self._contract.pacing is Pacing.LOCKSTEP
+        assert reset is not None  # the state says that one goes on
+        effects: list[Effect] = []
+        if reset.finished is None and lockstep and isinstance(reset.step, WaitStep):
+            # The world stands still, and what is waited for comes only if it moves.
+            if self._advance is None:
+                return (self._ask(self._contract.period, RosTime(0), now),)
+            if self._advanced is None or self._arrivals.awaited(self._advanced):
+                return ()
+            self._advance = self._advanced = None
+        if reset.finished is None:
+            effects += reset.seen(self._sight.latest, now)
+        if reset.finished is None:
+            if effects or not lockstep or not isinstance(reset.step, WaitStep):
+                return tuple(effects)
+            return (*effects, self._ask(self._contract.period, RosTime(0), now))
+        if not self._supplied:
+            self._supplied = True
+            supplied = self._task.observe(by_name(reset.sampled), self._agent)
+            wrong = self._sight.supply(supplied, now)
+            if wrong:
+                return (*effects, *self._reset_failed(wrong, now))
+            if lockstep:
+                settle = max(self._contract.episode.reset.settle, self._contract.period)
+                return (*effects, self._ask(settle, RosTime(0), now))
+        return (*effects, *(() if self._lacking(now) else self._start(now)))
 
     def _world_time(self, now: Instant) -> Instant:
         """Return now, by the world's account: its answer may overtake its ``/clock``."""
@@ -431,24 +444,17 @@ class Environment:
     def _lacking(self, now: Instant) -> tuple[str, ...]:
         """Return what the reset still waits for, in words."""
         reset, procedure = self._reset, self._contract.episode.reset
-        if reset is None or reset.answer is None or reset.answered is None:
-            return (f'the answer of the service {procedure.service}',)
+        assert reset is not None  # the state says that one goes on
+        if reset.answer is None or reset.finished is None:
+            return (reset.waiting_for(),)
         lacking: list[str] = []
         if self._contract.pacing is Pacing.LOCKSTEP:
             if self._advanced is None:
                 return ('the world to settle (WorldAdvanced)',)
-            lacking += self._awaited(self._advanced)
-        elif now.steady - reset.answered.steady < procedure.settle * NANOSECONDS:
+            lacking += self._arrivals.awaited(self._advanced)
+        elif now.steady - reset.finished.steady < procedure.settle * NANOSECONDS:
             return (f'{procedure.settle:g} s for the world to settle',)
-        for spec in self._contract.observation:
-            sample = self._latest.get(spec.name)
-            fresh = sample is not None and (
-                sample.captured is None
-                or bool(spec.task)
-                or sample.captured.nanoseconds >= reset.answer.completed
-            )
-            if not fresh:
-                lacking.append(f'{spec.name} ({self._sources[spec.name]})')
+        lacking += self._sight.lacking(reset.answer.completed)
         if self._actuation.latest is None:
             lacking.append(f'feedback ({self._feedback_source})')
         gate = self._gate
@@ -458,48 +464,52 @@ class Environment:
             or gate.state not in (GateState.ARMED, GateState.RUNNING)
         ):
             lacking.append('the arming of the safety gate for this episode')
-        if self._contract.recorder_required and self._recorder_heard is None:
+        if self._contract.recorder_required and self._heard.recorder is None:
             lacking.append('the recorder')
         return tuple(lacking)
 
     def _start(self, now: Instant) -> Effects:
         reset = self._reset
         assert reset is not None  # _lacking would have said so
-        assert reset.answer is not None  # likewise
         at = self._world_time(now)
         self._record = self._reset_record(reset, at)
         self._episode = self._episode.run()
         self._reset = self._advance = self._advanced = None
-        self._last_request = self._waiting_since = now.steady
+        self._heard.policy = self._heard.own = now.steady
         self._gaps = 0
-        observation = self._freeze(0, at)
-        self._before = observation
-        self._history.append(observation)
+        view = self._sight.view(self._id(0), at)
+        self._keep(view)
         return (
             self.status(at),
-            observation,
-            self._evaluator(0, at),
-            self._reset_transition(observation),
+            view.observation,
+            self._sight.evaluator(self._id(0), at),
+            self._reset_transition(view),
         )
 
-    def _reset_record(self, reset: _Reset, now: Instant) -> ResetRecord:
+    def _keep(self, view: View) -> None:
+        self._before = view
+        self._history.append(view.observation)
+        self._sight.keep(view)
+
+    def _reset_record(self, reset: Resetting, now: Instant) -> ResetRecord:
         answer = reset.answer
         achieved = () if answer is None else answer.achieved
         tolerance = tolerances(self._contract.episode.reset)
         return ResetRecord(
             seed=reset.seed,
-            seed_given=reset.begin.seed is not None,
-            options=reset.begin.options or '{}',
+            seed_given=self._begin.seed is not None,
+            options=self._begin.options or '{}',
             sampled=reset.sampled,
             achieved=achieved,
             tolerance=tolerance,
             within_tolerance=answer is not None
             and not out_of_tolerance(reset.sampled, achieved, tolerance),
-            confirmed_by='' if answer is None else answer.confirmed_by,
+            confirmed_by=reset.confirmed_by,
             duration=(now.steady - reset.asked.steady) / NANOSECONDS,
         )
 
-    def _reset_transition(self, observation: Observation) -> Transition:
+    def _reset_transition(self, view: View) -> Transition:
+        observation = view.observation
         return Transition(
             contract=self._contract.name,
             contract_version=self._contract.version,
@@ -512,6 +522,7 @@ class Environment:
             seed=self._episode.seed,
             reset=self._record,
             after=observation.fields,
+            state=view.state,
             closed=observation.observed,
         )
 
@@ -527,7 +538,7 @@ class Environment:
         )
         self._reset = self._advance = self._advanced = None
         transition = replace(
-            self._reset_transition(self._freeze(0, now)),
+            self._reset_transition(self._sight.view(self._id(0), now)),
             truncated=True,
             cause=causes.RESET_FAILED,
             declared_by=self._name,
@@ -559,6 +570,9 @@ class Environment:
         if self.state is EpisodeState.RESETTING:
             reset = self._reset
             assert reset is not None  # the state says that one goes on
+            overdue = reset.overdue(now)
+            if overdue:
+                return self._reset_failed(overdue, now)
             deadline = self._contract.episode.reset.deadline
             if now.steady - reset.asked.steady > deadline * NANOSECONDS:
                 lacking = ', '.join(self._lacking(now)) or 'nothing'
@@ -601,12 +615,15 @@ class Environment:
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
         step = self._episode.step + 1
-        observation = self._freeze(step, now)
+        view = self._sight.view(self._id(step), now)
+        observation = view.observation
         record = close(
             Step(
                 contract=contract,
-                before=before,
+                before=before.observation,
                 after=observation,
+                state_before=before.state,
+                state=view.state,
                 history=tuple(self._history),
                 decisions=tuple(self._decisions),
                 reset=self._record,
@@ -621,7 +638,7 @@ class Environment:
             task=self._task,
             actuation=self._actuation,
             causes={
-                **dict.fromkeys(self._sensor_causes(observation, now), (self._name, '')),
+                **dict.fromkeys(self._sensor_causes(view, now), (self._name, '')),
                 **(self._silent(now) if contract.pacing is Pacing.REALTIME else {}),
                 **found,
             },
@@ -629,10 +646,13 @@ class Environment:
         self._decisions.clear()
         self._gaps = 0
         self._episode = self._episode.stepped()
-        self._before = observation
-        self._history.append(observation)
-        self._waiting_since = now.steady
-        effects: list[Effect] = [observation, self._evaluator(step, now), record.transition]
+        self._keep(view)
+        self._heard.own = now.steady
+        effects: list[Effect] = [
+            observation,
+            self._sight.evaluator(self._id(step), now),
+            record.transition,
+        ]
         if record.transition.cause:
             self._episode = self._episode.end(
                 cause=record.transition.cause,
@@ -643,44 +663,18 @@ class Environment:
         effects += [*record.evidence, self.status(now)]
         return tuple(effects)
 
-    def _sensor_causes(self, observation: Observation, now: Instant) -> tuple[str, ...]:
-        if not lost(self._contract.observation, observation):
+    def _sensor_causes(self, view: View, now: Instant) -> tuple[str, ...]:
+        if not self._sight.lost(view):
             return ()
-        if self._robot_silent(now):
+        if robot_silent(self._contract, self._heard, now):
             return (causes.ROBOT_LOST,)
         return (causes.SENSOR_LOST,)
 
-    def _robot_silent(self, now: Instant) -> bool:
-        timeout = self._contract.safety.robot_timeout * NANOSECONDS
-        return self._arrived is None or now.steady - self._arrived > timeout
-
     def _silent(self, now: Instant) -> Mapping[str, tuple[str, str]]:
         """Return which parties have been silent for too long, as causes."""
-        contract, safety = self._contract, self._contract.safety
-
-        def too_long(since: int | None, limit: float) -> bool:
-            return since is None or now.steady - since > limit * NANOSECONDS
-
-        found: dict[str, tuple[str, str]] = {}
-        if too_long(self._gate_heard, safety.gate_timeout):
-            found[causes.GATE_LOST] = (self._name, 'the safety gate is silent')
-        if contract.recorder_required and too_long(self._recorder_heard, safety.recorder_timeout):
-            found[causes.RECORDER_LOST] = (self._name, 'the recorder is silent')
-        if contract.pacing is Pacing.REALTIME:
-            # Whoever was stopped itself has heard nobody: the others have given it up, and are not
-            # to blame.
-            if too_long(self._waiting_since, safety.environment_timeout + contract.period):
-                found[causes.ENVIRONMENT_LOST] = (self._name, 'the environment stood still')
-            if self._robot_silent(now):
-                found[causes.ROBOT_LOST] = (self._name, 'every sensor is silent')
-            if too_long(self._last_request, safety.policy_timeout):
-                found[causes.POLICY_LOST] = (self._name, 'the policy is silent')
-        elif too_long(self._waiting_since, contract.lockstep_deadline):
-            if self._advance is not None:
-                found[causes.ROBOT_LOST] = (self._name, 'the world did not advance in time')
-            else:
-                found[causes.POLICY_LOST] = (self._name, 'the policy is silent')
-        return found
+        advancing = self._advance is not None
+        found = silent(self._contract, self._heard, now, advancing=advancing)
+        return {cause: (self._name, sentence) for cause, sentence in found.items()}
 
     # Saying --------------------------------------------------------------------------------------
 
@@ -691,25 +685,6 @@ class Environment:
             episode_id=self._episode.episode_id,
             step=step,
         )
-
-    def _freeze(self, step: int, now: Instant) -> Observation:
-        return freeze(
-            self._contract.observation,
-            self._latest,
-            self._sources,
-            id=self._id(step),
-            observed=now,
-        )
-
-    def _evaluator(self, step: int, now: Instant) -> EvaluatorRecord:
-        frozen = freeze(
-            self._contract.evaluator,
-            self._latest,
-            self._sources,
-            id=self._id(step),
-            observed=now,
-        )
-        return EvaluatorRecord(id=frozen.id, fields=frozen.fields)
 
     def status(self, now: Instant) -> EpisodeStatus:
         """Return the state of the episode, to be latched for the others."""
@@ -722,10 +697,10 @@ class Environment:
             seed=episode.seed,
             cause=episode.cause,
             declared_by=episode.declared_by,
-            message=episode.message,
+            message=episode.message or ('' if self._reset is None else self._reset.prompt),
             taken=now,
         )
 
     def missing(self) -> tuple[str, ...]:
         """Return the fields that have not come in this episode, for diagnostics."""
-        return () if self._before is None else missing(self._before)
+        return () if self._before is None else missing(self._before.observation)

@@ -1,146 +1,33 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-From a message to numbers: field paths, and adapters for a laser scan and an image.
-
-A message is anything with the right attributes; no ROS is needed to read one. A path is names and
-indices, ``pose.pose.position.x`` or ``pose.covariance[0]``, or one of the functions of
-:data:`FUNCTIONS` of a path, ``yaw(pose.pose.orientation)``.
-"""
+"""From a message to the values that the contract asks of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-import hashlib
 import math
-from operator import attrgetter
-import re
 from typing import Any
 
-import numpy as np
-
-from boundary_env_ros.core.contract import Confidence, FieldSpec, Obstacle, Vector
+from boundary_env_ros.core import images
+from boundary_env_ros.core.contract import Confidence, FieldSpec, Vector
+from boundary_env_ros.core.laser_scan import nearest_of_sectors
 from boundary_env_ros.core.observation import ImageReference
-from boundary_env_ros.core.timebase import NANOSECONDS, RosTime
+from boundary_env_ros.core.paths import getter, getters, Message
+from boundary_env_ros.core.point_cloud import evenly_taken
+from boundary_env_ros.core.sources import (
+    Array,
+    Beams,
+    Joints,
+    Lookup,
+    Paths,
+    Picture,
+    Points,
+    Source,
+    Trajectory,
+)
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
-
-Message = Any  # anything with the attributes of the message
-Getter = Callable[[Message], Any]
-
-_PART = re.compile(r'[A-Za-z_]\w*(\[\d{1,9}\])*', re.ASCII)
-_CALL = re.compile(r'(\w+)\((.*)\)')
-
-
-def yaw(quaternion: Message) -> float:
-    """
-    Return the rotation about z of a quaternion, rad, in [-pi, pi].
-
-    The Z-Y-X (yaw, pitch, roll) convention of REP-103, for ``geometry_msgs/Quaternion``.
-    """
-    x, y, z, w = quaternion.x, quaternion.y, quaternion.z, quaternion.w
-    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-
-
-FUNCTIONS: dict[str, Callable[[Message], float]] = {'yaw': yaw}
-
-
-def is_path(text: str) -> bool:
-    """Return whether a text is a field path."""
-    call = _CALL.fullmatch(text)
-    if call:
-        return call[1] in FUNCTIONS and not _CALL.fullmatch(call[2]) and is_path(call[2])
-    return bool(text) and all(_PART.fullmatch(part) for part in text.split('.'))
-
-
-def getter(path: str) -> Getter:
-    """
-    Return the function that reads a path from a message.
-
-    Raises
-    ------
-    RecordError
-        When called with a message that has no such field.
-
-    """
-    call = _CALL.fullmatch(path)
-    if call:
-        function, inner = FUNCTIONS[call[1]], getter(call[2])
-
-        def apply(message: Message) -> float:
-            try:
-                return function(inner(message))
-            except (AttributeError, TypeError) as error:
-                raise _no_field(path, message, error) from error
-
-        return apply
-    steps: list[Getter] = []
-    for part in path.split('.'):
-        name, *indices = part.replace(']', '').split('[')
-        steps.append(attrgetter(name))
-        steps.extend(_item(int(index)) for index in indices)
-
-    def get(message: Message) -> Any:
-        value = message
-        try:
-            for step in steps:
-                value = step(value)
-        except (AttributeError, IndexError, TypeError) as error:
-            raise _no_field(path, message, error) from error
-        return value
-
-    return get
-
-
-def _no_field(path: str, message: Message, error: Exception) -> RecordError:
-    return RecordError(
-        f'Expect the field {path!r} in {type(message).__name__}, actually: {error}. '
-        "Compare the contract's path with `ros2 interface show`."
-    )
-
-
-def _item(index: int) -> Getter:
-    return lambda value: value[index]
-
-
-def getters(paths: tuple[str, ...]) -> Callable[[Message], Vector]:
-    """
-    Return the function that reads several paths from a message as floats.
-
-    Raises
-    ------
-    RecordError
-        When called with a message that has no such field, or no number in it.
-
-    """
-    each = [getter(path) for path in paths]
-
-    def read(message: Message) -> Vector:
-        values = [get(message) for get in each]
-        try:
-            return tuple(map(float, values))
-        except (TypeError, ValueError):
-            raise _no_number(paths, values) from None
-
-    return read
-
-
-def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
-    for path, value in zip(paths, values, strict=True):
-        if not isinstance(value, (int, float, np.number)):
-            found = type(value).__name__
-            return RecordError(
-                f'Expect a number in the field {path!r}, actually: {found}. '
-                "Compare the contract's path with `ros2 interface show`."
-            )
-    return RecordError(f'Expect numbers in the fields {list(paths)}, actually: {values}.')
-
-
-def put(message: Message, path: str, value: float) -> None:
-    """Write one number to a plain path (names only) of a message."""
-    *parents, last = path.split('.')
-    target = attrgetter('.'.join(parents))(message) if parents else message
-    setattr(target, last, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,21 +62,85 @@ def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
     Parameters
     ----------
     spec
-        The field.
+        The field, of a topic or of tf.
     topic
         Its resolved topic, which image references name.
 
     """
-    if spec.is_image:
-        return lambda message: Reading(
-            values=(), stamp=stamp_of(message), image=image_reference(message, spec, topic)
-        )
-    if spec.beams:
-        return lambda message: _read_scan(message, spec)
-    read, confidence = getters(spec.fields), _confidence(spec.confidence)
+    source = spec.source
+    assert source is not None  # a field of the task and a derived one are read from no message
+    if isinstance(source, Picture):
+        return _image_adapter(spec, topic)
+    if isinstance(source, Beams):
+        beams = source.count
+        return _with_fraction(lambda message: nearest_of_sectors(message, beams))
+    if isinstance(source, Points):
+        points = source
+        return _with_fraction(lambda message: evenly_taken(message, points))
+    read, confidence = reader(source), _confidence(spec.confidence)
     return lambda message: Reading(
         values=read(message), stamp=stamp_of(message), confidence=confidence(message)
     )
+
+
+def _image_adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
+    def read(message: Message) -> Reading:
+        stamp = stamp_of(message)
+        image = images.reference(message, spec, topic, stamp or 0)
+        return Reading(values=(), stamp=stamp, image=image)
+
+    return read
+
+
+def _with_fraction(
+    read: Callable[[Message], tuple[Vector, float]],
+) -> Callable[[Message], Reading]:
+    """Return the adapter of a source whose confidence is the fraction that was measured."""
+
+    def adapt(message: Message) -> Reading:
+        values, fraction = read(message)
+        return Reading(values=values, stamp=stamp_of(message), confidence=fraction)
+
+    return adapt
+
+
+def reader(source: Source) -> Callable[[Message], Vector]:
+    """
+    Return the function that reads the values of a source from a message.
+
+    Raises
+    ------
+    RecordError
+        When called with a message that has not what the source asks for.
+
+    """
+    match source:
+        case Paths(paths=paths):
+            return getters(paths)
+        case Lookup(paths=paths):
+            # Of the transform of a TransformStamped.
+            return getters(tuple(_within('transform', path) for path in paths))
+        case Joints(names=names, quantities=quantities):
+            return lambda message: _joints(message, names, quantities)
+        case Trajectory(names=names):
+            return lambda message: _trajectory(message, names)
+        case Array(path=path, length=length):
+            get = getter(path)
+            return lambda message: _array(get(message), path, length)
+        case Beams(count=count):
+            return lambda message: nearest_of_sectors(message, count)[0]
+        case Points() as points:
+            return lambda message: evenly_taken(message, points)[0]
+        case Picture():
+            raise TypeError('Expect a source of numbers, actually: an image.')
+
+
+def _within(field: str, path: str) -> str:
+    """Return the path of something inside a field; a function stays outside."""
+    if path.endswith(')'):
+        function, inner = path[:-1].split('(', 1)
+        return f'{function}({field}.{inner})'
+    return f'{field}.{path}'
 
 
 def stamp_of(message: Message) -> int | None:
@@ -201,15 +152,71 @@ def stamp_of(message: Message) -> int | None:
     return stamp or None
 
 
+def _joints(message: Message, names: tuple[str, ...], quantities: tuple[str, ...]) -> Vector:
+    places = _places(message.name, names)
+    values: list[float] = []
+    for quantity in quantities:
+        column = getattr(message, quantity)
+        if len(column) != len(message.name):
+            raise RecordError(
+                f'Expect a {quantity} for each of {len(message.name)} joints, actually: '
+                f'{len(column)}. Does the driver report it?'
+            )
+        values += [float(column[place]) for place in places]
+    return tuple(values)
+
+
+def _trajectory(message: Message, names: tuple[str, ...]) -> Vector:
+    places = _places(message.joint_names, names)
+    if len(message.points) != 1 or len(message.points[0].positions) != len(message.joint_names):
+        raise RecordError(
+            'Expect a trajectory of one point with a position for each joint, actually: '
+            f'{len(message.points)} points.'
+        )
+    positions = message.points[0].positions
+    return tuple(float(positions[place]) for place in places)
+
+
+def _places(there: Any, names: tuple[str, ...]) -> list[int]:
+    index = {name: place for place, name in enumerate(there)}
+    try:
+        return [index[name] for name in names]
+    except KeyError as error:
+        raise RecordError(
+            f'Expect the joint {error.args[0]!r}, actually: {", ".join(index) or "none"}. '
+            'Mend `joints` in the contract.'
+        ) from None
+
+
+def _array(found: Any, path: str, length: int) -> Vector:
+    try:
+        values = tuple(map(float, found))
+    except (TypeError, ValueError):
+        raise RecordError(
+            f'Expect numbers in the field {path!r}, actually: {type(found).__name__}.'
+        ) from None
+    if len(values) != length:
+        raise RecordError(
+            f'Expect {length} numbers in the field {path!r}, actually: {len(values)}. '
+            'Mend the shape in the contract.'
+        )
+    return values
+
+
 def _confidence(spec: Confidence | None) -> Callable[[Message], float | None]:
     if spec is None:
         return lambda message: None
     if spec.field:
-        read = getter(spec.field)
-        return lambda message: float(read(message))
-    variance = getter(spec.variance)
+        read = getters((spec.field,))
+        return lambda message: _probability(read(message)[0])
+    variance = getters((spec.variance,))
     tolerance = spec.tolerance
-    return lambda message: probability_within(tolerance, float(variance(message)))
+    return lambda message: probability_within(tolerance, variance(message)[0])
+
+
+def _probability(value: float) -> float | None:
+    """Return a probability; None for a number that is none, which says nothing."""
+    return value if 0.0 <= value <= 1.0 else None
 
 
 def probability_within(tolerance: float, variance: float) -> float | None:
@@ -224,108 +231,3 @@ def probability_within(tolerance: float, variance: float) -> float | None:
     if variance == 0.0:
         return 1.0
     return math.erf(tolerance / math.sqrt(2.0 * variance))
-
-
-# Laser scan --------------------------------------------------------------------------------------
-
-
-def _ranges(scan: Message) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Any]:
-    """
-    Return the ranges and which of them are usable.
-
-    By sensor_msgs/LaserScan, a range outside [range_min, range_max] is to be discarded, and by
-    REP-117 +inf means that nothing was in reach, -inf that something was too near to measure, and
-    NaN that the measurement failed.
-    """
-    ranges = np.asarray(scan.ranges, dtype=np.float64)
-    usable = ((ranges >= scan.range_min) & (ranges <= scan.range_max)) | (ranges == np.inf)
-    return ranges, usable
-
-
-def _read_scan(scan: Message, spec: FieldSpec) -> Reading:
-    """
-    Return the nearest return of each of ``beams`` equal sectors.
-
-    The confidence is the fraction of usable beams.
-    """
-    ranges, usable = _ranges(scan)
-    if len(ranges) < spec.beams:
-        raise RecordError(
-            f'Expect a scan of at least {spec.beams} beams for the field {spec.name!r}, '
-            f'actually: {len(ranges)}. Lower `beams` in the contract.'
-        )
-    # An unusable beam is as near as can be: it must never look like free space.
-    near = np.where(usable, np.minimum(ranges, scan.range_max), 0.0)
-    edges = np.linspace(0, len(near), spec.beams, endpoint=False).astype(np.intp)
-    values = np.minimum.reduceat(near, edges)
-    return Reading(
-        values=tuple(values.tolist()),
-        stamp=stamp_of(scan),
-        confidence=float(np.count_nonzero(usable)) / len(ranges),
-    )
-
-
-def obstacle_distances(scan: Message, rule: Obstacle) -> Vector:
-    """
-    Return what the obstacle rule needs of a scan.
-
-    Parameters
-    ----------
-    scan
-        ``sensor_msgs/LaserScan`` whose x axis is the direction of forward motion.
-    rule
-        The rule, for its sector.
-
-    Returns
-    -------
-    tuple
-        Nearest distance ahead and behind (m, +inf if nothing is in reach), and the fraction of
-        usable beams in each of the two sectors; a sector that the scan does not cover has fraction
-        0. A beam that says "too near to measure" (-inf) counts as distance 0.
-
-    """
-    ranges, usable = _ranges(scan)
-    angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
-    ahead = np.abs(np.arctan2(np.sin(angles), np.cos(angles)))
-    too_near = np.isneginf(ranges)
-    result = []
-    valid = []
-    for sector in (ahead <= rule.half_angle, ahead >= math.pi - rule.half_angle):
-        count = int(np.count_nonzero(sector))
-        good = sector & (usable | too_near)
-        number = int(np.count_nonzero(good))
-        distance = float(np.min(ranges[good])) if number else math.inf
-        result.append(max(distance, 0.0))
-        valid.append(number / count if count else 0.0)
-    return (*result, *valid)
-
-
-# Image -------------------------------------------------------------------------------------------
-
-
-def image_reference(image: Message, spec: FieldSpec, topic: str) -> ImageReference:
-    """
-    Return the reference to an image.
-
-    Raises
-    ------
-    RecordError
-        If its size or encoding is not what the contract declares.
-
-    """
-    height, width = spec.shape[:2]
-    found = (image.height, image.width, image.encoding)
-    if found != (height, width, spec.encoding):
-        raise RecordError(
-            f'Expect images of {width}x{height} {spec.encoding} on {topic}, actually: '
-            f'{image.width}x{image.height} {image.encoding}. Mend shape or encoding of the '
-            f'field {spec.name!r} in the contract, or the configuration of the camera.'
-        )
-    return ImageReference(
-        topic=topic,
-        stamp=RosTime(stamp_of(image) or 0),
-        height=height,
-        width=width,
-        encoding=spec.encoding,
-        sha256=hashlib.sha256(image.data).digest(),
-    )

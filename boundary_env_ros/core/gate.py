@@ -10,7 +10,7 @@ caller publishes the command of a decision, then the decision. Time is an argume
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
@@ -29,6 +29,7 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate_rules import (
     age,
+    at_rest,
     authority,
     FEEDBACK,
     Lease,
@@ -79,7 +80,7 @@ class Gate:
         self._agent = agent
         self._topics = topics
         self._version = software_version
-        self._needed = (OBSTACLE,) if contract.safety.obstacle else ()
+        self._needed = (*((OBSTACLE,) if contract.safety.obstacle else ()), *self._limits.alive)
         self._feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
 
         self._lease: Lease | None = None
@@ -97,6 +98,7 @@ class Gate:
         self._stopping = False
         self._braking: StepId | None = None
         self._pending: tuple[ActionRequest, Instant] | None = None
+        self._chunk: _Chunk | None = None
         self._advanced: Advanced | None = None
         self._competing = 0
 
@@ -151,18 +153,21 @@ class Gate:
         self._end_lease()
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
-        self._pending = None
+        self._pending = self._chunk = None
         return self._lease
 
     def _end_lease(self) -> None:
         """End the lease; what still moves under it is braked to the end first."""
-        moving = self._command is not None and self._command != self._limits.safe
-        if moving and self._contract.pacing is Pacing.REALTIME:
+        if self._moving and self._contract.pacing is Pacing.REALTIME:
             self._braking = self._id()
         else:
             # At rest; and in lockstep the world stands still.
             self._forget_command()
-        self._lease = None
+        self._lease = self._chunk = None
+
+    @property
+    def _moving(self) -> bool:
+        return self._command is not None and not at_rest(self._limits, self._command)
 
     def _forget_command(self) -> None:
         """Forget what was commanded: the next command starts from the measured state."""
@@ -173,16 +178,21 @@ class Gate:
         self._reasons = ()
         self._braking = None
 
-    def heard(self, status: EpisodeStatus, now: Instant) -> None:
-        """Take note of the environment's sign of life, and of where its episode stands."""
+    def heard(self, status: EpisodeStatus, now: Instant) -> Decisions:
+        """
+        Take note of the environment's sign of life, and of where its episode stands.
+
+        In lockstep, decide on the next action of a chunk if that is its turn.
+        """
         if status.id.digest != self._digest:
-            return
+            return ()
         self._heard_environment = now.steady
         was_running = self._running
         self._episode = status
         if self._running and not was_running:
             # The policy's time runs from here, not from its arming during the reset.
             self._last_request = now.steady
+        return self._resume(now)
 
     @property
     def _running(self) -> bool:
@@ -268,7 +278,7 @@ class Gate:
             self._contract.pacing is not Pacing.LOCKSTEP
             # Whether the episode runs may still change; whose request it is may not.
             or self._refusals(request, running=True)
-            or not self._awaits(request)
+            or not self._awaits(request.id.episode_id, request.id.step)
         ):
             return self._decide(request, now, now)
         waiting = self._pending
@@ -280,15 +290,21 @@ class Gate:
         return ()
 
     def _refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
-        return well_formed(request.action, self._contract.action_size) or authority(
+        return well_formed(
+            request.action,
+            self._contract.action_size,
+            request.horizon,
+            self._contract.horizon,
+        ) or authority(
             request, lease=self._lease, running=running, digest=self._digest, agent=self._agent
         )
 
-    def _awaits(self, request: ActionRequest) -> bool:
+    def _awaits(self, episode_id: str, step: int) -> bool:
+        """Return whether sensors of the observation before a step are still to come (lockstep)."""
         report = self._advanced
-        if report is None or report.report.id.episode_id != request.id.episode_id:
+        if report is None or report.report.id.episode_id != episode_id:
             return True
-        if report.report.id.step < request.id.step - 1:
+        if report.report.id.step < step - 1:
             return True
         return bool(self._awaited_topics(report))
 
@@ -303,9 +319,12 @@ class Gate:
         return awaited(report.report, seen.keys(), seen)
 
     def _resume(self, now: Instant) -> Decisions:
-        if self._pending is None or self._awaits(self._pending[0]):
-            return ()
+        if self._pending is None:
+            lockstep = self._contract.pacing is Pacing.LOCKSTEP
+            return self._next_of_chunk(now) if lockstep else ()
         request, received = self._pending
+        if self._awaits(request.id.episode_id, request.id.step):
+            return ()
         self._pending = None
         return self._decide(request, received, now)
 
@@ -318,12 +337,45 @@ class Gate:
             return self._reject(request, received, refusals)
         assert self._lease is not None  # authority refuses without one
         self._lease = replace(self._lease, last_sequence=request.sequence)
-        situation, seeded = self._situation(Trigger.REQUEST, now)
-        ruling = rule(self._limits, situation, request.action)
+        # The newest word counts: what is left of an older chunk is dropped.
+        self._chunk = None
+        return self._act(_Chunk(request, received, 0, now.steady), Trigger.REQUEST, now)
+
+    def _act(self, chunk: _Chunk, trigger: Trigger, now: Instant) -> Decisions:
+        """Decide on one action of a request; the others, if it has more, wait for their turn."""
+        situation, seeded = self._situation(trigger, now)
+        ruling = rule(self._limits, situation, chunk.action(self._contract.action_size))
         if ruling.verdict is not Verdict.REJECTED:
             # Whoever asks for nothing that may be published is as good as silent.
             self._last_request = now.steady
-        return (self._emit(ruling, situation, seeded, now, request=request, received=received),)
+        decision = self._emit(
+            ruling,
+            situation,
+            seeded,
+            now,
+            request=chunk.request,
+            received=chunk.received,
+            index=chunk.index,
+        )
+        stopped = ruling.verdict in (Verdict.STOPPED, Verdict.REJECTED)
+        self._chunk = None if stopped else chunk.next(self._contract.period)
+        return (decision,)
+
+    def _next_of_chunk(self, now: Instant) -> Decisions:
+        """Decide on the next action of a chunk if its turn has come."""
+        chunk = self._chunk
+        if chunk is None or not self._running:
+            return ()
+        if self._contract.pacing is Pacing.REALTIME:
+            if now.steady < chunk.due:
+                return ()
+        elif (
+            self._episode is None
+            or self._episode.id.step != chunk.step - 1
+            or self._awaits(chunk.request.id.episode_id, chunk.step)
+        ):
+            return ()
+        return self._act(chunk, Trigger.CHUNK, now)
 
     def _reject(
         self, request: ActionRequest, received: Instant, results: tuple[RuleResult, ...]
@@ -364,11 +416,18 @@ class Gate:
         if ruling.verdict is Verdict.STOPPED:
             if not ruling.results:
                 return ()  # nothing was asked for yet, and nothing asks for a stop
+            told = self._stopping and _why(ruling) == self._reasons
             self._stopping = True
-            at_rest = self._command == self._limits.safe
-            if at_rest and not self._due(now, self._contract.period):
+            if not ruling.command and told:
+                return ()  # nobody knows yet where to stay
+            resting = self._command is not None and not self._moving
+            if resting and not self._due(now, self._contract.period):
                 return ()
             return (self._emit(ruling, situation, seeded, now),)
+        if self._contract.pacing is Pacing.REALTIME:
+            decisions = self._next_of_chunk(now)
+            if decisions:
+                return decisions
         late = situation.since_request
         if (
             self._contract.pacing is Pacing.LOCKSTEP
@@ -382,10 +441,13 @@ class Gate:
     def _wind_down(self, situation: Situation, seeded: bool, now: Instant) -> Decisions:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
-        if self._command is not None and self._command != self._limits.safe:
+        nowhere = False
+        if self._moving:
             ruling = rule(self._limits, replace(situation, over=True), None)
             decisions = (self._emit(ruling, situation, seeded, now),)
-        if self._command is None or self._command == self._limits.safe:
+            # The driver brakes by itself by now, and nobody knows where it is to stay.
+            nowhere = not ruling.command
+        if nowhere or not self._moving:
             if self._over:
                 self._lease = None
             self._forget_command()
@@ -496,16 +558,24 @@ class Gate:
         *,
         request: ActionRequest | None = None,
         received: Instant | None = None,
+        index: int = 0,
     ) -> GateDecision:
         self._sequence += 1
+        size = self._contract.action_size
         decision = GateDecision(
-            id=self._id() if request is None else request.id,
+            id=self._id()
+            if request is None
+            else replace(request.id, step=request.id.step + index),
             sequence=self._sequence,
             verdict=ruling.verdict,
             trigger=situation.trigger,
             request=request,
             received=received,
-            requested_action=() if request is None else request.action,
+            requested_action=()
+            if request is None
+            else request.action
+            if request.horizon == 1
+            else request.action[index * size : (index + 1) * size],
             admitted_action=ruling.admitted,
             command=ruling.command,
             rules=ruling.results,
@@ -528,10 +598,11 @@ class Gate:
             )
             self._command = ruling.command
             self._emitted = now.steady
+        if ruling.verdict is Verdict.STOPPED:
+            self._chunk = None
+        if ruling.verdict is not Verdict.REJECTED:
             self._stopping = ruling.verdict is Verdict.STOPPED
-            self._reasons = tuple(
-                dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED)
-            )
+            self._reasons = _why(ruling)
         return decision
 
     def _id(self) -> StepId:
@@ -567,6 +638,36 @@ class Gate:
             competing_publishers=self._competing,
             taken=now,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A request, and which of its actions is next; ``due`` is the steady time of its turn."""
+
+    request: ActionRequest
+    received: Instant
+    index: int
+    due: int
+
+    @property
+    def step(self) -> int:
+        """The step that the next action is meant for."""
+        return self.request.id.step + self.index
+
+    def action(self, size: int) -> Vector:
+        """Return the next action."""
+        return self.request.action[self.index * size : (self.index + 1) * size]
+
+    def next(self, period: float) -> _Chunk | None:
+        """Return what is left after the next action; None if that was the last."""
+        if self.index + 1 >= self.request.horizon:
+            return None
+        return replace(self, index=self.index + 1, due=self.due + round(period * NANOSECONDS))
+
+
+def _why(ruling: Ruling) -> tuple[Reason, ...]:
+    """Return the reasons of a stop, each once."""
+    return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
 
 
 def _since(then: int | None, now: Instant) -> float | None:

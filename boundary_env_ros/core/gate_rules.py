@@ -22,7 +22,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.core.contract import Beyond, Contract, Obstacle, Pacing, Safety, Vector
+from boundary_env_ros.core.commands import admitted_action, as_action, translate
+from boundary_env_ros.core.contract import (
+    ActionSpec,
+    Beyond,
+    Contract,
+    Obstacle,
+    Pacing,
+    Safety,
+    Vector,
+    WhenStale,
+)
 from boundary_env_ros.core.decision import (
     ActionRequest,
     Measurement,
@@ -34,12 +44,20 @@ from boundary_env_ros.core.decision import (
 
 OBSTACLE = 'obstacle'
 FEEDBACK = 'feedback'
+ALIVE = 'alive'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the rules need of a contract, flat over the dimensions of the action."""
+    """
+    What the rules need of a contract, flat over the dimensions of the command.
 
+    ``alive`` holds, by name of its input, the greatest age of each field that holds the robot when
+    it is stale.
+    """
+
+    groups: tuple[ActionSpec, ...]
+    alive: Mapping[str, float]
     low: Vector
     high: Vector
     safe: Vector
@@ -56,14 +74,22 @@ class Limits:
     def of(cls, contract: Contract) -> Limits:
         """Return the limits of a contract."""
         return cls(
+            groups=contract.action,
+            alive={
+                f'{ALIVE}.{field.name}': field.max_age
+                for field in (*contract.observation, *contract.state)
+                if field.when_stale is WhenStale.HOLD and field.max_age is not None
+            },
             low=contract.flat('low'),
             high=contract.flat('high'),
             safe=contract.flat('safe'),
             rate=contract.flat('rate'),
             stop=contract.flat('stop'),
-            unit=contract.action_unit,
+            unit=contract.command_unit,
             reject_beyond=tuple(
-                group.beyond is Beyond.REJECT for group in contract.action for _ in group.fields
+                group.beyond is Beyond.REJECT
+                for group in contract.action
+                for _ in range(group.size)
             ),
             safety=contract.safety,
             pacing=contract.pacing,
@@ -152,9 +178,34 @@ class Ruling:
 # 1. Is it a command at all? ----------------------------------------------------------------------
 
 
-def well_formed(action: Vector, size: int) -> tuple[RuleResult, ...]:
-    """Refuse an action of another size, or with a number that is not finite."""
+def well_formed(
+    action: Vector, size: int, horizon: int = 1, most: int = 1
+) -> tuple[RuleResult, ...]:
+    """
+    Refuse an action of another size, or with a number that is not finite.
+
+    Parameters
+    ----------
+    action
+        The action, or ``horizon`` of them, one after the other.
+    size
+        Dimensions of one action.
+    horizon, most
+        How many it claims to be, and how many the contract allows.
+
+    """
     name = 'well_formed'
+    if not 1 <= horizon <= most:
+        return (
+            _reject(
+                name,
+                Reason.WRONG_SHAPE,
+                value=float(horizon),
+                limit=float(most),
+                unit='steps',
+            ),
+        )
+    size *= horizon
     if len(action) != size:
         return (
             _reject(
@@ -166,7 +217,7 @@ def well_formed(action: Vector, size: int) -> tuple[RuleResult, ...]:
             ),
         )
     return tuple(
-        _reject(name, Reason.NOT_FINITE, dimension=index)
+        _reject(name, Reason.NOT_FINITE, dimension=index % (size // horizon))
         for index, value in enumerate(action)
         if not math.isfinite(value)
     )
@@ -287,10 +338,13 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             # Only needed to seed the rate limits; its absence shows as an unknown previous
             # command.
             continue
-        if measurement.age is None or measurement.age > limit:
+        most = limits.alive.get(measurement.name, limit)
+        if measurement.age is None or measurement.age > most:
             results.append(
-                _stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, limit, 's')
+                _stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, most, 's')
             )
+        elif measurement.name in limits.alive:
+            continue  # only whether it lives is asked
         elif not measurement.values or any(map(math.isnan, measurement.values)):
             # No comparison with NaN is true, so the rules would take it for free space.
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
@@ -352,12 +406,24 @@ def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:
 
 
 def brake(limits: Limits, situation: Situation) -> Vector:
-    """Return the next command of the stop profile: towards the safe one at the declared rate."""
+    """
+    Return the next command of the stop profile: towards the safe one at the declared rate.
+
+    A dimension that is safe where it is stays there; while nobody knows where that is, there is no
+    command that is right, and it is empty.
+    """
     if situation.previous is None:
-        return limits.safe
+        return () if any(map(math.isnan, limits.safe)) else limits.safe
     return tuple(
-        _towards(previous, safe, stop * situation.time_step)
+        previous if math.isnan(safe) else _towards(previous, safe, stop * situation.time_step)
         for previous, safe, stop in zip(situation.previous, limits.safe, limits.stop, strict=True)
+    )
+
+
+def at_rest(limits: Limits, command: Vector) -> bool:
+    """Return whether a command is the safe one."""
+    return all(
+        math.isnan(safe) or value == safe for value, safe in zip(command, limits.safe, strict=True)
     )
 
 
@@ -451,13 +517,45 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
     situation
         The rest of what matters.
     wanted
-        Requested action, well formed; for the timer, the last command (to be held), or None.
+        For a request, or a later action of a chunk, the action, well formed; for the timer, the
+        last command (to be held), or None.
 
     """
-    results = stops(limits, situation, wanted)
+    command = wanted
+    translated: tuple[RuleResult, ...] = ()
+    if wanted is not None and situation.trigger is not Trigger.TIMER:
+        command, translated = translate(limits.groups, wanted, situation.previous)
+    results = stops(limits, situation, command)
     if results or wanted is None:
         return Ruling(verdict=Verdict.STOPPED, command=brake(limits, situation), results=results)
-    beyond = tuple(
+    refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
+    if command is not None:
+        refused += _beyond(limits, command)
+    if refused or command is None:
+        return Ruling(verdict=Verdict.REJECTED, results=refused)
+    command, results = shape(limits, situation, command)
+    if situation.trigger is Trigger.TIMER:
+        admitted = as_action(limits.groups, command, situation.previous)
+        late = RuleResult(
+            rule='silence',
+            outcome=Verdict.HELD,
+            reason=Reason.COMMAND_LATE,
+            value=situation.since_request,
+            limit=limits.safety.hold_after,
+            unit='s',
+        )
+        return Ruling(
+            verdict=Verdict.HELD, admitted=admitted, command=command, results=(late, *results)
+        )
+    results = (*translated, *results)
+    admitted = admitted_action(limits.groups, wanted, command, situation.previous)
+    verdict = Verdict.LIMITED if results else Verdict.ADMITTED
+    return Ruling(verdict=verdict, admitted=admitted, command=command, results=results)
+
+
+def _beyond(limits: Limits, command: Vector) -> tuple[RuleResult, ...]:
+    """Return what is out of the bounds of groups that refuse that."""
+    return tuple(
         RuleResult(
             rule='bounds',
             outcome=Verdict.REJECTED,
@@ -468,23 +566,6 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
             limit=limits.low[i] if value < limits.low[i] else limits.high[i],
             unit=limits.unit[i],
         )
-        for i, value in enumerate(wanted)
+        for i, value in enumerate(command)
         if limits.reject_beyond[i] and not limits.low[i] <= value <= limits.high[i]
     )
-    if beyond:
-        return Ruling(verdict=Verdict.REJECTED, results=beyond)
-    admitted, results = shape(limits, situation, wanted)
-    if situation.trigger is Trigger.TIMER:
-        late = RuleResult(
-            rule='silence',
-            outcome=Verdict.HELD,
-            reason=Reason.COMMAND_LATE,
-            value=situation.since_request,
-            limit=limits.safety.hold_after,
-            unit='s',
-        )
-        return Ruling(
-            verdict=Verdict.HELD, admitted=admitted, command=admitted, results=(late, *results)
-        )
-    verdict = Verdict.LIMITED if results else Verdict.ADMITTED
-    return Ruling(verdict=verdict, admitted=admitted, command=admitted, results=results)

@@ -7,16 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Obstacle
-from boundary_env_ros.core.fields import (
-    adapter,
-    getters,
-    Message,
-    obstacle_distances,
-    Reading,
-    stamp_of,
-)
-from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
+from boundary_env_ros.core.contract import Contract, FieldSpec, Obstacle, Qos, WhenStale
+from boundary_env_ros.core.fields import adapter, reader, Reading, stamp_of
+from boundary_env_ros.core.gate_rules import ALIVE, FEEDBACK, OBSTACLE
+from boundary_env_ros.core.laser_scan import obstacle_distances
+from boundary_env_ros.core.paths import Message
+from boundary_env_ros.core.sources import Lookup, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +29,8 @@ class Input:
         Relative topic and ROS type.
     read
         From the message to the reading.
+    qos
+        How the topic is listened to.
 
     """
 
@@ -40,11 +38,12 @@ class Input:
     topic: str
     type: str
     read: Callable[[Message], Reading]
+    qos: Qos = Qos()
 
 
 def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
     """
-    Return the inputs of the fields of observation and evaluator.
+    Return the inputs of the fields of observation, state and evaluator.
 
     Parameters
     ----------
@@ -55,8 +54,8 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 
     """
     return tuple(
-        Input(name=s.name, topic=s.topic, type=s.type, read=adapter(s, topics[s.topic]))
-        for s in (*contract.observation, *contract.evaluator)
+        Input(name=s.name, topic=s.topic, type=s.type, read=adapter(s, topics[s.topic]), qos=s.qos)
+        for s in contract.fields
         if s.topic
     )
 
@@ -68,7 +67,7 @@ def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
             name=group.name,
             topic=group.feedback.topic,
             type=group.feedback.type,
-            read=_plain(group.feedback.fields),
+            read=_plain(group.feedback.source),
         )
         for group in contract.action
     )
@@ -87,7 +86,17 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
                 name=OBSTACLE, topic=obstacle.topic, type=obstacle.type, read=_obstacle(obstacle)
             )
         )
+    inputs += [
+        Input(name=f'{ALIVE}.{s.name}', topic=s.topic, type=s.type, read=_stamp_alone, qos=s.qos)
+        for s in (*contract.observation, *contract.state)
+        if s.when_stale is WhenStale.HOLD
+    ]
     return tuple(inputs)
+
+
+def looked_up_fields(contract: Contract) -> tuple[FieldSpec, ...]:
+    """Return the fields that tf is asked for."""
+    return tuple(spec for spec in contract.fields if isinstance(spec.source, Lookup))
 
 
 def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
@@ -97,14 +106,18 @@ def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
 
 def sensor_topics(contract: Contract) -> Mapping[str, str]:
     """Return the type of every sensor topic of the contract, by relative name; no commands."""
-    found = {s.topic: s.type for s in (*contract.observation, *contract.evaluator) if s.topic}
+    found = {s.topic: s.type for s in contract.fields if s.topic}
     found.update({i.topic: i.type for i in gate_inputs(contract)})
     return found
 
 
-def _plain(fields: tuple[str, ...]) -> Callable[[Message], Reading]:
-    values = getters(fields)
+def _plain(source: Source) -> Callable[[Message], Reading]:
+    values = reader(source)
     return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+
+
+def _stamp_alone(message: Message) -> Reading:
+    return Reading(values=(), stamp=stamp_of(message))
 
 
 def _obstacle(rule: Obstacle) -> Callable[[Message], Reading]:

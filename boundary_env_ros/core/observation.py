@@ -12,12 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import le
 
 import numpy as np
 
 from boundary_env_ros.core.contract import Beyond, FieldSpec, Vector, WhenStale
 from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.timebase import between, Clock, Instant, RosTime, Stamp
+from boundary_env_ros.core.derived import compute, Frames
+from boundary_env_ros.core.timebase import (
+    between,
+    Clock,
+    Instant,
+    NANOSECONDS,
+    RosTime,
+    Stamp,
+)
 from boundary_env_ros.errors import ClockMismatch
 
 
@@ -119,41 +128,64 @@ def freeze(
     latest: Mapping[str, Sample],
     sources: Mapping[str, str],
     *,
-    id: StepId,  # noqa: A002 - the name of the field in the message
     observed: Instant,
-) -> Observation:
+    past: Frames = (),
+) -> tuple[ObservationField, ...]:
     """
-    Freeze the latest samples into an observation.
+    Freeze the latest samples into the fields of an observation.
 
     Parameters
     ----------
     specs
-        The fields, in contract order.
+        The fields, in contract order; those that others are derived from among them.
     latest
         Latest sample of each field that has one.
     sources
-        Resolved topic, or ``task:<name>``, of each field.
-    id, observed
-        Step and instant of the observation.
+        Resolved topic, or ``task:<name>``, of each field that has a sample.
+    observed
+        Instant of the observation.
+    past
+        Values of the observations before, the newest last, for derived fields.
 
     Returns
     -------
-    Observation
-        With one field for each of ``specs``; a field that never came is ``MISSING`` and empty,
-        never filled up.
+    tuple
+        One field for each of ``specs``; a field that never came is ``MISSING`` and empty, never
+        filled up. A value outside its bounds is brought inside and marked ``clipped``.
 
     """
-    return Observation(
-        id=id,
-        observed=observed,
-        fields=tuple(
-            _field(spec, latest.get(spec.name), sources[spec.name], observed) for spec in specs
-        ),
-    )
+    newest = _newest_of_skewed(specs, latest)
+    frozen: dict[str, ObservationField] = {
+        spec.name: _field(spec, latest.get(spec.name), sources[spec.name], observed, newest)
+        for spec in specs
+        if spec.derived is None
+    }
+    by_name = {spec.name: spec for spec in specs}
+    frame = {name: field.values for name, field in frozen.items() if field.values}
+    for spec in specs:
+        if spec.derived is not None:
+            _freeze_derived(spec, by_name, frozen, past, frame, observed)
+    return tuple(frozen[spec.name] for spec in specs)
+
+
+def _newest_of_skewed(specs: Sequence[FieldSpec], latest: Mapping[str, Sample]) -> int | None:
+    """Return when the newest of the fields that belong together was captured."""
+    captured = [
+        sample.captured.nanoseconds
+        for spec in specs
+        if spec.skew is not None
+        and (sample := latest.get(spec.name)) is not None
+        and sample.captured is not None
+    ]
+    return max(captured, default=None)
 
 
 def _field(
-    spec: FieldSpec, sample: Sample | None, source: str, observed: Instant
+    spec: FieldSpec,
+    sample: Sample | None,
+    source: str,
+    observed: Instant,
+    newest: int | None,
 ) -> ObservationField:
     if sample is None:
         return ObservationField(
@@ -161,8 +193,11 @@ def _field(
         )
     age = age_of(sample.captured, observed)
     fresh = spec.max_age is None or (age is not None and age <= spec.max_age)
+    if spec.skew is not None and newest is not None:
+        lag = None if sample.captured is None else newest - sample.captured.nanoseconds
+        fresh = fresh and lag is not None and lag <= spec.skew * NANOSECONDS
     values, clipped = sample.values, False
-    if spec.beyond is Beyond.CLIP and not spec.is_image:
+    if not spec.is_image:
         values, clipped = bring_inside(values, spec)
     return ObservationField(
         name=spec.name,
@@ -178,6 +213,53 @@ def _field(
         frame_id=spec.frame,
         image=sample.image,
     )
+
+
+def _freeze_derived(
+    spec: FieldSpec,
+    specs: Mapping[str, FieldSpec],
+    frozen: dict[str, ObservationField],
+    past: Frames,
+    frame: dict[str, Vector],
+    observed: Instant,
+) -> None:
+    """Add a derived field, after those that it is derived from, and as good as the worst."""
+    derived = spec.derived
+    if spec.name in frozen or derived is None:
+        return
+    for of in derived.of:
+        _freeze_derived(specs[of], specs, frozen, past, frame, observed)
+    inputs = [frozen[of] for of in derived.of]
+    source = f'derived:{derived.function}'
+    if any(field.status is FieldStatus.MISSING for field in inputs):
+        frozen[spec.name] = ObservationField(
+            name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
+        )
+        return
+    complete = [f for f in (*past, frame) if all(of in f for of in derived.of)]
+    values, clipped = bring_inside(compute(derived, complete), spec)
+    captured = oldest([field.captured for field in inputs])
+    known = [field.confidence for field in inputs if field.confidence is not None]
+    frozen[spec.name] = ObservationField(
+        name=spec.name,
+        status=max(field.status for field in inputs),
+        values=values,
+        clipped=clipped,
+        captured=captured,
+        age=age_of(captured, observed),
+        confidence=min(known, default=None),
+        source=source,
+        frame_id=spec.frame,
+    )
+    frame[spec.name] = values
+
+
+def oldest(stamps: Sequence[Stamp | None]) -> Stamp | None:
+    """Return the oldest of some stamps; None if one is unknown or they are of different clocks."""
+    known = [stamp for stamp in stamps if stamp is not None]
+    if len(known) < len(stamps) or len({(s.clock, s.host) for s in known}) != 1:
+        return None
+    return min(known, key=lambda stamp: stamp.nanoseconds)
 
 
 def age_of(captured: Stamp | None, observed: Instant) -> float | None:
@@ -198,6 +280,12 @@ def age_of(captured: Stamp | None, observed: Instant) -> float | None:
 
 def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     """Return the values within the bounds of the field, and whether that changed any of them."""
+    if (
+        len(values) == len(spec.low)
+        and all(map(le, spec.low, values))
+        and all(map(le, values, spec.high))
+    ):
+        return values, False
     array = np.asarray(values, dtype=np.float64)
     inside = np.clip(array, spec.low, spec.high)
     if np.array_equal(inside, array):
@@ -205,25 +293,17 @@ def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     return tuple(inside.tolist()), True
 
 
-def outside(spec: FieldSpec, field: ObservationField) -> bool:
-    """Return whether a field holds a value that its space does not contain."""
-    if spec.is_image or not field.values:
-        return False
-    array = np.asarray(field.values)
-    return not bool(np.all((array >= spec.low) & (array <= spec.high)))
-
-
 def missing(observation: Observation) -> tuple[str, ...]:
     """Return the names of the fields that never came."""
     return tuple(f.name for f in observation.fields if f.status is FieldStatus.MISSING)
 
 
-def lost(specs: Sequence[FieldSpec], observation: Observation) -> tuple[str, ...]:
+def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tuple[str, ...]:
     """Return the fields whose staleness or range ends the episode, as the contract says."""
     ending = []
-    for spec, field in zip(specs, observation.fields, strict=True):
+    for spec, field in zip(specs, fields, strict=True):
         stale = field.status is not FieldStatus.FRESH and spec.when_stale is WhenStale.TRUNCATE
-        beyond = spec.beyond is Beyond.TRUNCATE and outside(spec, field)
+        beyond = spec.beyond is Beyond.TRUNCATE and field.clipped
         if stale or beyond:
             ending.append(spec.name)
     return tuple(ending)

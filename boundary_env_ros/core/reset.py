@@ -70,6 +70,12 @@ def out_of_tolerance(
                 f'Expect {item.name!r} to be achieved, actually: the robot does not say'
             )
             continue
+        if len(item.values) not in (1, len(target)):
+            sentences.append(
+                f'Expect a tolerance of {len(target)} values for {item.name!r}, '
+                f'actually: {len(item.values)}'
+            )
+            continue
         error = np.abs(np.asarray(actual) - np.asarray(target))
         if not bool(np.all(error <= np.asarray(item.values))):
             sentences.append(

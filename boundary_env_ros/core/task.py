@@ -3,7 +3,8 @@
 """
 What a task is to the environment: it samples resets, supplies fields, and judges steps.
 
-A task is a pure judge. It sees what the policy sees, never a clock, a robot or a privileged field.
+A task is a pure judge. It sees the environment's state, never a clock, a robot or a field of the
+evaluator.
 """
 
 from __future__ import annotations
@@ -25,10 +26,14 @@ class StepView:
 
     Attributes
     ----------
+    agent
+        Whose step it is.
     before, after
-        Values of each low-dimensional field of the two observations, contract units.
-    admitted
-        Action after the gate's rules; empty if there was none.
+        Values of each low-dimensional field of observation and state before and after the step,
+        contract units.
+    commanded
+        Command that the gate published for the step's action, whatever was chosen and asked for;
+        empty if it published none.
     reset
         What the reset sampled, by name.
     step, period
@@ -36,9 +41,10 @@ class StepView:
 
     """
 
+    agent: str
     before: Mapping[str, Vector]
     after: Mapping[str, Vector]
-    admitted: Vector
+    commanded: Vector
     reset: Mapping[str, Vector]
     step: int
     period: float
@@ -79,8 +85,8 @@ class Task(Protocol):
         """
         ...
 
-    def observe(self, reset: Mapping[str, Vector]) -> Mapping[str, Vector]:
-        """Return the fields that the task supplies, by the name in the ``task:`` key."""
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        """Return the fields that the task supplies to an agent, by name in the ``task:`` key."""
         ...
 
     def judge(self, step: StepView) -> Outcome:

@@ -83,6 +83,7 @@ class Transition:
     wrappers: tuple[str, ...] = ()
     reset: ResetRecord | None = None
     before: tuple[ObservationField, ...] = ()
+    state: tuple[ObservationField, ...] = ()
     requested_action: Vector = ()
     admitted_action: Vector = ()
     commanded_action: Vector = ()

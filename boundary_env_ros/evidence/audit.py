@@ -14,19 +14,12 @@ from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence import audit_rules
 from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.rules import whole
 from boundary_env_ros.evidence.rules.base import Mismatch, same
-from boundary_env_ros.evidence.run_files import (
-    is_lines,
-    read_all,
-    read_lines,
-    terms_of,
-    Unreadable,
-    with_task,
-)
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.evidence.run_files import read_lines, Run, Unreadable, with_task
+from boundary_env_ros.storage.records import Entry, Message
 from boundary_env_ros.storage.run_folder import RunFolder
 
 
@@ -69,7 +62,7 @@ def audit(
 
 def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     """
-    Audit what a run left: its folder, its bag, an MCAP file, or a file of JSON lines.
+    Audit what a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
 
     What cannot be read becomes a finding. In a run folder the bag is audited, and the copies of
     its transitions are held against it.
@@ -77,7 +70,7 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     Parameters
     ----------
     path
-        The run folder, bag, ``.mcap`` or ``.jsonl`` file.
+        The run folder, bag, ``.mcap`` or ``.jsonl`` file, or folder of a data set.
     contract
         Contract to hold the record against instead of the one in the run folder or the bag.
 
@@ -87,31 +80,32 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
         If there are no records at the path at all.
 
     """
-    source = open_records(path)
-    terms = terms_of(path) if contract is None else with_task(contract)
-    auditor = Auditor(terms.contract, terms.task)
+    run = Run(path)
+    terms = run.terms() if contract is None else with_task(contract)
+    auditor = Auditor(terms.contract, terms.task, run.topics)
     if terms.problem:
         auditor.find(
-            audit_rules.contract_readable,
+            whole.contract_readable,
             Mismatch(field='contract', expected='a valid contract', actual=terms.problem),
         )
-    copies = _Copies(path, auditor) if path.is_dir() and not is_lines(source) else None
-    for record in read_all(path):
-        if isinstance(record, Unreadable):
-            auditor.unreadable(record.place, record.why)
-            continue
-        auditor.add(record)
-        if copies is not None and isinstance(record, Transition):
-            copies.compare(record)
-    tear = open_records(path).tear if is_lines(source) else source.tear
-    if tear:
+    copies = _Copies(path, auditor) if run.has_copies else None
+    for piece in run.pieces(auditor.topics):
+        if isinstance(piece, Unreadable):
+            auditor.unreadable(piece.place, piece.why)
+        elif isinstance(piece, Message):
+            auditor.message(piece)
+        else:
+            auditor.add(piece.record, piece.log_time)
+            if copies is not None and isinstance(piece.record, Transition):
+                copies.compare(piece.record)
+    if run.tear:
         auditor.find(
-            audit_rules.record_closed,
-            Mismatch(field='record', expected='a record that was closed', actual=tear),
+            whole.record_closed,
+            Mismatch(field='record', expected='a record that was closed', actual=run.tear),
         )
     if copies is not None:
-        copies.finish(torn=bool(tear))
-    return auditor.report()
+        copies.finish(torn=bool(run.tear))
+    return auditor.report(torn=bool(run.tear))
 
 
 class _Copies:
@@ -120,10 +114,19 @@ class _Copies:
     def __init__(self, path: Path, auditor: Auditor) -> None:
         self._run = RunFolder(path)
         self._auditor = auditor
-        self._lines: Iterator[Transition | Unreadable] | None = None
+        self._lines: Iterator[Entry | Unreadable] | None = None
         if self._run.transitions.is_file():
             self._lines = read_lines(self._run.transitions)
         self._first = True
+        if self._run.contract.is_file() and not self._run.first_transition.is_file():
+            auditor.find(
+                whole.first_transition_saved,
+                Mismatch(
+                    field=self._run.first_transition.name,
+                    expected='the first transition of the run',
+                    actual='no such file',
+                ),
+            )
 
     def compare(self, transition: Transition) -> None:
         """Hold the next transition of the bag against its copies."""
@@ -132,7 +135,8 @@ class _Copies:
         self._first = False
         if self._lines is None:
             return
-        copy = next(self._lines, None)
+        line = next(self._lines, None)
+        copy = _transition(line)
         if copy is None or not same(copy, transition):
             self._different(transition, self._run.transitions.name, copy)
             # One line that is missing would make every later one look changed.
@@ -154,7 +158,7 @@ class _Copies:
         extra = next(self._lines, None) if self._lines is not None else None
         if extra is not None and not torn:
             self._auditor.find(
-                audit_rules.copies_agree,
+                whole.copies_agree,
                 Mismatch(
                     field=self._run.transitions.name,
                     expected='as many steps as the bag has',
@@ -174,10 +178,16 @@ class _Copies:
         else:
             told = f'another {", ".join(_changed(copy, transition))}'
         self._auditor.find(
-            audit_rules.copies_agree,
+            whole.copies_agree,
             Mismatch(field=name, expected='the step as in the bag', actual=told),
             transition.id,
         )
+
+
+def _transition(line: Entry | Unreadable | None) -> Transition | Unreadable | None:
+    if isinstance(line, Entry):
+        return line.record if isinstance(line.record, Transition) else None
+    return line
 
 
 def _changed(one: Transition, other: Transition) -> list[str]:

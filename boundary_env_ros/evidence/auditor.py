@@ -10,26 +10,30 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Mapping
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, StepId
 from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import audit_rules
 from boundary_env_ros.evidence.findings import AuditReport, Finding
-from boundary_env_ros.evidence.memory import Agent, EPISODES, key_of
+from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of
+from boundary_env_ros.evidence.raw.auditor import RawAuditor
+from boundary_env_ros.evidence.rules import whole
 from boundary_env_ros.evidence.rules.base import (
     Link,
     Mismatch,
+    NotChecked,
     Rule,
-    same,
     Scene,
     terms_of,
-    vector,
 )
-from boundary_env_ros.storage.records import ContractDescription, Record
+from boundary_env_ros.evidence.rules.step import values_of
+from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
@@ -49,11 +53,30 @@ class Auditor:
         and the report says so.
     task
         Its task, to judge the steps again; without it their rewards are only summed up again.
+    topics
+        Type of each topic whose raw messages will come; without them the rules that need them are
+        not applied.
+    host
+        Host whose clock tells when raw messages were received; empty: that of the recorder.
+    told
+        Is told every finding that is kept, as it is found.
 
     """
 
-    def __init__(self, contract: Contract | None = None, task: Task | None = None) -> None:
+    def __init__(
+        self,
+        contract: Contract | None = None,
+        task: Task | None = None,
+        topics: Mapping[str, str] | None = None,
+        *,
+        host: str = '',
+        told: Callable[[Finding], None] = lambda finding: None,
+    ) -> None:
         self._task = task
+        self._told = told
+        self._raw: RawAuditor | None = None
+        if contract is not None and topics:
+            self._raw = RawAuditor(contract, task, topics, self.find, host)
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
         rules = [rule for rule in audit_rules.RULES if self._applies(rule)]
         self._rules = [(r, r.check) for r in rules if r.check is not None]
@@ -66,12 +89,51 @@ class Auditor:
         self._transitions = self._episodes = self._decisions = 0
 
     def _applies(self, rule: Rule) -> bool:
-        return (self._terms is not None or not rule.needs_contract) and (
-            self._task is not None or not rule.needs_task
-        )
+        return not self._lacking(rule)
 
-    def add(self, record: Record) -> None:
-        """Look at the next piece of the record."""
+    def _lacking(self, rule: Rule) -> str:
+        """Return what is missing to apply a rule."""
+        if rule.needs_contract and self._terms is None:
+            return 'the contract is not known: give the run folder, or the contract file'
+        if rule.needs_task and self._task is None:
+            return 'the task is not installed, or not in the version of the contract'
+        if rule.needs_topics and self._raw is None:
+            return 'the record has no raw messages: audit the bag'
+        return ''
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Return the topics whose raw messages are wanted."""
+        return frozenset() if self._raw is None else self._raw.topics
+
+    def lost(self, number: int) -> None:
+        """Take note of raw messages that are known to be lost."""
+        if self._raw is not None:
+            self._raw.tape.lose(number)
+
+    def message(self, recorded: Message) -> None:
+        """Look at the next raw message, of one of :attr:`topics`."""
+        if self._raw is None:
+            return
+        try:
+            self._raw.message(recorded)
+        except RecordError as error:
+            self.unreadable(recorded.topic, str(error))
+
+    def add(self, record: Record, log_time: int = 0) -> None:
+        """
+        Look at the next piece of the record.
+
+        Parameters
+        ----------
+        record
+            The piece.
+        log_time
+            When the recorder had it, nanoseconds; only compared with that of raw messages.
+
+        """
+        if self._raw is not None:
+            self._raw.add(record, log_time)
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):
@@ -90,7 +152,7 @@ class Auditor:
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
         self.find(
-            audit_rules.record_complete,
+            whole.record_complete,
             Mismatch(field=place, expected='a whole record', actual=why),
         )
 
@@ -99,30 +161,42 @@ class Auditor:
         self._counts[rule.id] += 1
         if self._counts[rule.id] > KEPT:
             return
-        self._found.append(
-            Finding(
-                rule=rule.id,
-                agent=of.agent if of else '',
-                episode=of.episode_id if of else '',
-                step=of.step if of else None,
-                field=mismatch.field,
-                expected=mismatch.expected,
-                actual=mismatch.actual,
-            )
+        finding = Finding(
+            rule=rule.id,
+            agent=of.agent if of else '',
+            episode=of.episode_id if of else '',
+            step=of.step if of else None,
+            field=mismatch.field,
+            expected=mismatch.expected,
+            actual=mismatch.actual,
         )
+        self._found.append(finding)
+        self._told(finding)
 
-    def report(self) -> AuditReport:
-        """Return what was found, once the record is at its end."""
+    def report(self, *, torn: bool = False, goes_on: bool = False) -> AuditReport:
+        """
+        Return what was found, once the record is at its end.
+
+        Parameters
+        ----------
+        torn
+            Whether the end of the record is known to be missing.
+        goes_on
+            Whether what is recorded goes on, so that an episode need not have an ending.
+
+        """
+        if self._raw is not None:
+            self._raw.finish(torn=torn)
         if self._first is None:
             self.find(
-                audit_rules.record_not_empty,
+                whole.record_not_empty,
                 Mismatch(field='record', expected='at least one transition', actual='none'),
             )
         self._compare_contracts()
         for agent in self._agents.values():
-            if agent.last is not None and not self._ended(agent):
+            if agent.last is not None and not goes_on and not self._ended(agent):
                 self.find(
-                    audit_rules.record_ended,
+                    whole.record_ended,
                     Mismatch(
                         field='terminated, truncated', expected='an ending', actual='neither'
                     ),
@@ -141,8 +215,18 @@ class Auditor:
             decisions=self._decisions,
             contract=f'{terms.contract.name} {terms.contract.version}' if terms else '',
             digest=terms.digest if terms else '',
-            not_applied=tuple(rule.id for rule in audit_rules.RULES if not self._applies(rule)),
+            not_checked=self._not_checked(),
+            from_topics={} if self._raw is None else dict(self._raw.tape.checked),
+            unsupported={} if self._raw is None else dict(self._raw.tape.unsupported),
         )
+
+    def _not_checked(self) -> tuple[NotChecked, ...]:
+        lacking = tuple(
+            NotChecked(rule=rule.id, why=why)
+            for rule in audit_rules.RULES
+            if (why := self._lacking(rule))
+        )
+        return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
     # Steps ---------------------------------------------------------------------------------------
 
@@ -159,6 +243,7 @@ class Auditor:
                 self._leave(agent, last)
             agent.start = now
             agent.fresh = True
+            agent.past.clear()
         links = []
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
@@ -169,8 +254,9 @@ class Auditor:
             first=self._first,
             last=last,
             start=agent.start or now,
-            answered=_answered(now, agent),
+            answered=answered(now, agent),
             reopened=reopened,
+            past=tuple(agent.past),
             links=tuple(links),
             terms=self._terms,
             task=self._task,
@@ -183,7 +269,11 @@ class Auditor:
             self._check_link(link, now.id)
             self._match_carried(agent, now.id, link.decision)
             agent.executed.put(link.decision, (link.decision, now))
+        if agent.truth is not None and agent.truth.id == now.id:
+            for mismatch in whole.leaking(agent.truth, now, agent.leaks):
+                self.find(whole.evaluator_leak, mismatch, now.id)
         agent.last = now
+        agent.past.append(values_of((*now.after, *now.state)))
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
@@ -192,7 +282,7 @@ class Auditor:
         """Go on to another episode."""
         if not self._ended(agent):
             self.find(
-                audit_rules.episode_ended,
+                whole.episode_ended,
                 Mismatch(
                     field='terminated, truncated',
                     expected='an ending before the next episode begins',
@@ -252,21 +342,12 @@ class Auditor:
             self._not_sent(*forgotten)
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> None:
-        if not same(carried, sent):
-            self.find(
-                audit_rules.decisions_agree,
-                Mismatch(
-                    field=f'decision {carried.sequence}',
-                    expected=f'{sent.verdict.name} {vector(sent.command)}, as published',
-                    actual=f'{carried.verdict.name} {vector(carried.command)}'
-                    + (' with other inputs' if carried.command == sent.command else ''),
-                ),
-                of,
-            )
+        for mismatch in whole.wrong_decision(carried, sent):
+            self.find(whole.decisions_agree, mismatch, of)
 
     def _not_sent(self, of: StepId, decision: GateDecision) -> None:
         self.find(
-            audit_rules.decisions_agree,
+            whole.decisions_agree,
             Mismatch(
                 field=f'decision {decision.sequence}',
                 expected='a decision that the gate published',
@@ -283,25 +364,9 @@ class Auditor:
         self._compare_ending(status, agent)
 
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
-        last = agent.last
-        if last is None or last.id.episode_id != status.id.episode_id or not status.state.over:
-            return
-        if not (last.terminated or last.truncated):
-            return
-        announced = (status.state is EpisodeState.TERMINATED, status.cause, status.declared_by)
-        recorded = (last.terminated, last.cause, last.declared_by)
-        if announced != recorded:
-            self.find(
-                audit_rules.status_agrees,
-                Mismatch(
-                    field='cause',
-                    expected=f'{status.state.name.lower()} by {status.declared_by!r} for '
-                    f'{status.cause!r}, as it was announced',
-                    actual=f'{"terminated" if last.terminated else "truncated"} by '
-                    f'{last.declared_by!r} for {last.cause!r}',
-                ),
-                last.id,
-            )
+        if agent.last is not None:
+            for mismatch in whole.wrong_ending(status, agent.last):
+                self.find(whole.status_agrees, mismatch, agent.last.id)
 
     def _compare_contracts(self) -> None:
         """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
@@ -310,7 +375,7 @@ class Auditor:
         for described in self._described:
             if described.digest != self._first.id.digest:
                 self.find(
-                    audit_rules.contract_described,
+                    whole.contract_described,
                     Mismatch(
                         field=described.node,
                         expected=f'{self._first.id.digest} as in the first step',
@@ -320,81 +385,24 @@ class Auditor:
         self._described.clear()
 
     def _evaluator(self, record: EvaluatorRecord) -> None:
-        if self._terms is None:
-            return
-        expected = tuple(spec.name for spec in self._terms.contract.evaluator)
-        actual = tuple(found.name for found in record.fields)
-        rule = audit_rules.evaluator_as_contract
-        if actual != expected:
-            self.find(
-                rule,
-                Mismatch(
-                    field='evaluator.fields',
-                    expected=', '.join(expected) or 'none',
-                    actual=', '.join(actual) or 'none',
-                ),
-                record.id,
-            )
-        if record.id.digest != self._terms.digest:
-            self.find(
-                rule,
-                Mismatch(
-                    field='evaluator.id.digest',
-                    expected=self._terms.digest,
-                    actual=record.id.digest,
-                ),
-                record.id,
-            )
+        self._agents.setdefault(record.id.agent, Agent()).truth = record
+        if self._terms is not None:
+            for mismatch in whole.wrong_evaluator(record, self._terms):
+                self.find(whole.evaluator_as_contract, mismatch, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         agent = self._agents.setdefault(evidence.id.agent, Agent())
         found = agent.executed.get((evidence.decision_sequence, evidence.commanded.steady))
-        rule = audit_rules.late_evidence
-        if found is None:
-            if agent.last is not None and agent.last.id.episode_id == evidence.id.episode_id:
-                self.find(
-                    rule,
-                    Mismatch(
-                        field=f'evidence for decision {evidence.decision_sequence}',
-                        expected='a decision of a step, commanded at that instant',
-                        actual='none',
-                    ),
-                    evidence.id,
-                )
-            return
-        decision, step = found
-        if step.actuated is not None and step.decisions[step.decision] is decision:
+        if found is not None:
+            for mismatch in whole.wrong_evidence(evidence, *found):
+                self.find(whole.late_evidence, mismatch, found[1].id)
+        elif agent.last is not None and agent.last.id.episode_id == evidence.id.episode_id:
             self.find(
-                rule,
+                whole.late_evidence,
                 Mismatch(
-                    field='actuated',
-                    expected='unknown when the step was closed',
-                    actual='known in the step, and late evidence besides',
+                    field=f'evidence for decision {evidence.decision_sequence}',
+                    expected='a decision of a step, commanded at that instant',
+                    actual='none',
                 ),
-                step.id,
+                evidence.id,
             )
-        stamp, start = evidence.actuated, evidence.commanded.ros
-        same_clock = (stamp.clock, stamp.host) == (start.clock, start.host)
-        if evidence.commanded != decision.commanded or (
-            same_clock and stamp.nanoseconds < start.nanoseconds
-        ):
-            self.find(
-                rule,
-                Mismatch(
-                    field='actuated',
-                    expected='an instant after `commanded` of the decision',
-                    actual=f'{(stamp.nanoseconds - start.nanoseconds) / 1e9:.6g} s after it',
-                ),
-                step.id,
-            )
-
-
-def _answered(now: Transition, agent: Agent) -> Transition | None:
-    """Return the step whose observation the action of this one answers."""
-    if not 0 <= now.decision < len(now.decisions):
-        return None
-    asked = now.decisions[now.decision].id
-    for step in reversed(agent.recent):
-        if (step.id.episode_id, step.id.step) == (asked.episode_id, asked.step - 1):
-            return step
-    return None

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from boundary_env_ros.evidence.audit_rules import RULE
-from boundary_env_ros.evidence.rules.base import Severity
+from boundary_env_ros.evidence.rules.base import NotChecked, Severity
 
 Plain = dict[str, object]
 
@@ -64,6 +64,7 @@ class Finding:
         return {
             'rule': self.rule,
             'severity': self.severity.value,
+            'page': RULE[self.rule].page,
             'agent': self.agent,
             'episode': self.episode,
             'step': self.step,
@@ -89,8 +90,12 @@ class AuditReport:
     contract, digest
         Name and version, and digest, of the contract that the record was held against; empty if
         none was known.
-    not_applied
-        Rules that could not be applied, for want of the contract or of its task.
+    not_checked
+        Rules that could not be applied, or not to all of the record, each with the reason.
+    from_topics
+        How many measurements, fields, commands ... were held against a raw message.
+    unsupported
+        How many were not, because the recorder came late or says that it lost messages.
 
     """
 
@@ -101,7 +106,9 @@ class AuditReport:
     decisions: int
     contract: str = ''
     digest: str = ''
-    not_applied: tuple[str, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+    from_topics: Mapping[str, int] = field(default_factory=dict)
+    unsupported: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there were."""
@@ -111,6 +118,11 @@ class AuditReport:
     def ok(self) -> bool:
         """Return whether the record may be believed: there was no error, warnings apart."""
         return self.count(Severity.ERROR) == 0
+
+    @property
+    def not_applied(self) -> tuple[str, ...]:
+        """Return the rules that were not applied, or not to all of the record."""
+        return tuple(dict.fromkeys(item.rule for item in self.not_checked))
 
     def __str__(self) -> str:
         return '\n'.join(self._lines())
@@ -127,12 +139,13 @@ class AuditReport:
             yield f'Audit: {_many(errors, "error")}, {_many(warnings, "warning")} in {size}.'
         if self.contract:
             yield f'Contract: {self.contract}, {self.digest[:19]}...'
-        if self.not_applied:
-            lacking = 'its task is not installed' if self.contract else 'the contract is not known'
-            yield (
-                f'{len(self.not_applied)} of {len(RULE)} rules were not applied: {lacking}. '
-                'Give the run folder, or the contract file.'
-            )
+        if self.from_topics:
+            counts = ', '.join(f'{count} {what}' for what, count in self.from_topics.items())
+            yield f'Held against the raw messages: {counts}.'
+        if self.unsupported:
+            counts = ', '.join(f'{count} of {what}' for what, count in self.unsupported.items())
+            yield f'Not checked, as the recorder came late or lost messages: {counts}.'
+        yield from self._not_checked_lines()
         order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
         for name in order:
             yield ''
@@ -145,6 +158,18 @@ class AuditReport:
             if times > _SHOWN:
                 yield f'  - and {times - min(_SHOWN, len(shown))} more'
             yield f'  Way out: {rule.way_out}'
+            yield f'  Page: {rule.page}'
+
+    def _not_checked_lines(self) -> Iterator[str]:
+        by_reason: dict[str, list[str]] = {}
+        for item in self.not_checked:
+            by_reason.setdefault(item.why, []).append(item.rule)
+        if by_reason:
+            some = len(self.not_applied)
+            yield f'Not checked: {some} of {len(RULE)} rules, in whole or in part.'
+        for why, rules in by_reason.items():
+            names = ', '.join(rules) if len(rules) <= _NAMED else f'{len(rules)} rules'
+            yield f'  - {why} ({names})'
 
     def to_json(self) -> Plain:
         """Return the report as plain data."""
@@ -158,13 +183,16 @@ class AuditReport:
             'contract': self.contract,
             'digest': self.digest,
             'rules': len(RULE) - len(self.not_applied),
-            'not_applied': list(self.not_applied),
+            'not_checked': [{'rule': i.rule, 'why': i.why} for i in self.not_checked],
+            'from_topics': dict(self.from_topics),
+            'unsupported': dict(self.unsupported),
             'counts': dict(self.counts),
             'findings': [finding.to_json() for finding in self.findings],
         }
 
 
 _SHOWN = 3
+_NAMED = 16
 
 
 def _many(count: int, noun: str) -> str:

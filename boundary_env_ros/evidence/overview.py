@@ -266,9 +266,9 @@ def _dimensions(course: Course | None, contract: Contract | None) -> list[tuple[
     """Return name and unit of each dimension of the action."""
     if contract is not None:
         return [
-            (f'{group.name}: {path}', unit)
+            (f'{group.name}: {name}', unit)
             for group in contract.action
-            for path, unit in zip(group.fields, group.unit, strict=True)
+            for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
     size = max(map(len, course.published), default=0) if course is not None else 0
     return [(f'action {i}', '') for i in range(size)]

@@ -1,22 +1,32 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a run as its judges need them: bad ones passed over, with the contract."""
+"""The records of a run as its judges need them: bad ones told, with the contract."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, RecordError
+from boundary_env_ros.evidence.dataset import Dataset, open_dataset
+from boundary_env_ros.evidence.raw.wiring import STOP_TYPE
 from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.jsonl import is_torn, load_line
 from boundary_env_ros.storage.reader import open_records
-from boundary_env_ros.storage.records import ContractDescription, Record, RECORDS, RecordSource
+from boundary_env_ros.storage.records import (
+    ContractDescription,
+    Entry,
+    Message,
+    Record,
+    RECORDS,
+    RecordSource,
+)
 from boundary_env_ros.storage.run_folder import RunFolder
 
 
@@ -38,69 +48,7 @@ class Unreadable:
     why: str
 
 
-def read_all(path: Path) -> Iterator[Record | Unreadable]:
-    """
-    Yield every record of a run in its order, and for each that cannot be read, why.
-
-    Raises
-    ------
-    RecordError
-        If there are no records at the path at all.
-
-    """
-    source = open_records(path)
-    if is_lines(source):
-        yield from read_lines(source.path)
-        return
-    passed = 0
-    try:
-        for entry in source.entries():
-            passed += 1
-            yield entry.record
-    except RecordError:
-        # The fast way ends at the first bad record; the slow one goes on behind it.
-        yield from _read_messages(source, passed)
-
-
-def is_lines(source: RecordSource) -> bool:
-    """Return whether a source is a file of JSON lines."""
-    return source.path.is_file() and source.path.suffix == '.jsonl'
-
-
-def read_lines(path: Path) -> Iterator[Transition | Unreadable]:
-    """Yield the transitions of a file of JSON lines, and for each bad line, why."""
-    torn = is_torn(path)
-    with path.open('rb') as file:
-        line = file.readline()
-        number = 0
-        while line:
-            number += 1
-            following = file.readline()
-            if following or not torn:
-                where = f'{path.name}, line {number}'
-                try:
-                    yield load_line(line, where)
-                except RecordError as error:
-                    why = str(error).removeprefix(where).removeprefix(': ')
-                    yield Unreadable(place=where, why=why)
-            line = following
-
-
-def _read_messages(source: RecordSource, passed: int) -> Iterator[Record | Unreadable]:
-    """Yield what comes after the first few records, one message at a time."""
-    topics = {topic.name for topic in source.overview().topics if topic.type in RECORDS}
-    number = 0
-    try:
-        for message in source.messages(topics):
-            number += 1
-            if number <= passed:
-                continue
-            try:
-                yield from_message(RECORDS[message.type], message.decode())
-            except RecordError as error:
-                yield Unreadable(place=f'{message.topic}, record {number}', why=str(error))
-    except RecordError as error:
-        yield Unreadable(place=f'behind record {number}', why=str(error))
+Piece: TypeAlias = Entry | Message | Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,25 +70,166 @@ class Terms:
     problem: str = ''
 
 
-def terms_of(path: Path) -> Terms:
+class Run:
     """
-    Return the contract of a run: the copy in its folder, or the one that its bag carries.
+    What a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
+
+    Parameters
+    ----------
+    path
+        One of them.
 
     Raises
     ------
     RecordError
-        If there are no records at the path.
+        If there are no records at the path at all.
 
     """
-    source = open_records(path)
-    text = _text(path, source)
-    if not text:
-        return Terms()
-    try:
-        contract = loads(text, source=f'the contract of {path}', pacing=_pacing(path)).contract
-    except ContractError as error:
-        return Terms(problem=str(error))
-    return with_task(contract)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._dataset: Dataset | None = open_dataset(path)
+        self._source: RecordSource | None = None if self._dataset else open_records(path)
+
+    @property
+    def is_lines(self) -> bool:
+        """Return whether it is a file of JSON lines."""
+        source = self._source
+        return source is not None and source.path.is_file() and source.path.suffix == '.jsonl'
+
+    @property
+    def has_copies(self) -> bool:
+        """Return whether it is a folder with a bag, and perhaps copies of what is in it."""
+        return self._source is not None and self.path.is_dir() and not self.is_lines
+
+    @property
+    def tear(self) -> str:
+        """
+        Return where and why the records end before their end; empty if they are whole.
+
+        Exact once the records were read through.
+        """
+        if self._source is not None:
+            return self._source.tear
+        return '' if self._dataset is None else self._dataset.tear
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """
+        Return the type of each topic that has messages; empty for what is no bag.
+
+        A topic of switches that nobody moved is there too: silence says something on it.
+        """
+        if self._source is None or self.is_lines:
+            return {}
+        return {
+            topic.name: topic.type
+            for topic in self._source.overview().topics
+            if topic.messages or topic.type == STOP_TYPE
+        }
+
+    @property
+    def records(self) -> int | None:
+        """Return the number of records, where that is known without reading them."""
+        if self._dataset is not None:
+            return sum(self._dataset.counts.values())
+        if self._source is None or self.is_lines:
+            return None
+        return sum(t.messages for t in self._source.overview().topics if t.type in RECORDS)
+
+    # Records -------------------------------------------------------------------------------------
+
+    def entries(self) -> Iterator[Entry | Unreadable]:
+        """Yield every record in its order, with its place, and for each bad one, why."""
+        if self._dataset is not None:
+            yield from _read_dataset(self._dataset)
+        elif self.is_lines and self._source is not None:
+            yield from read_lines(self._source.path)
+        elif self._source is not None:
+            yield from _read_bag(self._source)
+
+    def pieces(self, topics: frozenset[str]) -> Iterator[Piece]:
+        """Yield every record, and the raw messages of some topics, in the order of their times."""
+        messages = self._messages(topics) if topics else iter(())
+        message = next(messages, None)
+        for entry in self.entries():
+            while isinstance(entry, Entry) and message is not None and _due(message, entry):
+                yield message
+                message = next(messages, None)
+            yield entry
+        if message is not None:
+            yield message
+            yield from messages
+
+    def _messages(self, topics: frozenset[str]) -> Iterator[Message | Unreadable]:
+        if self._source is None:
+            return
+        try:
+            yield from self._source.messages(topics)
+        except RecordError as error:
+            yield Unreadable(place=f'the raw messages of {self.path.name}', why=str(error))
+
+    # Contract ------------------------------------------------------------------------------------
+
+    def terms(self) -> Terms:
+        """
+        Return the contract: the copy in the folder, or the one that bag or data set carry.
+
+        Raises
+        ------
+        RecordError
+            If a copy that is there cannot be read.
+
+        """
+        text = self.contract_text()
+        if not text:
+            return Terms()
+        try:
+            where = f'the contract of {self.path}'
+            contract = loads(text, source=where, pacing=self._pacing()).contract
+        except ContractError as error:
+            return Terms(problem=str(error))
+        return with_task(contract)
+
+    def contract_text(self) -> str:
+        """
+        Return the text of the contract; empty if it is not known.
+
+        Raises
+        ------
+        RecordError
+            If a copy that is there cannot be read.
+
+        """
+        if self._dataset is not None:
+            return self._dataset.contract
+        run = folder_of(self.path)
+        if run is not None:
+            try:
+                return run.contract.read_text(encoding='utf-8', errors='replace')
+            except OSError as error:
+                raise RecordError(
+                    f'Expect to read {run.contract}, actually: {error.strerror or error}.'
+                ) from error
+        if self._source is None:
+            return ''
+        try:
+            described = next(self._source.records(ContractDescription), None)
+        except RecordError:
+            return ''
+        return '' if described is None else described.text
+
+    def _pacing(self) -> Pacing | None:
+        """Return the pacing, which may have been chosen apart from the contract's file."""
+        records = (entry.record for entry in self.entries() if isinstance(entry, Entry))
+        first = next((record for record in records if isinstance(record, Transition)), None)
+        return None if first is None else first.pacing
+
+
+def read_all(run: Run) -> Iterator[Record | Unreadable]:
+    """Yield every record of a run in its order, and for each that cannot be read, why."""
+    for entry in run.entries():
+        yield entry.record if isinstance(entry, Entry) else entry
 
 
 def with_task(contract: Contract | None) -> Terms:
@@ -162,23 +251,63 @@ def folder_of(path: Path) -> RunFolder | None:
     return None
 
 
-def _text(path: Path, source: RecordSource) -> str:
-    run = folder_of(path)
-    if run is not None:
-        try:
-            return run.contract.read_text(encoding='utf-8', errors='replace')
-        except OSError as error:
-            raise RecordError(
-                f'Expect to read {run.contract}, actually: {error.strerror or error}.'
-            ) from error
+def read_lines(path: Path) -> Iterator[Entry | Unreadable]:
+    """Yield the transitions of a file of JSON lines, and for each bad line, why."""
+    torn = is_torn(path)
+    with path.open('rb') as file:
+        line = file.readline()
+        number = 0
+        while line:
+            number += 1
+            following = file.readline()
+            if following or not torn:
+                where = f'{path.name}, line {number}'
+                try:
+                    transition = load_line(line, where)
+                except RecordError as error:
+                    why = str(error).removeprefix(where).removeprefix(': ')
+                    yield Unreadable(place=where, why=why)
+                else:
+                    yield Entry(transition, '', transition.closed.ros.nanoseconds, path, number)
+            line = following
+
+
+def _due(message: Message | Unreadable, entry: Entry) -> bool:
+    return isinstance(message, Unreadable) or message.log_time <= entry.log_time
+
+
+def _read_dataset(dataset: Dataset) -> Iterator[Entry | Unreadable]:
     try:
-        described = next(source.records(ContractDescription), None)
+        yield from dataset.entries()
+    except RecordError as error:
+        yield Unreadable(place=dataset.path.name, why=str(error))
+
+
+def _read_bag(source: RecordSource) -> Iterator[Entry | Unreadable]:
+    passed = 0
+    try:
+        for entry in source.entries():
+            passed += 1
+            yield entry
     except RecordError:
-        return ''
-    return '' if described is None else described.text
+        # The fast way ends at the first bad record; the slow one goes on behind it.
+        yield from _read_messages(source, passed)
 
 
-def _pacing(path: Path) -> Pacing | None:
-    """Return the pacing of the run, which may have been chosen apart from the contract's file."""
-    first = next((r for r in read_all(path) if isinstance(r, Transition)), None)
-    return None if first is None else first.pacing
+def _read_messages(source: RecordSource, passed: int) -> Iterator[Entry | Unreadable]:
+    """Yield what comes after the first few records, one message at a time."""
+    topics = {topic.name for topic in source.overview().topics if topic.type in RECORDS}
+    number = 0
+    try:
+        for message in source.messages(topics):
+            number += 1
+            if number <= passed:
+                continue
+            try:
+                record = from_message(RECORDS[message.type], message.decode())
+            except RecordError as error:
+                yield Unreadable(place=f'{message.topic}, record {number}', why=str(error))
+            else:
+                yield Entry(record, message.topic, message.log_time, source.path, number)
+    except RecordError as error:
+        yield Unreadable(place=f'behind record {number}', why=str(error))

@@ -63,7 +63,7 @@ def places_of(contract: Contract) -> Places:
     """
 
     def planar(spec: FieldSpec) -> bool:
-        return len(spec.unit) >= 2 and tuple(spec.unit[:2]) == ('m', 'm') and not spec.beams
+        return len(spec.unit) >= 2 and tuple(spec.unit[:2]) == ('m', 'm') and len(spec.shape) == 1
 
     position = next((s for s in contract.observation if planar(s) and s.topic), None)
     if position is None:

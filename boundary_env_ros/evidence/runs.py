@@ -8,7 +8,7 @@ from pathlib import Path
 
 from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.overview import draw_overview
-from boundary_env_ros.evidence.run_files import read_all, terms_of
+from boundary_env_ros.evidence.run_files import read_all, Run
 from boundary_env_ros.evidence.summary import summarise
 
 
@@ -22,7 +22,8 @@ def summarise_path(path: Path) -> Summary:
         If there are no records at the path at all.
 
     """
-    return summarise(read_all(path), terms_of(path).contract)
+    run = Run(path)
+    return summarise(read_all(run), run.terms().contract)
 
 
 def draw_path(path: Path, picture: Path) -> None:
@@ -37,4 +38,5 @@ def draw_path(path: Path, picture: Path) -> None:
         If there are no records at the path, or the picture exists already.
 
     """
-    draw_overview(read_all(path), picture, contract=terms_of(path).contract)
+    run = Run(path)
+    draw_overview(read_all(run), picture, contract=run.terms().contract)

@@ -318,8 +318,8 @@ class Summariser:
         if self._contract is None:
             return str(index)
         names = [
-            f'{group.name}.{path} ({unit})'
+            f'{group.name}.{name} ({unit})'
             for group in self._contract.action
-            for path, unit in zip(group.fields, group.unit, strict=True)
+            for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
         return names[index] if index < len(names) else str(index)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium
-import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, ResetNeeded
 from boundary_env_ros.facade.info import step_info
 from boundary_env_ros.facade.link import Delivery, Link, make_link
@@ -166,8 +166,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         Parameters
         ----------
         action
-            Shape ``(n,)``, units and order of the contract. Out of bounds is allowed, and limited
-            by the gate.
+            A member of ``action_space``, units and order of the contract. Out of bounds is
+            allowed, and limited by the gate. A chunk is driven to its end, or to a stop; the
+            reward is the sum over its steps.
 
         Raises
         ------
@@ -188,15 +189,20 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
                 'Expect a running episode, actually: none was begun. Call reset() first.'
             )
         deliveries = self._link.step(action_vector(self.contract, action))
-        *missed, own = deliveries
-        transition = own.transition
+        last = deliveries[-1]
+        missed = [d for d in deliveries[:-1] if d.transition.overrun]
+        # The others are the steps of a chunk: what it brought is the sum.
+        reward = sum(
+            d.transition.reward for d in deliveries if d is last or not d.transition.overrun
+        )
+        transition = last.transition
         self._ended = transition.terminated or transition.truncated
         return (
-            self._observed(own),
-            transition.reward,
+            self._observed(last),
+            reward,
             transition.terminated,
             transition.truncated,
-            step_info(own, missed),
+            step_info(last, missed),
         )
 
     def render(self) -> Array | None:
@@ -210,9 +216,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
                     raise ResetNeeded(
                         'Expect an observation to render, actually: none. Call reset().'
                     )
-                rgb = image[..., ::-1] if spec.encoding == 'bgr8' else image
-                picture: Array = np.broadcast_to(rgb, (*rgb.shape[:2], 3)).copy()
-                return picture
+                return as_rgb(spec, image)
         raise BoundaryError('Expect an image field to render, actually: the contract has none.')
 
     def close(self) -> None:

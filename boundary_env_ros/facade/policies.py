@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.commands import as_action
+from boundary_env_ros.core.contract import ActionKind, Contract
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.spaces import action_space
 
 Array = npt.NDArray[Any]
 Policy = Callable[[Mapping[str, Array]], Array]
@@ -59,7 +62,24 @@ class NoOpPolicy:
     """
 
     def __init__(self, contract: Contract) -> None:
-        self._action: Array = np.array(contract.flat('safe'), dtype=np.float32)
+        action: list[float] = []
+        for group in contract.action:
+            if group.kind is ActionKind.DELTA:
+                action += [0.0] * group.size
+                continue
+            chosen = as_action((group,), group.safe, None)
+            if any(map(math.isnan, chosen)):
+                raise BoundaryError(
+                    f'Expect a safe command that an action of {group.name!r} means, actually: '
+                    f'none does ({list(group.safe)}).'
+                )
+            action += chosen
+        space = action_space(contract)
+        if space.shape is None:
+            raise BoundaryError(
+                'Expect groups of numbers alone, or of choices alone, actually: of both.'
+            )
+        self._action: Array = np.array(action, dtype=space.dtype).reshape(space.shape)
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the safe command, whatever is seen."""

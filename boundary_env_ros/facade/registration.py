@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import gymnasium
 
-IDS = {'boundary_env_ros/WarehouseCart-v0': 'warehouse_cart'}
+IDS = {
+    'boundary_env_ros/WarehouseCart-v0': 'warehouse_cart',
+    'boundary_env_ros/DoorArm-v0': 'door_arm',
+}
 
 
 def register() -> None:

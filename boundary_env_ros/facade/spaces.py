@@ -9,14 +9,14 @@ They follow from the contract alone; no robot is needed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Vector
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec, Vector
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.errors import InvalidAction, LinkError
 
@@ -25,12 +25,17 @@ Array = npt.NDArray[Any]
 
 def field_space(spec: FieldSpec) -> spaces.Box:
     """Return the space of one field, shape and dtype of the contract."""
-    if spec.is_image:
-        return spaces.Box(0, 255, shape=spec.shape, dtype=np.uint8)
     dtype = np.dtype(spec.dtype).type
-    return spaces.Box(
-        np.asarray(spec.low, dtype=dtype), np.asarray(spec.high, dtype=dtype), dtype=dtype
+    if not spec.low:
+        most = np.iinfo(spec.dtype).max
+        return spaces.Box(0, most, shape=spec.shape, dtype=dtype)
+    low, high = (
+        np.broadcast_to(np.asarray(bound, dtype=dtype), spec.shape)
+        if len(bound) == 1
+        else np.asarray(bound, dtype=dtype).reshape(spec.shape)
+        for bound in (spec.low, spec.high)
     )
+    return spaces.Box(low, high, dtype=dtype)
 
 
 def observation_space(contract: Contract) -> spaces.Dict:
@@ -41,13 +46,68 @@ def observation_space(contract: Contract) -> spaces.Dict:
     )
 
 
-def action_space(contract: Contract) -> spaces.Box:
-    """Return the space of the action: all groups one after the other, contract units, float32."""
+def action_space(contract: Contract) -> spaces.Space[Any]:
+    """
+    Return the space of the action.
+
+    Numbers of all groups one after the other are a Box (contract units, float32; bounds of the
+    command, or of the difference), shape (n,), or (horizon, n) for chunks. One choice is a
+    Discrete, several are a MultiDiscrete. Groups of both sorts are a Dict, by name.
+    """
+    groups = contract.action
+    if all(group.kind in _NUMBERS for group in groups):
+        return _box(groups, contract.horizon)
+    if not any(group.kind in _NUMBERS for group in groups):
+        counts = [count for group in groups for count in _counts(group)]
+        if len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE:
+            return spaces.Discrete(counts[0])
+        return spaces.MultiDiscrete(counts)
+    return spaces.Dict(OrderedDict((group.name, _group_space(group)) for group in groups))
+
+
+_NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
+
+
+def _group_space(group: ActionSpec) -> spaces.Space[Any]:
+    if group.kind in _NUMBERS:
+        return _box((group,), 1)
+    counts = _counts(group)
+    if group.kind is ActionKind.DISCRETE:
+        return spaces.Discrete(counts[0])
+    return spaces.MultiDiscrete(counts)
+
+
+def _box(groups: Sequence[ActionSpec], horizon: int) -> spaces.Box:
+    low: list[float] = []
+    high: list[float] = []
+    for group in groups:
+        delta = group.kind is ActionKind.DELTA
+        low += (-most for most in group.most) if delta else group.low
+        high += group.most if delta else group.high
+    shape = (len(low),) if horizon == 1 else (horizon, len(low))
+    least, most = _rounded_inwards(np.asarray(low), np.asarray(high))
     return spaces.Box(
-        np.asarray(contract.flat('low'), dtype=np.float32),
-        np.asarray(contract.flat('high'), dtype=np.float32),
-        dtype=np.float32,
+        np.broadcast_to(least, shape), np.broadcast_to(most, shape), dtype=np.float32
     )
+
+
+def _rounded_inwards(low: Array, high: Array) -> tuple[Array, Array]:
+    """
+    Return bounds as singles that are not beyond the doubles of the contract.
+
+    A policy at its limit would else be limited by the gate, or refused, for a rounding of numpy.
+    """
+    least, most = low.astype(np.float32), high.astype(np.float32)
+    least = np.where(least < low, np.nextafter(least, np.float32(np.inf)), least)
+    most = np.where(most > high, np.nextafter(most, np.float32(-np.inf)), most)
+    none_between = least > most
+    nearest = low.astype(np.float32)
+    return np.where(none_between, nearest, least), np.where(none_between, nearest, most)
+
+
+def _counts(group: ActionSpec) -> list[int]:
+    """Return how many choices there are in each dimension of a group's action."""
+    return [len(options) for options in group.options]
 
 
 def observation_values(
@@ -69,7 +129,11 @@ def observation_values(
             # A copy: an image that is shown again must not be the same object in two observations.
             found = None if image is None else image.copy()
         else:
-            found = np.asarray(field.values, dtype=spec.dtype) if field.values else None
+            found = (
+                np.asarray(field.values, dtype=spec.dtype).reshape(spec.shape)
+                if field.values
+                else None
+            )
         if found is None:
             raise LinkError(
                 f'Expect a value of the field {spec.name!r}, actually: {field.status.name} from '
@@ -81,9 +145,10 @@ def observation_values(
 
 def action_vector(contract: Contract, action: object) -> Vector:
     """
-    Return an action as numbers for the gate.
+    Return an action as numbers for the gate; a choice is its index.
 
-    A value out of bounds is passed on: limiting it, and saying so, is the gate's business.
+    A value out of bounds is passed on: limiting or refusing it, and saying so, is the gate's
+    business.
 
     Raises
     ------
@@ -91,13 +156,44 @@ def action_vector(contract: Contract, action: object) -> Vector:
         If it has another shape, is not numeric, or holds a number that is not finite.
 
     """
-    expected = f'an action of shape ({contract.action_size},), {", ".join(contract.action_unit)}'
+    space = action_space(contract)
+    if not isinstance(space, spaces.Dict):
+        units = ', '.join(contract.command_unit) if isinstance(space, spaces.Box) else 'indices'
+        shape: tuple[int, ...] = (contract.action_size,)
+        if isinstance(space, spaces.Discrete):
+            shape = ()
+        if contract.horizon > 1:
+            shape = _chunk_shape(contract, action)
+        return _numbers(action, shape, f'an action of shape {shape}, {units}')
+    if not isinstance(action, Mapping) or set(action) != set(space.spaces):
+        raise InvalidAction(
+            f'Expect an action with the groups {", ".join(space.spaces)}, actually: {action!r}.'
+        )
+    values: list[float] = []
+    for group in contract.action:
+        shape = () if group.kind is ActionKind.DISCRETE else (group.action_size,)
+        values += _numbers(
+            action[group.name], shape, f'an action of shape {shape} for {group.name!r}'
+        )
+    return tuple(values)
+
+
+def _chunk_shape(contract: Contract, action: object) -> tuple[int, ...]:
+    """Return the shape that a chunk must have: as many rows as it has, up to the horizon."""
+    try:
+        rows = len(action)  # type: ignore[arg-type]
+    except TypeError:
+        rows = contract.horizon
+    return (min(max(rows, 1), contract.horizon), contract.action_size)
+
+
+def _numbers(action: object, shape: tuple[int, ...], expected: str) -> Vector:
     try:
         array = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidAction(f'Expect {expected}, actually: {action!r}.') from error
-    if array.shape != (contract.action_size,):
+    if array.shape != shape:
         raise InvalidAction(f'Expect {expected}, actually: shape {array.shape}.')
     if not np.all(np.isfinite(array)):
         raise InvalidAction(f'Expect {expected}, all finite, actually: {array.tolist()}.')
-    return tuple(array.tolist())
+    return tuple(array.ravel().tolist())

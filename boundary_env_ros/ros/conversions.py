@@ -71,15 +71,27 @@ def fill(message: Message, fields: Mapping[str, Any]) -> Message:
             # An array.array is taken as it is; a list of integers would be checked one by one.
             data = getattr(message, name)
             data.frombytes(value)
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            element = _element_class(message, name)
+            setattr(message, name, [fill(element(), item) for item in value])
         else:
             setattr(message, name, value)
     return message
 
 
+def _element_class(message: Message, name: str) -> Any:
+    """Return the class of the messages in a sequence or array."""
+    declared = message.get_fields_and_field_types()[name]
+    package, kind = (
+        declared.removeprefix('sequence<').split('[')[0].rstrip('>').split(',')[0].split('/')
+    )
+    return message_class(f'{package}/msg/{kind}')
+
+
 @cache
 def message_class(type_name: str) -> Any:
     """
-    Return the class of a message type, ``package/msg/Name``.
+    Return the class of a message or service type, ``package/msg/Name``, ``package/srv/Name``.
 
     Raises
     ------
@@ -94,7 +106,7 @@ def message_class(type_name: str) -> Any:
         problem = Problem(
             path=('type',),
             line=None,
-            expected='an installed message type',
+            expected='an installed type',
             actual=type_name,
             hint=f'Install the ROS package {package}, or source the workspace that has it.',
         )

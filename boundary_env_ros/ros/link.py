@@ -13,7 +13,6 @@ import time
 from typing import Any, TypeVar
 import uuid
 
-import numpy as np
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -21,19 +20,30 @@ from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Pacing, Vector
-from boundary_env_ros.core.decision import ActionRequest, GateState, GateStatus, StepId
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateState,
+    GateStatus,
+    StepId,
+    Verdict,
+)
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.inputs import image_fields
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
+    EpisodeEnded,
+    LinkError,
     LinkTimeout,
     PeerLost,
+    RecordError,
     Refused,
     ResetFailed,
+    ResetNeeded,
     ResultCode,
 )
+from boundary_env_ros.facade.images import pixels_of
 from boundary_env_ros.facade.link import Delivery, Image
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock, not_before
@@ -128,8 +138,6 @@ class RosLink:
         self._thread.start()
 
     def _subscribe(self) -> None:
-        lockstep = self._contract.pacing is Pacing.LOCKSTEP
-        sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
         self._subscriptions = {
             topic: self._node.create_subscription(kind, topic, callback, qos)
             for kind, topic, callback, qos in (
@@ -137,7 +145,12 @@ class RosLink:
                 (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY),
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
                 *(
-                    (message_class(spec.type), spec.topic, self._image_listener(spec.name), sensor)
+                    (
+                        message_class(spec.type),
+                        spec.topic,
+                        self._image_listener(spec.name),
+                        names.sensor(spec.qos, self._contract.pacing),
+                    )
                     for spec in image_fields(self._contract)
                 ),
             )
@@ -187,6 +200,7 @@ class RosLink:
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
     ) -> Delivery:
         """Begin an episode; see :meth:`boundary_env_ros.facade.link.Link.begin`."""
+        self._check_open()
         self._wait_for_peers()
         request = srv.BeginEpisode.Request(
             digest=self._digest,
@@ -227,6 +241,10 @@ class RosLink:
         patience = self._contract.safety.max_action_age / 2.0
         self._last = self._deliver(transition, delivered, patience)
         return self._last
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
 
     def _wait_for_peers(self) -> None:
         deadline = time.monotonic() + self._startup_timeout
@@ -332,8 +350,14 @@ class RosLink:
     def step(self, action: Vector) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
         last = self._last
+        self._check_open()
         if last is None:
-            raise LinkTimeout('Expect an episode, actually: none was begun. Call begin() first.')
+            raise ResetNeeded('Expect an episode, actually: none was begun. Call begin() first.')
+        if last.transition.terminated or last.transition.truncated:
+            raise EpisodeEnded(
+                f'Expect a running episode, actually: it ended ({last.transition.cause}). '
+                'Call begin() first.'
+            )
         self._sequence += 1
         requested = not_before(self._clock.now(), last.delivered)
         request = ActionRequest(
@@ -346,6 +370,7 @@ class RosLink:
             lease_id=self._lease_id,
             sequence=self._sequence,
             action=action,
+            horizon=max(1, len(action) // self._contract.action_size),
             observed=last.transition.closed,
             delivered=last.delivered,
             requested=requested,
@@ -359,7 +384,7 @@ class RosLink:
             transition, delivered = self._next_transition()
             delivery = self._deliver(transition, delivered, self._image_timeout)
             closed.append(delivery)
-            if _closed_by(transition, self._lease_id, self._sequence):
+            if _closed_by(transition, request):
                 self._last = delivery
                 return tuple(closed)
 
@@ -417,7 +442,10 @@ class RosLink:
                     # unresolved, too.
                     image = self._newest(spec.name)
             if image is not None:
-                images[spec.name] = np.frombuffer(image.data, np.uint8).reshape(spec.shape)
+                try:
+                    images[spec.name] = pixels_of(spec, image)
+                except RecordError:
+                    unresolved.append(spec.name)
         return Delivery(
             transition=transition,
             delivered=delivered,
@@ -481,13 +509,26 @@ class RosLink:
         done.wait(1.0)
 
 
-def _closed_by(transition: Transition, lease_id: str, sequence: int) -> bool:
-    """Return whether a transition is the one that a request closed, or the last of the episode."""
+def _closed_by(transition: Transition, request: ActionRequest) -> bool:
+    """
+    Return whether a transition is the one that a request closed, or the last of the episode.
+
+    A chunk closes as many as it has actions, unless a stop drops what is left of it.
+    """
     if transition.terminated or transition.truncated:
         return True
+    last = request.id.step + request.horizon - 1
     return any(
-        decision.request is not None
-        and decision.request.lease_id == lease_id
-        and decision.request.sequence == sequence
+        decision.verdict in _DROPPING or decision.id.step == last
         for decision in transition.decisions
+        if decision.request is not None
+        and decision.request.lease_id == request.lease_id
+        and decision.request.sequence == request.sequence
+    ) or (
+        request.horizon > 1
+        and any(decision.verdict is Verdict.STOPPED for decision in transition.decisions)
     )
+
+
+#: Verdicts after which nothing is left of a chunk.
+_DROPPING = (Verdict.STOPPED, Verdict.REJECTED)

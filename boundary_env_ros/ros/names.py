@@ -11,6 +11,8 @@ from rclpy.qos import (
     ReliabilityPolicy,
 )
 
+from boundary_env_ros.core.contract import Pacing, Qos
+
 OBSERVATION = 'boundary/observation'
 ACTION_REQUEST = 'boundary/action_request'
 GATE_DECISION = 'boundary/gate_decision'
@@ -68,6 +70,7 @@ SENSOR = QoSProfile(
     durability=DurabilityPolicy.VOLATILE,
 )
 
+
 #: In lockstep everything that was announced is waited for, so nothing may be lost.
 SENSOR_LOCKSTEP = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
@@ -75,3 +78,19 @@ SENSOR_LOCKSTEP = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.VOLATILE,
 )
+
+
+def sensor(qos: Qos, pacing: Pacing) -> QoSProfile:
+    """Return how a sensor topic is listened to."""
+    if pacing is Pacing.LOCKSTEP:
+        return SENSOR_LOCKSTEP
+    if qos == Qos():
+        return SENSOR
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=qos.depth,
+        reliability=ReliabilityPolicy.RELIABLE if qos.reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL
+        if qos.transient_local
+        else DurabilityPolicy.VOLATILE,
+    )

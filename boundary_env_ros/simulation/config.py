@@ -6,6 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SENSOR_NAMES = (
     'odometry',
@@ -41,7 +45,7 @@ class SensorConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_numbers(self)
         if self.dropout > 1.0:
             raise ValueError(f'Expect dropout of 0 to 1, actually: {self.dropout}.')
 
@@ -212,6 +216,22 @@ class PoseDetectionsConfig(SensorConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContactConfig(SensorConfig):
+    """
+    Bumper all around.
+
+    Attributes
+    ----------
+    hold
+        How long a touch goes on being reported, s.
+
+    """
+
+    rate: float = 20.0
+    hold: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CartConfig:
     """
     Everything that is declared about the simulated cart.
@@ -245,10 +265,10 @@ class CartConfig:
     camera: CameraConfig = field(default_factory=CameraConfig)
     pose_detections: PoseDetectionsConfig = field(default_factory=PoseDetectionsConfig)
     ground_truth: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
-    contact: SensorConfig = field(default_factory=lambda: SensorConfig(rate=20.0))
+    contact: ContactConfig = field(default_factory=ContactConfig)
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_numbers(self)
         for name in ('max_wheel_accel', 'max_wheel_speed', 'braking_deceleration'):
             if getattr(self, name) == 0.0:
                 raise ValueError(f'Expect {name} above 0, actually: 0.')
@@ -285,8 +305,16 @@ class CartConfig:
         return self.driver_timeout + abs(rim_speed) / self.braking_deceleration + 0.1
 
 
-def _check(config: SensorConfig | CartConfig) -> None:
-    """Refuse what is not finite or is negative: no number declared here may be either."""
+def check_numbers(config: DataclassInstance) -> None:
+    """
+    Refuse what is not finite or is negative: no number of a configuration may be either.
+
+    Parameters
+    ----------
+    config
+        Of numbers and of sensors, which have checked themselves.
+
+    """
     for item in fields(config):
         value = getattr(config, item.name)
         if isinstance(value, SensorConfig):

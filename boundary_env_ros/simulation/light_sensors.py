@@ -73,33 +73,46 @@ class Scan:
         )
 
 
-class Camera:
-    """Forward camera: one ray a pixel, flat shading by colour, surface normal and distance."""
+class Lens:
+    """
+    A picture of the world: one ray a pixel, flat shading by colour, surface normal and distance.
 
-    def __init__(
-        self,
-        config: CameraConfig,
-        caster: RayCaster,
-        mount: tuple[float, float, float],
-        pitch: float,
-    ) -> None:
+    Parameters
+    ----------
+    config
+        Size, opening angle and noise.
+    caster
+        What the rays meet.
+    pitch
+        How far it looks down in its mount, rad.
+
+    """
+
+    def __init__(self, config: CameraConfig, caster: RayCaster, pitch: float = 0.0) -> None:
         self._config = config
         self._caster = caster
-        self._mount = read_only(mount)
         self._pixel_rays = _pixel_rays(config, pitch)
 
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew; a camera has no memory."""
-        self._noise = noise
+    def expose(
+        self, origin: Float64Array, rotation: Float64Array, noise: np.random.Generator
+    ) -> ImageReading:
+        """
+        Expose all pixels at this one instant.
 
-    def capture(self, state: BodyState) -> ImageReading:
-        """Expose all pixels at this one instant."""
+        Parameters
+        ----------
+        origin
+            Of the lens in the world, m, shape (3,).
+        rotation
+            From the axes of the mount (x forward, y left, z up) to the world's, shape (3, 3).
+        noise
+            What the noise of the pixels is drawn from.
+
+        """
         config = self._config
-        origin = state.position + state.rotation @ self._mount
-        rays = self._pixel_rays @ state.rotation.T
-        light = self._shade(origin, rays)
-        noise = config.intensity_noise * self._noise.standard_normal(light.shape)
-        pixels = np.clip(np.rint(255.0 * light + noise), 0.0, 255.0).astype(np.uint8)
+        light = self._shade(origin, self._pixel_rays @ rotation.T)
+        light_noise = config.intensity_noise * noise.standard_normal(light.shape)
+        pixels = np.clip(np.rint(255.0 * light + light_noise), 0.0, 255.0).astype(np.uint8)
         return ImageReading(pixels=pixels.reshape(config.height, config.width, 3))
 
     def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
@@ -115,8 +128,31 @@ class Camera:
         return np.asarray(clear * colour + (1.0 - clear) * _HAZE)
 
 
+class Camera:
+    """Forward camera of the cart."""
+
+    def __init__(
+        self,
+        config: CameraConfig,
+        caster: RayCaster,
+        mount: tuple[float, float, float],
+        pitch: float,
+    ) -> None:
+        self._lens = Lens(config, caster, pitch)
+        self._mount = read_only(mount)
+
+    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+        """Begin anew; a camera has no memory."""
+        self._noise = noise
+
+    def capture(self, state: BodyState) -> ImageReading:
+        """Take a picture of what is ahead."""
+        origin = state.position + state.rotation @ self._mount
+        return self._lens.expose(origin, state.rotation, self._noise)
+
+
 def _pixel_rays(config: CameraConfig, pitch: float) -> Float64Array:
-    """Return unit vectors through the pixels' middles, row by row, base_link, shape (n, 3)."""
+    """Return unit vectors through the pixels' middles, row by row, shape (n, 3)."""
     focal = 0.5 * config.width / math.tan(0.5 * config.field_of_view)
     left = (0.5 * (config.width - 1) - np.arange(config.width)) / focal
     up = (0.5 * (config.height - 1) - np.arange(config.height)) / focal

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import math
-from types import SimpleNamespace
 from typing import Any
 
 from boundary_env_ros.simulation.readings import (
@@ -26,7 +25,7 @@ from boundary_env_ros.simulation.readings import (
     TruthReading,
 )
 
-Fields = Mapping[str, Any]  # values are numbers, texts, arrays or again such mappings
+Fields = dict[str, Any]  # values are numbers, texts, arrays, again such mappings, or lists of them
 
 #: Relative topic and ROS type of each sensor, in the order of ``config.SENSOR_NAMES``.
 WIRE: Mapping[str, tuple[str, str]] = {
@@ -58,17 +57,34 @@ def message_fields(reading: Reading) -> Fields:
     return _WRITERS[type(payload)](payload, reading.captured_ns)
 
 
-def plain_message(fields: Fields) -> SimpleNamespace:
-    """Return the fields as an object with attributes, which reads like the ROS message."""
-    return SimpleNamespace(
-        **{
-            name: plain_message(value) if isinstance(value, Mapping) else value
-            for name, value in fields.items()
-        }
-    )
+class PlainMessage:
+    """
+    Fields as an object with attributes, which reads like the ROS message.
+
+    What is nested is made when it is read: most readers want a few numbers of a message.
+    """
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            value = self._fields[name]
+        except KeyError:
+            raise AttributeError(
+                f'Expect a field of the message ({", ".join(self._fields)}), actually: {name!r}.'
+            ) from None
+        if isinstance(value, dict):
+            value = PlainMessage(value)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            value = [PlainMessage(item) for item in value]
+        # Found without asking from now on.
+        setattr(self, name, value)
+        return value
 
 
-def _header(stamp: int, frame: str) -> Fields:
+def header(stamp: int, frame: str) -> Fields:
+    """Return a ``std_msgs/msg/Header``; stamp in ns."""
     seconds, nanoseconds = divmod(stamp, 1_000_000_000)
     return {'stamp': {'sec': seconds, 'nanosec': nanoseconds}, 'frame_id': frame}
 
@@ -77,32 +93,34 @@ def _yaw_quaternion(yaw: float) -> Fields:
     return {'x': 0.0, 'y': 0.0, 'z': math.sin(yaw / 2.0), 'w': math.cos(yaw / 2.0)}
 
 
-def _vector(x: float, y: float, z: float) -> Fields:
+def vector(x: float, y: float, z: float) -> Fields:
+    """Return a ``geometry_msgs/msg/Vector3`` or ``Point``."""
     return {'x': float(x), 'y': float(y), 'z': float(z)}
 
 
 def _pose(x: float, y: float, yaw: float) -> Fields:
-    return {'position': _vector(x, y, 0.0), 'orientation': _yaw_quaternion(yaw)}
+    return {'position': vector(x, y, 0.0), 'orientation': _yaw_quaternion(yaw)}
 
 
 def _odometry(reading: OdometryReading | TruthReading, stamp: int) -> Fields:
     lateral = reading.lateral if isinstance(reading, TruthReading) else 0.0
     return {
-        'header': _header(stamp, HALL),
+        'header': header(stamp, HALL),
         'child_frame_id': BASE,
         'pose': {'pose': _pose(reading.x, reading.y, reading.yaw)},
         'twist': {
             'twist': {
-                'linear': _vector(reading.linear, lateral, 0.0),
-                'angular': _vector(0.0, 0.0, reading.angular),
+                'linear': vector(reading.linear, lateral, 0.0),
+                'angular': vector(0.0, 0.0, reading.angular),
             }
         },
     }
 
 
-def _joints(reading: JointReading, stamp: int) -> Fields:
+def joint_state(reading: JointReading, stamp: int) -> Fields:
+    """Return a ``sensor_msgs/msg/JointState``."""
     return {
-        'header': _header(stamp, ''),
+        'header': header(stamp, ''),
         'name': list(reading.names),
         'position': reading.position.tolist(),
         'velocity': reading.velocity.tolist(),
@@ -112,17 +130,17 @@ def _joints(reading: JointReading, stamp: int) -> Fields:
 def _imu(reading: ImuReading, stamp: int) -> Fields:
     x, y, z, w = reading.orientation.tolist()
     return {
-        'header': _header(stamp, BASE),
+        'header': header(stamp, BASE),
         'orientation': {'x': x, 'y': y, 'z': z, 'w': w},
-        'angular_velocity': _vector(*reading.angular_velocity.tolist()),
-        'linear_acceleration': _vector(*reading.linear_acceleration.tolist()),
+        'angular_velocity': vector(*reading.angular_velocity.tolist()),
+        'linear_acceleration': vector(*reading.linear_acceleration.tolist()),
     }
 
 
 def _scan(reading: ScanReading, stamp: int) -> Fields:
     last = reading.angle_min + reading.angle_increment * (len(reading.ranges) - 1)
     return {
-        'header': _header(stamp, LASER),
+        'header': header(stamp, LASER),
         'angle_min': reading.angle_min,
         'angle_max': last,
         'angle_increment': reading.angle_increment,
@@ -132,10 +150,11 @@ def _scan(reading: ScanReading, stamp: int) -> Fields:
     }
 
 
-def _image(reading: ImageReading, stamp: int) -> Fields:
+def image(reading: ImageReading, stamp: int, frame: str) -> Fields:
+    """Return a ``sensor_msgs/msg/Image``."""
     height, width, _ = reading.pixels.shape
     return {
-        'header': _header(stamp, CAMERA),
+        'header': header(stamp, frame),
         'height': height,
         'width': width,
         'encoding': 'rgb8',
@@ -145,12 +164,16 @@ def _image(reading: ImageReading, stamp: int) -> Fields:
     }
 
 
+def _camera_image(reading: ImageReading, stamp: int) -> Fields:
+    return image(reading, stamp, CAMERA)
+
+
 def _detection(reading: PoseReading, stamp: int) -> Fields:
     covariance = [0.0] * 36
     covariance[0] = covariance[7] = reading.position_std**2
     covariance[35] = reading.yaw_std**2
     return {
-        'header': _header(stamp, HALL),
+        'header': header(stamp, HALL),
         'pose': {'pose': _pose(reading.x, reading.y, reading.yaw), 'covariance': covariance},
     }
 
@@ -162,10 +185,10 @@ def _contact(reading: ContactReading, stamp: int) -> Fields:
 _WRITERS: Mapping[type, Callable[[Any, int], Fields]] = {
     OdometryReading: _odometry,
     TruthReading: _odometry,
-    JointReading: _joints,
+    JointReading: joint_state,
     ImuReading: _imu,
     ScanReading: _scan,
-    ImageReading: _image,
+    ImageReading: _camera_image,
     PoseReading: _detection,
     ContactReading: _contact,
 }

@@ -10,12 +10,13 @@ that it was restarted with: so its readings depend on seed and motion, on nothin
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import (
+    ContactConfig,
     ImuConfig,
     JointStateConfig,
     OdometryConfig,
@@ -32,16 +33,32 @@ from boundary_env_ros.simulation.readings import (
     TruthReading,
 )
 
+State = TypeVar('State', contravariant=True)
 
-class Sensor(Protocol):
-    """Turns the true state into a measurement."""
 
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+class Sensor(Protocol[State]):
+    """Turns the true state of a robot into a measurement."""
+
+    def restart(self, state: State, noise: np.random.Generator) -> None:
         """Begin anew at a reset: forget the past and draw from this generator from now on."""
         ...
 
-    def capture(self, state: BodyState) -> Payload:
+    def capture(self, state: State) -> Payload:
         """Measure at this instant; called in the order of time."""
+        ...
+
+
+class Touchy(Protocol):
+    """True state of a robot which there is something that it must not touch for."""
+
+    @property
+    def at_ns(self) -> int:
+        """When, ns, in the clock of the caller."""
+        ...
+
+    @property
+    def touch_steps(self) -> int:
+        """Physics steps so far in which it touched that; never goes back."""
         ...
 
 
@@ -131,7 +148,7 @@ class Imu:
         self._before = state
         felt = state.rotation.T @ (acceleration - self._gravity)
         return ImuReading(
-            orientation=_turned(state.orientation, config.orientation_noise * tilt),
+            orientation=turned(state.orientation, config.orientation_noise * tilt),
             angular_velocity=state.angular_velocity + config.angular_velocity_noise * rate,
             linear_acceleration=felt + config.linear_acceleration_noise * force,
         )
@@ -179,17 +196,22 @@ class GroundTruth:
 
 
 class Contact:
-    """A bumper all around, which remembers a touch until it is read."""
+    """A bumper all around: it remembers a touch until it is read, and holds it as declared."""
 
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
+    def __init__(self, config: ContactConfig) -> None:
+        self._hold_ns = round(config.hold * 1e9)
+
+    def restart(self, state: Touchy, noise: np.random.Generator) -> None:
         """Begin anew, untouched."""
         self._counted = state.touch_steps
+        self._touched_ns: int | None = None
 
-    def capture(self, state: BodyState) -> ContactReading:
-        """Tell whether anything but the floor was touched since the capture before."""
-        touching = state.touch_steps > self._counted
-        self._counted = state.touch_steps
-        return ContactReading(touching=touching)
+    def capture(self, state: Touchy) -> ContactReading:
+        """Tell whether what must not be touched was, since the capture before."""
+        if state.touch_steps > self._counted:
+            self._counted, self._touched_ns = state.touch_steps, state.at_ns
+        held = self._touched_ns is not None and state.at_ns <= self._touched_ns + self._hold_ns
+        return ContactReading(touching=held)
 
 
 def wrapped(angle: float) -> float:
@@ -197,7 +219,7 @@ def wrapped(angle: float) -> float:
     return math.remainder(angle, 2.0 * math.pi)
 
 
-def _turned(orientation: Float64Array, small: Float64Array) -> Float64Array:
+def turned(orientation: Float64Array, small: Float64Array) -> Float64Array:
     """Turn a quaternion w, x, y, z by a small rotation vector in its own axes; give x, y, z, w."""
     w, x, y, z = orientation
     a, b, c = small / 2.0

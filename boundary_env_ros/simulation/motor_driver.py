@@ -9,12 +9,12 @@ after which it brakes because nobody speaks any more.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.errors import IllegalMove, InvalidAction
+from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.delayed_commands import Arrival, DelayedCommands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,6 @@ class AppliedCommand:
 class _Command:
     linear: float
     angular: float
-    arrived_ns: int
 
 
 class MotorDriver:
@@ -66,15 +65,14 @@ class MotorDriver:
         self._config = config
         self._radius = wheel_radius
         self._half_separation = wheel_separation / 2.0
-        self._delay_ns = round(config.actuator_delay * 1e9)
-        self._timeout_ns = round(config.driver_timeout * 1e9)
+        self._commands: DelayedCommands[_Command] = DelayedCommands(
+            delay=config.actuator_delay, timeout=config.driver_timeout
+        )
         self.restart(0)
 
     def restart(self, at_ns: int) -> None:
         """Forget every command; stand still from at_ns on."""
-        self._queue: deque[_Command] = deque()
-        self._last_queued_ns = at_ns
-        self._last_heard_ns = at_ns
+        self._commands.restart(at_ns)
         self._wheels = [0.0, 0.0]
         self.applied: AppliedCommand | None = None
         self.braking_since_ns: int | None = at_ns
@@ -91,15 +89,7 @@ class MotorDriver:
                 f'Expect a finite command, actually: {linear} m/s, {angular} rad/s. '
                 'It was not applied.'
             )
-        if arrived_ns < self._last_queued_ns:
-            raise IllegalMove(
-                f'Expect a command that arrived at {self._last_queued_ns} ns (last command or '
-                f'reset) or later, actually: {arrived_ns} ns. It was not applied.'
-            )
-        self._last_queued_ns = arrived_ns
-        self._queue.append(
-            _Command(linear=float(linear), angular=float(angular), arrived_ns=arrived_ns)
-        )
+        self._commands.receive(_Command(linear=float(linear), angular=float(angular)), arrived_ns)
 
     def wheel_speeds(self, begin_ns: int, step_ns: int) -> tuple[float, float]:
         """Return set speeds left and right, rad/s, for the step of step_ns from begin_ns on."""
@@ -116,15 +106,13 @@ class MotorDriver:
         return self._wheels[0], self._wheels[1]
 
     def _update(self, now_ns: int) -> None:
-        for command in self._queue:
-            if command.arrived_ns <= now_ns:
-                self._last_heard_ns = command.arrived_ns
-        while self._queue and self._queue[0].arrived_ns + self._delay_ns <= now_ns:
-            self._apply(self._queue.popleft(), now_ns)
-        if self.braking_since_ns is None and now_ns - self._last_heard_ns >= self._timeout_ns:
+        for arrival in self._commands.due(now_ns):
+            self._apply(arrival, now_ns)
+        if self.braking_since_ns is None and self._commands.is_silent(now_ns):
             self.braking_since_ns = now_ns
 
-    def _apply(self, command: _Command, now_ns: int) -> None:
+    def _apply(self, arrival: Arrival[_Command], now_ns: int) -> None:
+        command = arrival.command
         rim = abs(command.linear) + abs(command.angular) * self._half_separation
         limit = self._config.max_wheel_speed * self._radius
         scale = min(1.0, limit / rim) if rim > 0.0 else 1.0
@@ -132,7 +120,7 @@ class MotorDriver:
             linear=command.linear * scale,
             angular=command.angular * scale,
             saturated=scale < 1.0,
-            arrived_ns=command.arrived_ns,
+            arrived_ns=arrival.arrived_ns,
             effective_ns=now_ns,
         )
         self.braking_since_ns = None

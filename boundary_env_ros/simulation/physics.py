@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The cart and its hall in MuJoCo: the one module that imports it.
+The hall and its carts in MuJoCo.
 
 Everything that leaves this module is a plain value, so that sensors, driver and cart can be read,
 typed and tested without knowing MuJoCo.
@@ -9,30 +9,31 @@ typed and tested without knowing MuJoCo.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 import math
+from typing import TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.errors import MissingDependency, SimulationFailed
-from boundary_env_ros.simulation.body_state import BodyState, RayHits
+from boundary_env_ros.errors import SimulationFailed
+from boundary_env_ros.simulation.body_state import BodyState, RayCaster, RayHits
+from boundary_env_ros.simulation.engine import cast_rays, mujoco, report_failure
 from boundary_env_ros.simulation.free_space import Footprint, FreeSpace, HallBounds
+from boundary_env_ros.simulation.hall_model import hall_model, prefix
 from boundary_env_ros.simulation.readings import Float64Array, read_only
-
-try:
-    import mujoco
-except ImportError as error:
-    raise MissingDependency(
-        'Expect MuJoCo for the simulated cart, actually: it cannot be imported '
-        f'({error}). Install it with `pip install boundary_env_ros[sim]`.'
-    ) from error
 
 # Geom groups, as warehouse.xml explains them.
 _HALL, _FLOOR, _CART, _MARK = 0, 1, 2, 3
 
 # Steps in which the cart sinks into its contacts after it was placed (0.2 s), unseen by sensors.
 _SETTLING_STEPS = 100
+
+# Positions and velocities that a cart has in the state: a free joint and two wheels.
+_POSITIONS, _VELOCITIES = 9, 8
+
+Pose: TypeAlias = tuple[float, float, float]
+"""x, y and yaw of a base_link in the hall, m and rad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,62 +78,96 @@ class WarehousePhysics:
     Bodies, contacts and rays of the warehouse; no sensors, no commands, no clock.
 
     Equal calls in equal order give equal bits: nothing here is random, and nothing but ``place``
-    and ``step`` changes the state.
+    and ``step`` changes the state. Carts are counted from 0.
+
+    Parameters
+    ----------
+    carts
+        How many carts there are.
+
     """
 
-    def __init__(self) -> None:
-        text = resources.files(__package__).joinpath('warehouse.xml').read_text(encoding='utf-8')
-        self._model = mujoco.MjModel.from_xml_string(text)
+    def __init__(self, carts: int = 1) -> None:
+        self.carts = carts
+        self._model = mujoco.MjModel.from_xml_string(hall_model(carts))
         self._data = mujoco.MjData(self._model)
-        # Tries a start out, so that a refused reset leaves the cart where it was.
+        # Views of the state, which MuJoCo keeps up to date.
+        self._ctrl, self._warnings = self._data.ctrl, self._data.warning.number
+        # Tries a start out, so that a refused reset leaves the carts where they were.
         self._probe = mujoco.MjData(self._model)
-        self._touch_steps = 0
+        self._touch_steps = [0] * carts
         self.step_ns: int = round(self._model.opt.timestep * 1e9)
         # Hall's axes, m/s^2.
         self.gravity = read_only(self._model.opt.gravity)
         self.floor_geom: int = self._model.geom('floor').id
         self.geom_colours = read_only(self._model.geom_rgba[:, :3])
-        group = self._model.geom_group
-        self._is_obstacle = group == _HALL
-        self._goal_mocap = int(self._model.body('goal').mocapid[0])
+        self._bodies = [int(self._model.body(prefix(c) + 'base_link').id) for c in range(carts)]
+        self._is_obstacle = self._model.geom_group == _HALL
+        self._owner = self._owners()
+        self._is_touch = self._touches()
+        self._goals = [
+            int(self._model.body(prefix(cart) + 'goal').mocapid[0]) for cart in range(carts)
+        ]
         self.geometry = self._measure_cart()
         self.free_space = self._survey_hall()
-        self.home = (float(self._model.qpos0[0]), float(self._model.qpos0[1]), 0.0)
-        goal_x, goal_y, _ = _triple(self._model.body('goal').pos)
-        self.home_goal = (goal_x, goal_y)
 
-    def collides_at(self, x: float, y: float, yaw: float) -> tuple[str, ...]:
-        """Return the names of what the cart would stand in with base_link at this pose."""
-        self._put(self._probe, x, y, yaw)
+    def home(self, cart: int = 0) -> Pose:
+        """Return where the model itself has a cart."""
+        x, y, _ = _triple(self._model.qpos0[cart * _POSITIONS :][:3])
+        return x, y, 0.0
+
+    def home_goal(self, cart: int = 0) -> tuple[float, float]:
+        """Return where the model itself has the mark of a cart's goal, m."""
+        x, y, _ = _triple(self._model.body(prefix(cart) + 'goal').pos)
+        return x, y
+
+    def collisions(self, poses: Sequence[Pose]) -> tuple[tuple[str, ...], ...]:
+        """Return, for each cart, the names of what it would stand in with all at these poses."""
+        self._put(self._probe, poses)
         mujoco.mj_forward(self._model, self._probe)
-        met = self._obstacles_met(self._probe)
-        return tuple(sorted({self._model.geom(int(geom)).name for geom in met}))
+        met: list[set[str]] = [set() for _ in poses]
+        for pair in self._met(self._probe):
+            for geom, other in (pair, pair[::-1]):
+                if self._owner[geom] >= 0:
+                    met[self._owner[geom]].add(self._model.geom(other).name)
+        return tuple(tuple(sorted(names)) for names in met)
 
-    def place(self, x: float, y: float, yaw: float, goal: tuple[float, float]) -> None:
-        """Put the cart at rest at a pose, m and rad, and the goal's mark at a point, m."""
-        self._put(self._data, x, y, yaw)
-        self._data.mocap_pos[self._goal_mocap, :2] = goal
+    def place(self, poses: Sequence[Pose], goals: Sequence[tuple[float, float]]) -> None:
+        """Put every cart at rest at its pose, and the mark of its goal at its point, m."""
+        self._put(self._data, poses)
+        for mark, goal in zip(self._goals, goals, strict=True):
+            self._data.mocap_pos[mark, :2] = goal
+        still = (0.0,) * (2 * self.carts)
         for _ in range(_SETTLING_STEPS):
-            self.step(0.0, 0.0)
+            self.step(still)
 
-    def step(self, left: float, right: float) -> None:
+    def step(self, wheel_speeds: Sequence[float]) -> None:
         """
-        Integrate one step of ``step_ns`` with set speeds of the wheels, rad/s.
+        Integrate one step of ``step_ns``.
 
         A simulation that diverged raises SimulationFailed; only ``place`` brings it back.
-        """
-        data = self._data
-        data.ctrl[0] = left
-        data.ctrl[1] = right
-        mujoco.mj_step(self._model, data)
-        if data.warning.number.any():
-            self._report_failure()
-        if self._is_obstacle[data.contact.geom].any():
-            self._touch_steps += 1
 
-    def state(self, at_ns: int) -> BodyState:
-        """Return the true state of the cart, with the caller's time of it."""
-        qpos, qvel = self._data.qpos, self._data.qvel
+        Parameters
+        ----------
+        wheel_speeds
+            Set speeds, rad/s: left and right of the first cart, then of the next.
+
+        """
+        for wheel, speed in enumerate(wheel_speeds):
+            self._ctrl[wheel] = speed
+        mujoco.mj_step(self._model, self._data)
+        # Lists: for a handful of numbers NumPy takes longer than the step itself.
+        if any(self._warnings.tolist()):
+            report_failure(self._data)
+        met = self._met(self._data)
+        if met:
+            for cart in {self._owner[geom] for pair in met for geom in pair} - {-1}:
+                self._touch_steps[cart] += 1
+
+    def state(self, at_ns: int, cart: int = 0) -> BodyState:
+        """Return the true state of a cart, with the caller's time of it."""
+        qpos = self._data.qpos[cart * _POSITIONS :]
+        qvel = self._data.qvel[cart * _VELOCITIES :]
         rotation = np.empty(9)
         mujoco.mju_quat2Mat(rotation, qpos[3:7])
         return BodyState(
@@ -144,7 +179,7 @@ class WarehousePhysics:
             angular_velocity=qvel[3:6],
             wheel_angles=qpos[7:9],
             wheel_speeds=qvel[6:8],
-            touch_steps=self._touch_steps,
+            touch_steps=self._touch_steps[cart],
         )
 
     def cast_rays(
@@ -154,52 +189,55 @@ class WarehousePhysics:
         *,
         cutoff: float,
         marks: bool,
+        cart: int = 0,
     ) -> RayHits:
-        """Find what rays meet, the cart itself excluded; see ``body_state.RayCaster``."""
-        count = len(directions)
-        distance = np.empty(count)
-        geom = np.empty(count, dtype=np.int32)
-        normal = np.empty(3 * count)
+        """Find what rays of a cart meet, itself excluded; see ``body_state.RayCaster``."""
         groups = np.zeros(6, dtype=np.uint8)
         groups[[_HALL, _FLOOR]] = 1
         groups[_MARK] = marks
-        mujoco.mj_multiRay(
+        groups[_CART] = self.carts > 1
+        return cast_rays(
             self._model,
             self._data,
-            origin,
-            directions.reshape(-1),
-            groups,
-            True,
-            -1,
-            geom,
-            distance,
-            normal,
-            count,
-            cutoff,
+            origin=origin,
+            directions=directions,
+            groups=groups,
+            cutoff=cutoff,
+            # The wheels are bodies of their own, but neither camera nor laser looks down on them.
+            without=self._bodies[cart],
         )
-        distance[geom < 0] = np.inf
-        return RayHits(distance=distance, geom=geom, normal=normal.reshape(count, 3))
 
-    def _put(self, data: mujoco.MjData, x: float, y: float, yaw: float) -> None:
+    def caster(self, cart: int) -> RayCaster:
+        """Return what casts the rays of a cart."""
+        return _Caster(self, cart)
+
+    def _put(self, data: mujoco.MjData, poses: Sequence[Pose]) -> None:
         mujoco.mj_resetData(self._model, data)
-        data.qpos[:2] = x, y
-        data.qpos[3:7] = math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)
+        for cart, (x, y, yaw) in enumerate(poses):
+            qpos = data.qpos[cart * _POSITIONS :]
+            qpos[:2] = x, y
+            qpos[3:7] = math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)
 
-    def _obstacles_met(self, data: mujoco.MjData) -> list[int]:
-        pairs = data.contact.geom
-        return [int(geom) for geom in pairs[self._is_obstacle[pairs]]]
+    def _owners(self) -> list[int]:
+        """Return the cart that each geom is of; -1 if it is of none."""
+        roots = self._model.body_rootid[self._model.geom_bodyid]
+        return [self._bodies.index(root) if root in self._bodies else -1 for root in roots]
 
-    def _report_failure(self) -> None:
-        numbers = self._data.warning.number
-        names = [
-            mujoco.mjtWarning(kind).name
-            for kind in range(int(mujoco.mjtWarning.mjNWARNING))
-            if numbers[kind]
+    def _touches(self) -> list[list[bool]]:
+        """Return which geoms must not touch: a cart and what stands there, or two carts."""
+        owner = np.array(self._owner)
+        touchy = self._is_obstacle | (owner >= 0)
+        foreign = owner[:, np.newaxis] != owner[np.newaxis, :]
+        table: list[list[bool]] = (
+            foreign & touchy[:, np.newaxis] & touchy[np.newaxis, :]
+        ).tolist()
+        return table
+
+    def _met(self, data: mujoco.MjData) -> list[tuple[int, int]]:
+        """Return the pairs of geoms that touch and must not."""
+        return [
+            (one, other) for one, other in data.contact.geom.tolist() if self._is_touch[one][other]
         ]
-        raise SimulationFailed(
-            f'Expect a physics step without warnings, actually: {", ".join(names)} after '
-            f'{self._data.time:.3f} s of simulation. Reset the cart to go on.'
-        )
 
     def _measure_cart(self) -> CartGeometry:
         model = self._model
@@ -263,6 +301,24 @@ class WarehousePhysics:
             y_max=float(north[0][1] - north[1][1]),
         )
         return FreeSpace(bounds=bounds, obstacles=tuple(obstacles))
+
+
+class _Caster:
+    """The physics as one cart sees it."""
+
+    def __init__(self, physics: WarehousePhysics, cart: int) -> None:
+        self._physics = physics
+        self._cart = cart
+        self.geom_colours = physics.geom_colours
+        self.floor_geom = physics.floor_geom
+
+    def cast_rays(
+        self, origin: Float64Array, directions: Float64Array, *, cutoff: float, marks: bool
+    ) -> RayHits:
+        """Find what rays meet, the cart itself excluded."""
+        return self._physics.cast_rays(
+            origin, directions, cutoff=cutoff, marks=marks, cart=self._cart
+        )
 
 
 def _triple(values: Float64Array) -> tuple[float, float, float]:

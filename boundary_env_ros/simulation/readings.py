@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What the cart's sensors measured: immutable values.
+What simulated sensors measured: immutable values.
 
-Axes as in REP-103. ``hall`` is the fixed frame in the middle of the hall's floor, ``base_link``
-the middle of the wheel axle at the wheels' height. Yaw lies in [-pi, pi].
+Axes as in REP-103. Of the cart: ``hall`` is the fixed frame in the middle of the hall's floor,
+``base_link`` the middle of the wheel axle at the wheels' height. Yaw lies in [-pi, pi].
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class OdometryReading:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointReading:
     """
-    State of the two wheels, in the order of ``names``.
+    State of joints, in the order of ``names``; those of the cart are its wheels.
 
     Attributes
     ----------
     position
-        Angle, rad, not wrapped, shape (2,).
+        Angle, rad, not wrapped (m for a joint that slides), shape (joints,).
     velocity
-        Angular velocity, rad/s, shape (2,).
+        Angular velocity, rad/s (m/s for a joint that slides), shape (joints,).
     names
         Names of the joints.
 
@@ -174,6 +174,50 @@ class PoseReading:
     yaw_std: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SpatialPoseReading:
+    """
+    Pose of something in space.
+
+    Attributes
+    ----------
+    position
+        x, y, z, m, shape (3,).
+    orientation
+        Quaternion x, y, z, w, shape (4,).
+
+    """
+
+    position: Float64Array
+    orientation: Float64Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'position', read_only(self.position))
+        object.__setattr__(self, 'orientation', read_only(self.orientation))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WrenchReading:
+    """
+    Force and torque on a wrist, in the wrist's axes.
+
+    Attributes
+    ----------
+    force
+        N, shape (3,): what the world does to the tool.
+    torque
+        N m, shape (3,), likewise, about the sensor's origin.
+
+    """
+
+    force: Float64Array
+    torque: Float64Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'force', read_only(self.force))
+        object.__setattr__(self, 'torque', read_only(self.torque))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthReading:
     """
@@ -203,7 +247,9 @@ class TruthReading:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactReading:
     """
-    Whether the cart touched anything but the floor since the capture before.
+    Whether the robot touched what it must not touch since the capture before.
+
+    For the cart, that is anything but the floor.
 
     Attributes
     ----------
@@ -222,6 +268,8 @@ Payload: TypeAlias = (
     | ScanReading
     | ImageReading
     | PoseReading
+    | SpatialPoseReading
+    | WrenchReading
     | TruthReading
     | ContactReading
 )

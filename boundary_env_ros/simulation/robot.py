@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What a simulated robot is to whoever runs it, and the warehouse cart as one.
+What a simulated robot is to whoever runs it, and how an installed one is found.
 
 The ROS node and the embedded link drive the same object, so both worlds have the same robot.
 """
@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from importlib.metadata import entry_points
+import math
+from typing import cast, Protocol
 
-from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.contract import Contract, Vector
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.lockstep import WorldAdvanced
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import RosTime
-from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import ResetFailed
-from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.messages import Fields, message_fields, WIRE
-from boundary_env_ros.simulation.warehouse_cart import ResetTarget, WarehouseCart
+from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.simulation.messages import Fields
+
+GROUP = 'boundary_env_ros.robots'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +48,34 @@ class Emission:
 
 
 class SimulatedRobot(Protocol):
-    """A robot that knows time only as an argument, nanoseconds of the caller's clock."""
+    """
+    A robot that knows time only as an argument, nanoseconds of the caller's clock.
+
+    Topics are relative; with several agents each is ``<agent>/<topic>``, as
+    :meth:`~boundary_env_ros.core.contract.Contract.topic_of` says.
+    """
 
     topics: Mapping[str, str]
-    """Type of each relative topic that it sends on."""
+    """Type of each topic that it sends on."""
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """Bring the world into a state; a failure is an answer, not an exception."""
         ...
 
-    def command(self, command: Vector, arrived: int) -> None:
-        """Take a command, in the order of the contract's command fields."""
+    def command(self, topic: str, values: Vector, arrived: int) -> None:
+        """
+        Take a command of one group of the action.
+
+        Parameters
+        ----------
+        topic
+            The command topic.
+        values
+            Its dimensions, in the order and units of the contract.
+        arrived
+            When, ns.
+
+        """
         ...
 
     def advance(self, until: int) -> tuple[Emission, ...]:
@@ -65,64 +83,95 @@ class SimulatedRobot(Protocol):
         ...
 
 
-class CartRobot:
-    """The cart as a :class:`SimulatedRobot`; its command is (forward m/s, turn rad/s)."""
+class RobotType(Protocol):
+    """
+    What an entry point of the group ``boundary_env_ros.robots`` is: a class of robots.
 
-    topics: Mapping[str, str] = dict(WIRE.values())
+    It takes the contract, the present time (``start``, ns) and the values of its options, and
+    raises BoundaryError for what it cannot be.
+    """
 
-    def __init__(self, config: CartConfig | None = None, start: int = 0) -> None:
-        self._cart = WarehouseCart(config, start)
+    OPTIONS: Mapping[str, tuple[float, str]]
+    """Default and description of each option."""
 
-    def reset(self, request: ResetWorld, at: int) -> WorldReset:
-        """Put the cart at ``start`` (x, y, yaw: m, rad, frame hall) and mark ``goal`` (x, y)."""
-        values = by_name(request.target)
-        start, goal = values.get('start', ()), values.get('goal', ())
-        if len(start) != 3 or len(goal) != 2:
-            return WorldReset(
-                error='Expect a reset target with start (x, y, yaw) and goal (x, y), actually: '
-                f'{ {name: list(v) for name, v in values.items()} }.'
-            )
-        x, y, yaw = start
-        try:
-            achieved = self._cart.reset(
-                ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal[0], goal_y=goal[1]), request.seed, at
-            )
-        except ResetFailed as error:
-            return WorldReset(error=str(error))
-        return WorldReset(
-            achieved=(
-                NamedValues(
-                    name='start',
-                    values=(achieved.x, achieved.y, achieved.yaw),
-                    unit=('m', 'm', 'rad'),
-                ),
-                NamedValues(name='goal', values=goal, unit=('m', 'm')),
-            ),
-            completed=at,
-            confirmed_by='simulated_robot',
+    def __call__(
+        self, contract: Contract, *, start: int, options: Mapping[str, float]
+    ) -> SimulatedRobot:
+        """Return a robot."""
+        ...
+
+
+def robot_type(contract: Contract, name: str = '') -> RobotType:
+    """
+    Return an installed class of robots.
+
+    Parameters
+    ----------
+    contract
+        The contract, whose name it has by default.
+    name
+        Name of its entry point, if that is another.
+
+    """
+    wanted = name or contract.name
+    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if wanted not in installed:
+        raise BoundaryError(
+            'Expect an installed simulated robot '
+            f'({", ".join(sorted(installed)) or "there is none"}), actually: {wanted!r}. '
+            'Name one of these, or install the package that has it.'
         )
+    try:
+        return cast(RobotType, installed[wanted].load())
+    except MissingDependency:
+        raise
+    except (ImportError, AttributeError) as error:
+        raise BoundaryError(
+            f'Expect the installed simulated robot {wanted!r} to be importable '
+            f'({installed[wanted].value}), actually: {error}.'
+        ) from error
 
-    def command(self, command: Vector, arrived: int) -> None:
-        """Take a command; the actuator executes it after its declared delay."""
-        linear, angular = command
-        self._cart.command(linear, angular, arrived)
 
-    def advance(self, until: int) -> tuple[Emission, ...]:
-        """Let the cart run until then."""
-        emissions = []
-        for reading in self._cart.advance(until):
-            topic, type_name = WIRE[reading.sensor]
-            fields = None if reading.dropped else message_fields(reading)
-            stamped = type_name != 'std_msgs/msg/Bool'
-            emissions.append(
-                Emission(
-                    topic=topic,
-                    type=type_name,
-                    stamp=reading.captured_ns if stamped else 0,
-                    fields=fields,
-                )
+def make_robot(
+    contract: Contract,
+    start: int,
+    options: Mapping[str, float] | None = None,
+    name: str = '',
+) -> SimulatedRobot:
+    """
+    Return an installed robot for a contract.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    start
+        Present time, ns.
+    options
+        Values of its options; what is not named is as by default.
+    name
+        Name of its entry point; empty: that of the contract.
+
+    Raises
+    ------
+    BoundaryError
+        If no such robot is installed, or it does not take the contract or the options.
+
+    """
+    made = robot_type(contract, name)
+    given = dict(options or {})
+    for option, value in given.items():
+        if option not in made.OPTIONS:
+            raise BoundaryError(
+                f'Expect options of the robot ({", ".join(made.OPTIONS) or "it has none"}), '
+                f'actually: {option!r}.'
             )
-        return tuple(emissions)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise BoundaryError(f'{option}: expect a number, actually: {value!r}.')
+        if not math.isfinite(value):
+            raise BoundaryError(f'{option}: expect a finite number, actually: {value}.')
+    defaults = {option: default for option, (default, _) in made.OPTIONS.items()}
+    return made(contract, start=start, options={**defaults, **given})
 
 
 def report_of(

@@ -4,38 +4,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
+import math
 from pathlib import Path
 import re
 
-import yaml
-
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.contract_reader import nearest
 from boundary_env_ros.core.contract_reader import Path as KeyPath
 from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.grammar import is_name
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.errors import BoundaryError, ContractError, Problem
-from boundary_env_ros.resources import share_file
+from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
+from boundary_env_ros.resources import share_directory
+from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 
 TASKS = 'boundary_env_ros.tasks'
 
-_DEEPEST = 20
-#: More than any contract needs, and less than aliases of aliases can grow to.
-_MOST = 10_000
+#: What a task may stumble over that takes its parameters to be of other types than they are.
+TASK_STUMBLES = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 
-#: Besides its own, PyYAML lets through what its constructors stumble over: `!!int x`,
-#: `2001-99-99`, `!!bool x`.
-_UNREADABLE = (
-    yaml.YAMLError,
-    RecursionError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    OverflowError,
-)
+#: Longer names no file has; asking for one is an error by itself.
+_LONGEST = 255
+
+_KINDS = {type(None): 'nothing', list: 'a list', str: 'a text', bool: 'true or false'}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +46,21 @@ class LoadedContract:
         See :func:`boundary_env_ros.core.digest.digest_of`.
     text
         The file as it was read; with ``contract.pacing`` it is enough to rebuild the contract.
+    lines
+        Line of each key path in it, counted from 1.
 
     """
 
     contract: Contract
     digest: str
     text: str
+    lines: Mapping[KeyPath, int]
+
+    def placed(self, problem: Problem) -> Problem:
+        """Return a problem with the line of its key, or of the nearest key above that has one."""
+        above = (problem.path[:count] for count in range(len(problem.path), -1, -1))
+        line = next((self.lines[path] for path in above if path in self.lines), None)
+        return replace(problem, line=line)
 
 
 def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:
@@ -76,96 +80,123 @@ def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:
         Listing every problem, each with its key path and line.
 
     """
+    source, text = read_text(place)
+    return loads(text, source=source, pacing=pacing)
+
+
+def read_text(place: str | Path) -> tuple[str, str]:
+    """
+    Return the path and the text of a contract, given its file or the name of a shipped one.
+
+    Raises
+    ------
+    ContractError
+        If there is no such file, or what it holds is no text.
+
+    """
     path = find(place)
     try:
-        text = path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise ContractError(
-            [Problem(path=(), line=None, expected='a readable text file', actual=str(error))],
-            str(path),
-        ) from error
-    return loads(text, source=str(path), pacing=pacing)
+        with path.open('rb') as file:
+            # A device may have no end.
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        # A ValueError: the path itself is impossible.
+        raise _unreadable(path, getattr(error, 'strerror', None) or str(error)) from error
+    if len(data) > MOST_BYTES:
+        raise _unreadable(path, f'more than {MOST_BYTES} bytes')
+    try:
+        # The text may begin with a mark, and its lines may end as on other systems.
+        text = data.decode('utf-8-sig').replace('\r\n', '\n').replace('\r', '\n')
+    except UnicodeDecodeError as error:
+        line = data.count(b'\n', 0, error.start) + 1
+        told = f'byte 0x{data[error.start]:02x}, which is no utf-8'
+        raise _unreadable(path, told, line) from error
+    return str(path), text
+
+
+def _unreadable(path: Path, actual: str, line: int | None = None) -> ContractError:
+    problem = Problem(path=(), line=line, expected='a readable text file', actual=actual)
+    return ContractError([problem], str(path))
 
 
 def find(place: str | Path) -> Path:
-    """Return the path of a contract, given its file or the name of a shipped one."""
-    path = Path(place)
-    if path.suffix or path.exists() or len(path.parts) > 1:
+    """
+    Return the path of a contract, given its file or the name of a shipped one.
+
+    Raises
+    ------
+    ContractError
+        If it is a name, and neither a file nor a shipped contract has it.
+
+    """
+    path, name = Path(place), str(place)
+    if not is_name(name):
         return path
-    return share_file(f'config/{place}.yaml')
+    folder = share_directory() / 'config'
+    shipped = {file.stem: file for file in folder.glob('*.yaml') if is_name(file.stem)}
+    if len(name) < _LONGEST and path.exists():
+        return path
+    if name in shipped:
+        return shipped[name]
+    problem = Problem(
+        path=(),
+        line=None,
+        expected=f'a file, or a shipped contract: {", ".join(sorted(shipped))}',
+        actual=f'neither is called {name!r:.80}',
+        hint=nearest(name, shipped),
+    )
+    raise ContractError([problem], f'{name:.80}')
 
 
 def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) -> LoadedContract:
     """Load a contract from the text of a file; see :func:`load`."""
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except _UNREADABLE as error:
-        mark = getattr(error, 'problem_mark', None)
+    read = YamlText(text, source)
+    if not isinstance(read.data, dict):
+        told = _KINDS.get(type(read.data), 'a number')
         problem = Problem(
-            path=(),
-            line=None if mark is None else mark.line + 1,
-            expected='a YAML file',
-            actual=str(getattr(error, 'problem', None) or repr(error)),
+            path=(), line=read.lines.get(()), expected='a mapping of keys', actual=told
         )
-        raise ContractError([problem], source) from error
-    lines, problems = ({}, ()) if node is None else _survey(node)
-    if problems:
-        raise ContractError(problems, source)
-    contract = parse(data, lines=lines, source=source, tasks=installed_tasks())
+        raise ContractError(read.problems or [problem], source)
+    contract: Contract | None = None
+    problems: list[Problem] = []
+    try:
+        contract = parse(read.data, lines=read.lines, source=source, tasks=installed_tasks())
+    except ContractError as error:
+        # What stands where YAML was misread is said already.
+        misread = [problem.path for problem in read.problems]
+        problems = [
+            problem
+            for problem in error.problems
+            if not any(problem.path[: len(path)] == path for path in misread)
+        ]
+    if contract is None or read.problems:
+        found = sorted([*read.problems, *problems], key=lambda problem: problem.line or math.inf)
+        raise ContractError(found, source)
     if pacing is not None:
         contract = contract.paced(pacing)
-    return LoadedContract(contract=contract, digest=digest_of(contract), text=text)
-
-
-def _survey(root: yaml.Node) -> tuple[dict[KeyPath, int], tuple[Problem, ...]]:
-    """Return the line of every key, and what YAML would silently overwrite or blow up."""
-    lines: dict[KeyPath, int] = {(): root.start_mark.line + 1}
-    problems: list[Problem] = []
-    ahead: list[tuple[KeyPath, yaml.Node]] = [((), root)]
-    while ahead:
-        path, node = ahead.pop()
-        if len(path) > _DEEPEST or len(lines) > _MOST:
-            expected = f'at most {_DEEPEST} levels and {_MOST} values, aliases written out'
-            problem = Problem(
-                path=path[:3], line=node.start_mark.line + 1, expected=expected, actual='more'
-            )
-            return lines, (problem,)
-        if isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                name = str(key.value)
-                place: KeyPath = (*path, name)
-                lines[place] = line = key.start_mark.line + 1
-                if name in seen:
-                    problems.append(
-                        Problem(
-                            path=place,
-                            line=line,
-                            expected='every key once',
-                            actual='it is there twice',
-                        )
-                    )
-                seen.add(name)
-                ahead.append((place, value))
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                item: KeyPath = (*path, index)
-                lines[item] = value.start_mark.line + 1
-                ahead.append((item, value))
-    return lines, tuple(problems)
+    return LoadedContract(
+        contract=contract, digest=digest_of(contract), text=text, lines=read.lines
+    )
 
 
 def installed_tasks() -> dict[str, tuple[str, str]]:
     """
     Return distribution and version of every installed task, by entry-point name.
 
-    The names are normalised (PEP 503), since installers spell them differently.
+    The names are normalised (PEP 503), since installers spell them differently. Of several tasks
+    of one name it is the first, the one that :func:`make_task` makes.
     """
-    return {
-        entry.name: (_normalised(entry.dist.name), entry.dist.version) if entry.dist else ('', '')
-        for entry in entry_points(group=TASKS)
-    }
+    found: dict[str, tuple[str, str]] = {}
+    for entry in entry_points(group=TASKS):
+        origin = (_normalised(entry.dist.name), entry.dist.version) if entry.dist else ('', '')
+        found.setdefault(entry.name, origin)
+    return found
+
+
+def _told(error: Exception) -> str:
+    """Return what an error says, as part of a sentence; of one that says little, its name too."""
+    text = str(error).rstrip('.')
+    return f'{type(error).__name__} {text}' if isinstance(error, LookupError) else text
 
 
 def _normalised(name: str) -> str:
@@ -183,15 +214,21 @@ def make_task(contract: Contract) -> Task:
 
     """
     for entry in entry_points(group=TASKS, name=contract.task.name):
-        factory = entry.load()
+        try:
+            factory = entry.load()
+        except ImportError as error:
+            raise MissingDependency(
+                f'Expect the task {entry.name!r} to be importable, actually: {error}. '
+                'Install what it needs.'
+            ) from error
         try:
             task: Task = factory(**contract.task.parameters)
-        except (TypeError, ValueError, BoundaryError) as error:
+        except (*TASK_STUMBLES, BoundaryError) as error:
             problem = Problem(
                 path=('task', 'parameters'),
                 line=None,
                 expected=f'parameters that the task {entry.name!r} takes',
-                actual=str(error),
+                actual=_told(error),
             )
             raise ContractError([problem], contract.name) from error
         return task

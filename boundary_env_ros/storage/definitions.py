@@ -50,6 +50,8 @@ class Field:
     size
         Number of elements of an array of fixed size; None for a sequence, whose number is in the
         data.
+    most
+        Greatest number of elements of a sequence; None if it has no bound.
 
     """
 
@@ -57,6 +59,7 @@ class Field:
     type: str
     array: bool = False
     size: int | None = None
+    most: int | None = None
 
 
 def fields_of(text: str, package: str) -> tuple[Field, ...]:
@@ -95,6 +98,7 @@ def fields_of(text: str, package: str) -> tuple[Field, ...]:
                 type=_full_name(match['type'], package),
                 array=match['array'] is not None,
                 size=int(match['size']) if match['size'] and not match['bounded'] else None,
+                most=int(match['size']) if match['size'] and match['bounded'] else None,
             )
         )
     return tuple(found)

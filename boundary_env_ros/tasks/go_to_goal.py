@@ -101,15 +101,15 @@ class GoToGoal:
             NamedValues(name='goal', values=tuple(goal), unit=('m', 'm')),
         )
 
-    def observe(self, reset: Mapping[str, Vector]) -> Mapping[str, Vector]:
-        """Return the field ``goal``."""
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        """Return the field ``goal``, whoever asks."""
         return {'goal': reset['goal']}
 
     def judge(self, step: StepView) -> Outcome:
         """Return progress, cost of time and cost of turning; ``success`` within the radius."""
         goal = step.reset['goal']
         before, after = (math.dist(view['pose'][:2], goal) for view in (step.before, step.after))
-        turn = abs(step.admitted[1]) if len(step.admitted) > 1 else 0.0
+        turn = abs(step.commanded[1]) if len(step.commanded) > 1 else 0.0
         reached = after <= self._radius
         terms = (
             RewardTerm(name='progress', value=before - after),

@@ -21,6 +21,9 @@ REPOSITORY = Path(__file__).parents[2]
 SHIPPED = REPOSITORY / 'config' / 'warehouse_cart.yaml'
 MESSAGES = REPOSITORY / 'msg'
 
+#: A contract that uses every word of the language.
+RICH = Path(__file__).with_name('rich_contract.yaml')
+
 DIGEST = 'sha256:' + '5a' * 32
 AGENT = 'cart'
 EPISODE = '7b1d6b0e-8a51-4a57-a6f4-0a3a0c2b4f01'
@@ -31,14 +34,19 @@ Path_ = tuple[str | int, ...]
 
 
 @cache
-def _shipped() -> dict[str, object]:
-    data: dict[str, object] = yaml.safe_load(SHIPPED.read_text(encoding='utf-8'))
+def _read(file: Path) -> dict[str, object]:
+    data: dict[str, object] = yaml.safe_load(file.read_text(encoding='utf-8'))
     return data
 
 
 def shipped_data() -> dict[str, object]:
     """Return the shipped contract as plain data, to be changed at will."""
-    return deepcopy(_shipped())
+    return deepcopy(_read(SHIPPED))
+
+
+def rich_data() -> dict[str, object]:
+    """Return a contract that uses every word of the language, as plain data."""
+    return deepcopy(_read(RICH))
 
 
 def put(data: object, path: Path_, value: object) -> None:
@@ -59,11 +67,19 @@ def shipped(
     changes: Mapping[Path_, object] | None = None, pacing: Pacing | None = None
 ) -> Contract:
     """Return the shipped contract, with some values changed."""
-    data = shipped_data()
+    contract = _changed(shipped_data(), changes)
+    return contract if pacing is None else contract.paced(pacing)
+
+
+def rich(changes: Mapping[Path_, object] | None = None) -> Contract:
+    """Return the contract that uses every word of the language, with some values changed."""
+    return _changed(rich_data(), changes)
+
+
+def _changed(data: dict[str, object], changes: Mapping[Path_, object] | None) -> Contract:
     for path, value in (changes or {}).items():
         put(data, path, value)
-    contract = parse(data, tasks=TASKS)
-    return contract if pacing is None else contract.paced(pacing)
+    return parse(data, tasks=TASKS)
 
 
 class Timepiece:
@@ -130,6 +146,7 @@ def request_for(
     digest: str = DIGEST,
     agent: str = AGENT,
     client: str = 'policy',
+    horizon: int = 1,
 ) -> ActionRequest:
     """Return a request that answers an observation."""
     return ActionRequest(
@@ -142,6 +159,7 @@ def request_for(
         requested=now,
         client=client,
         client_version='test',
+        horizon=horizon,
     )
 
 

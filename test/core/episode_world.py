@@ -33,6 +33,8 @@ from boundary_env_ros.core.inputs import gate_inputs, sensor_topics
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance, WorldAdvanced
 from boundary_env_ros.core.observation import ImageReference, Observation, Sample
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage, ResetEffect
+from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import (
     Clock,
     Instant,
@@ -120,6 +122,7 @@ class EpisodeWorld:
         pacing: Pacing = Pacing.REALTIME,
         delay: float = 0.0,
         contract: Contract | None = None,
+        task: Task | None = None,
     ) -> None:
         self.contract = (contract or shipped()).paced(pacing)
         self.lockstep = pacing is Pacing.LOCKSTEP
@@ -127,8 +130,8 @@ class EpisodeWorld:
         self.time.ros_paused = self.lockstep
         topics = {topic: f'/{topic}' for topic in sensor_topics(self.contract)}
         self.environment = Environment(
-            self.contract, digest=DIGEST, task=GoToGoal(**self.contract.task.parameters),
-            agent=AGENT, topics=topics, software_version='test',
+            self.contract, digest=DIGEST, agent=AGENT, topics=topics,
+            task=task or GoToGoal(**self.contract.task.parameters), software_version='test',
         )  # fmt: skip
         self.gate = Gate(
             self.contract, digest=DIGEST, agent=AGENT, software_version='test',
@@ -149,6 +152,7 @@ class EpisodeWorld:
         self.holds: set[str] = set()
         self.held: list[Callable[[], None]] = []
         self.advances: list[WorldAdvance] = []
+        self.asked: list[ResetEffect] = []
         self.advance_error = ''
 
         self.transitions: list[Transition] = []
@@ -329,7 +333,10 @@ class EpisodeWorld:
                     self.next_tick = self.time.steady + to_nanoseconds(self.contract.period)
                 if effect.state is EpisodeState.RESETTING and self.arms:
                     self.arm(effect)
+            elif isinstance(effect, (CallService, PublishMessage, AskPerson)):
+                self.asked.append(effect)
             elif isinstance(effect, ResetWorld):
+                self.asked.append(effect)
                 self.reset_world(effect)
             else:
                 self.advance(effect)
@@ -415,7 +422,7 @@ class EpisodeWorld:
         self.robot.told = None
         stamp = self.time.stamp()
         names = sorted((self.sensors & self.alive) - self.drops)
-        by_name = {s.name: s.topic for s in (*self.contract.observation, *self.contract.evaluator)}
+        by_name = {spec.name: spec.topic for spec in self.contract.fields}
         topics = [f'/{by_name[name]}' for name in names]
         dropped = [f'/{by_name[name]}' for name in sorted(self.drops)]
         stamped = [0 if name == 'contact' else stamp.nanoseconds for name in names]

@@ -26,11 +26,12 @@ from core_world import (
     Timepiece,
 )
 
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, Pacing, Vector
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.gate_rules import Limits, rule, Situation, well_formed
+from boundary_env_ros.core.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
 
@@ -39,6 +40,35 @@ ROUNDING = 1e-9
 
 FREE = (8.0, 8.0, 1.0, 1.0)
 TOPICS = {'obstacle': '/scan', 'feedback.base': '/odom'}
+
+
+def same(one: Vector, other: Vector) -> bool:
+    """Return whether two vectors are the same, where NaN is NaN."""
+    return len(one) == len(other) and all(
+        a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True)
+    )
+
+
+def meaning(groups: Iterable[ActionSpec], action: Vector, before: Vector | None) -> Vector | None:
+    """Return the command that an action asks for, bounds apart; None if it means none."""
+    command: list[float] = []
+    for group in groups:
+        values, action = action[: group.action_size], action[group.action_size :]
+        here = slice(len(command), len(command) + group.size)
+        if group.kind is ActionKind.CONTINUOUS:
+            command += values
+        elif group.kind is ActionKind.DELTA:
+            if before is None:
+                return None
+            command += [was + value for was, value in zip(before[here], values, strict=True)]
+        else:
+            one = group.kind is ActionKind.DISCRETE
+            options = [[c for _, c in group.choices]] if one else group.levels
+            if any(v not in range(len(o)) for v, o in zip(values, options, strict=True)):
+                return None
+            picked = [o[int(v)] for v, o in zip(values, options, strict=True)]
+            command += picked[0] if one else picked
+    return tuple(command)
 
 
 class Witness:
@@ -60,16 +90,24 @@ class Witness:
         self.running = False
         self.braking = False
         self.decisions: list[GateDecision] = []
+        self.acted: int | None = None
 
     # What the test knows -------------------------------------------------------------------------
 
     def armed(self) -> None:
         """Take note that a lease ended: the next begins from the measured state."""
-        moving = self.last is not None and self.last != self.safe
+        moving = self.last is not None and not self.rests(self.last)
         if moving and self.contract.pacing is Pacing.REALTIME:
             self.braking = True  # under the lease before; in lockstep the world stands still
         else:
             self.forget()
+
+    def rests(self, command: Vector) -> bool:
+        """Return whether a command is the safe one; to stay is safe wherever that is."""
+        return all(
+            value == safe or math.isnan(safe)
+            for value, safe in zip(command, self.safe, strict=True)
+        )
 
     def forget(self) -> None:
         """Take note that nothing of an earlier lease counts any more."""
@@ -92,6 +130,8 @@ class Witness:
     def check(self, decision: GateDecision, now: Instant) -> None:
         """Check one decision, taken now."""
         self.decisions.append(decision)
+        if decision.trigger is Trigger.CHUNK and decision.verdict is not Verdict.REJECTED:
+            self.acted = now.steady
         self.sequence += 1
         assert decision.sequence == self.sequence, 'a decision is missing or told twice'
         self._check_shape(decision)
@@ -99,8 +139,10 @@ class Witness:
             self._check_permission(decision)
             self._check_motion(decision, now)
             self.last, self.emitted = decision.command, now.steady
-            if self.braking and decision.command == self.safe:
+            if self.braking and self.rests(decision.command):
                 self.forget()
+        elif decision.verdict is Verdict.STOPPED:
+            self._check_nowhere(decision, now)
         self._check_explained(decision)
         self._check_recomputed(decision)
 
@@ -109,6 +151,8 @@ class Witness:
         if decision.verdict is Verdict.REJECTED:
             assert command == ()
             assert decision.admitted_action == ()
+            return
+        if decision.verdict is Verdict.STOPPED and not command:
             return
         assert len(command) == len(self.low)
         for value, low, high in zip(command, self.low, self.high, strict=True):
@@ -120,17 +164,31 @@ class Witness:
             assert not self.latched, 'moved under a latched emergency stop'
             assert self.running, 'moved without a lease of a running episode'
 
+    def _check_nowhere(self, decision: GateDecision, now: Instant) -> None:
+        """Check that a stop without a command is one to stay, where nobody knows the place."""
+        assert any(map(math.isnan, self.safe)), 'stopped without a command'
+        assert self.before(now) is None
+        assert decision.previous_command == ()
+        assert decision.admitted_action == ()
+        if self.braking:
+            self.forget()
+
+    def before(self, now: Instant) -> Vector | None:
+        """Return what the next command is held against; None if that is unknown."""
+        if self.last is None or self._driver_took_over(now):
+            return self._known_motion(now)
+        return self.last
+
     def _check_motion(self, decision: GateDecision, now: Instant) -> None:
         period = self.contract.period
-        before, seeded = self.last, False
-        if before is None or self._driver_took_over(now):
-            before = self._known_motion(now)
-            seeded = before is not None
+        before = self.before(now)
+        seeded = before is not None and (self.last is None or self._driver_took_over(now))
         assert decision.previous_command == (before or ()), 'not seeded as declared'
         assert decision.seeded is seeded
         stopped = decision.verdict is Verdict.STOPPED
         if before is None:
             assert stopped, 'moved from an unknown state'
+            # To stay is no command while nobody knows where.
             assert decision.command == self.safe
             return
         seconds = period
@@ -140,19 +198,19 @@ class Witness:
         assert abs(decision.time_step - seconds) <= ROUNDING
         most = self.stop if stopped else self.rate
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
-            assert abs(value - was) <= most[i] * seconds + ROUNDING, (
+            assert abs(value - was) <= most[i] * seconds + ROUNDING * max(1.0, abs(was)), (
                 f'dimension {i} went from {was} to {value} in {seconds} s'
             )
             if stopped:
-                safe = self.safe[i]
+                safe = was if math.isnan(self.safe[i]) else self.safe[i]
                 assert abs(value - safe) <= abs(was - safe)
 
     def _driver_took_over(self, now: Instant) -> bool:
         """Return whether the driver has stopped the robot by itself since the last command."""
-        timeout = self.contract.action[0].driver_timeout
+        timeouts = [group.driver_timeout for group in self.contract.action]
+        timeout = min((one for one in timeouts if one is not None), default=math.inf)
         return (
             self.contract.pacing is Pacing.REALTIME
-            and timeout is not None
             and self.emitted is not None
             and now.steady - self.emitted > timeout * NANOSECONDS
         )
@@ -179,21 +237,51 @@ class Witness:
         assert (decision.verdict is Verdict.ADMITTED) is (not rules), 'a change without a reason'
         strictest = max((r.outcome for r in rules), default=Verdict.ADMITTED)
         assert decision.verdict is strictest
+        before = decision.previous_command or None
+        wanted = decision.requested_action
+        asked = None if decision.request is None else self._meaning(wanted, before)
         if decision.verdict is Verdict.ADMITTED:
-            assert command == decision.requested_action
-        if command and command == decision.requested_action:
+            assert command == asked
+            assert decision.admitted_action == wanted
+        if command and command == asked:
             assert decision.verdict in (Verdict.ADMITTED, Verdict.STOPPED, Verdict.LIMITED)
         if decision.verdict is Verdict.LIMITED:
-            asked = list(decision.requested_action)
+            assert asked is not None
+            left = list(asked)
             for result in rules:
-                assert result.before == asked[result.dimension]
+                assert result.before == left[result.dimension]
                 assert result.after is not None
                 assert result.after != result.before, 'a reason without a change'
-                asked[result.dimension] = result.after
-            assert tuple(asked) == command == decision.admitted_action, 'a change without a reason'
+                left[result.dimension] = result.after
+            assert tuple(left) == command, 'a change without a reason'
+        if decision.verdict in (Verdict.LIMITED, Verdict.HELD):
+            self._check_admitted(decision)
         if decision.verdict in (Verdict.STOPPED, Verdict.REJECTED):
             assert all(r.outcome is decision.verdict for r in rules)
             assert decision.admitted_action == ()
+
+    def _meaning(self, action: Vector, before: Vector | None) -> Vector | None:
+        if len(action) != self.contract.action_size:
+            return None
+        return meaning(self.contract.action, action, before)
+
+    def _check_admitted(self, decision: GateDecision) -> None:
+        """Check that what was admitted means what was published, or that no action does."""
+        groups, admitted = self.contract.action, decision.admitted_action
+        assert len(admitted) == self.contract.action_size
+        before = decision.previous_command or None
+        start = 0
+        for group in groups:
+            part, admitted = admitted[: group.action_size], admitted[group.action_size :]
+            here = slice(start, start + group.size)
+            start += group.size
+            if any(map(math.isnan, part)):
+                assert group.kind in (ActionKind.DISCRETE, ActionKind.MULTI_DISCRETE)
+                continue
+            there = meaning((group,), part, None if before is None else before[here])
+            assert there is not None
+            for value, published in zip(there, decision.command[here], strict=True):
+                assert abs(value - published) <= ROUNDING * max(1.0, abs(published))
 
     def _check_recomputed(self, decision: GateDecision) -> None:
         """Rule once more on nothing but what the decision carries."""
@@ -201,7 +289,11 @@ class Witness:
         if decision.trigger is Trigger.TIMER:
             wanted = None if decision.seeded else decision.previous_command or None
         if decision.verdict is Verdict.REJECTED:
-            form = well_formed(decision.requested_action, len(self.low))
+            asked = decision.request
+            assert asked is not None
+            form = well_formed(
+                asked.action, self.contract.action_size, asked.horizon, self.contract.horizon
+            )
             if form:
                 assert decision.rules == form
             return
@@ -218,7 +310,7 @@ class Witness:
         ruling = rule(self.limits, situation, wanted)
         assert ruling.verdict is decision.verdict
         assert ruling.command == decision.command
-        assert ruling.admitted == decision.admitted_action
+        assert same(ruling.admitted, decision.admitted_action)
         assert ruling.results == decision.rules
 
 
@@ -233,13 +325,18 @@ class Bench:
     def __init__(self, contract: Contract | None = None) -> None:
         self.contract = contract or shipped()
         self.time = Timepiece()
+        inputs = gate_inputs(self.contract)
         self.gate = Gate(
-            self.contract, digest=DIGEST, agent=AGENT, topics=TOPICS, software_version='test'
-        )
+            self.contract, digest=DIGEST, agent=AGENT, software_version='test',
+            topics={item.name: f'/{item.topic}' for item in inputs},
+        )  # fmt: skip
         self.witness = Witness(self.contract)
-        self.alive = {'environment', 'scan', 'odometry'}
+        self.held_by = tuple(i.name for i in inputs if i.name.startswith('alive.'))
+        scan = ('scan',) if self.contract.safety.obstacle else ()
+        self.sensors = (*scan, 'odometry', *self.held_by)
+        self.alive = {'environment', *self.sensors}
         self.scan: Vector = FREE
-        self.motion: Vector = (0.0, 0.0)
+        self.motion: Vector = (0.0,) * self.contract.command_size
         self.lag = 0.01
         self.state = EpisodeState.IDLE
         self.episode = EPISODE
@@ -255,8 +352,8 @@ class Bench:
         if episode is not None:
             self.episode = episode
         name = '' if state is EpisodeState.IDLE else self.episode
-        self.gate.heard(status(state, self.time.now, episode=name), self.time.now)
         self._account()
+        self._see(self.gate.heard(status(state, self.time.now, episode=name), self.time.now))
 
     def _account(self) -> None:
         self.witness.running = (
@@ -284,17 +381,25 @@ class Bench:
 
     def measure(self, name: str) -> tuple[GateDecision, ...]:
         """Let one sensor speak."""
-        captured = self.time.stamp(ago=self.lag)
+        captured, now = self.time.stamp(ago=self.lag), self.time.now
         if name == 'scan':
-            return self._see(self.gate.measure('obstacle', self.scan, captured, self.time.now))
-        self.witness.feedback(self.motion, self.time.now, captured.nanoseconds)
-        return self._see(self.gate.measure('feedback.base', self.motion, captured, self.time.now))
+            return self._see(self.gate.measure('obstacle', self.scan, captured, now))
+        if name in self.held_by:
+            return self._see(self.gate.measure(name, (), captured, now))
+        self.witness.feedback(self.motion, now, captured.nanoseconds)
+        seen: tuple[GateDecision, ...] = ()
+        start = 0
+        for group in self.contract.action:
+            values = self.motion[start : start + group.size]
+            start += group.size
+            seen += self.gate.measure(f'feedback.{group.name}', values, captured, now)
+        return self._see(seen)
 
     def pulse(self) -> None:
         """Let everything that is alive give a sign of life."""
         if 'environment' in self.alive and self.state is not EpisodeState.IDLE:
             self.say(self.state)
-        for name in ('scan', 'odometry'):
+        for name in self.sensors:
             if name in self.alive:
                 self.measure(name)
 

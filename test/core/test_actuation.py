@@ -145,8 +145,14 @@ def test_feedback_that_comes_late_and_out_of_order_is_passed_over() -> None:
     actuation = Actuation(THRESHOLD, PATIENCE)
     actuation.measured(feedback(20 * MS, 0.1, 0.0))
     actuation.measured(feedback(10 * MS, 0.9, 0.0))
-    actuation.measured(feedback(20 * MS, 0.9, 0.0))
     assert actuation.latest == feedback(20 * MS, 0.1, 0.0)
+
+
+def test_groups_read_from_one_message_are_all_of_its_instant() -> None:
+    actuation = Actuation(THRESHOLD, PATIENCE)
+    for event in (feedback(0, 0.0, 0.0), feedback(MS, 0.3, 0.0), feedback(MS, 0.3, 0.7)):
+        actuation.measured(event)
+    assert actuation.latest == feedback(MS, 0.3, 0.7)
 
 
 def test_a_new_episode_forgets_the_last() -> None:

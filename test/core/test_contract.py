@@ -4,18 +4,23 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from collections.abc import Iterator
+from dataclasses import fields, FrozenInstanceError, is_dataclass, replace
+from enum import Enum
+import math
 import re
 from typing import Any
 
-from core_world import drop, Path_, put, shipped, shipped_data, TASKS
+from core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core import contract as contract_module
+from boundary_env_ros.core import sources as sources_module
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of, require_same
-from boundary_env_ros.errors import DigestMismatch
+from boundary_env_ros.errors import ContractError, DigestMismatch
 
 CONTRACT = shipped()
 
@@ -48,6 +53,12 @@ def test_lockstep_brings_simulated_time_with_it_and_realtime_takes_it_away() -> 
     assert lockstep.sim_time
     assert not lockstep.paced(Pacing.REALTIME).sim_time
     assert CONTRACT.paced(Pacing.REALTIME) is CONTRACT
+
+
+def test_a_field_that_tf_looks_up_knows_no_lockstep_however_it_is_asked_for() -> None:
+    with pytest.raises(ContractError, match='lockstep, with gripper'):
+        RICH.paced(Pacing.LOCKSTEP)
+    assert replace(RICH, state=()).paced(Pacing.LOCKSTEP).sim_time
 
 
 # Digest ------------------------------------------------------------------------------------------
@@ -189,14 +200,123 @@ def test_any_change_of_meaning_changes_the_digest(path: Path_, value: object) ->
     assert digest(data) != SHIPPED
 
 
-def test_every_field_of_a_contract_is_part_of_its_meaning() -> None:
-    touched = {path[0] for path, _ in MEANING}
-    of_fields = {
-        'name': 'contract', 'sim_time': 'clock', 'lockstep_deadline': 'lockstep',
-        'reaction_of': 'latency_budget', 'recorder_required': 'recorder', 'robot_host': 'robot',
-    }  # fmt: skip
-    named = {of_fields.get(name, name) for name in Contract.__dataclass_fields__} - {'pacing'}
-    assert named == touched
+def changed(value: object, at: str) -> Iterator[tuple[str, object]]:
+    """Yield a value as many times as there is something in it to change, once changed in each."""
+    if is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            inner = f'{type(value).__name__}.{field.name}'
+            for where, other in changed(getattr(value, field.name), inner):
+                yield where, replace(value, **{field.name: other})
+    elif isinstance(value, dict):
+        for key in value:
+            for where, other in changed(value[key], at):
+                yield where, {**value, key: other}
+        yield at, {**value, 'added': 0}
+    elif isinstance(value, (tuple, list)):
+        for index, item in enumerate(value):
+            for where, other in changed(item, at):
+                yield where, type(value)((*value[:index], other, *value[index + 1 :]))
+        yield at, type(value)((*value, *(value[-1:] or [0])))
+    elif isinstance(value, Enum):
+        yield from ((at, member) for member in type(value) if member is not value)
+    elif isinstance(value, bool):
+        yield at, not value
+    elif isinstance(value, (int, float)):
+        yield at, 0.5 if math.isnan(value) else value + 1
+    elif isinstance(value, str):
+        yield at, f'{value}x'
+    else:
+        assert value is None, f'{at} holds {value!r}'
+        yield at, 1
+
+
+RICH = rich()
+
+
+def test_every_field_of_everything_in_a_contract_is_part_of_its_meaning() -> None:
+    plain, seen = digest_of(RICH), {}
+    for where, other in changed(RICH, ''):
+        assert digest_of(other) != plain, f'{where} may be changed unnoticed'
+        seen[where] = other
+    declared = {
+        f'{kind.__name__}.{field.name}'
+        for module in (contract_module, sources_module)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+        for field in fields(kind)
+    }
+    # Optional parts are told by their absence, too; what is left is what this test has not seen.
+    assert declared - seen.keys() == {name for name in declared if _whole(name)}
+
+
+def _whole(name: str) -> bool:
+    """Return whether a field only holds another dataclass, whose own fields are told."""
+    held = {
+        'Contract': ('safety', 'task', 'episode'),
+        'EpisodeRules': ('reset',),
+        'ActionSpec': ('source', 'feedback'),
+        'Feedback': ('source',),
+        'FieldSpec': ('qos',),
+    }
+    kind, _, field = name.partition('.')
+    return field in held.get(kind, ()) or name == 'Safety.obstacle'
+
+
+def test_layout_makes_no_difference_to_a_contract_of_every_word() -> None:
+    data: Any = rich_data()
+    ordered = ('observation', 'state', 'evaluator', 'action')
+    mixed = reversed_keys({key: value for key, value in data.items() if key not in ordered})
+    assert isinstance(mixed, dict)
+    for section in ordered:
+        mixed[section] = {name: reversed_keys(item) for name, item in data[section].items()}
+    choices = data['action']['base']['choices']
+    mixed['action']['base']['choices'] = choices  # their order is what an index means
+    assert digest(mixed) == digest_of(RICH)
+
+
+def test_the_order_of_choices_is_meaning() -> None:
+    data: Any = rich_data()
+    choices = data['action']['base']['choices']
+    put(data, ('action', 'base', 'choices'), {key: choices[key] for key in reversed(choices)})
+    assert digest(data) != digest_of(RICH)
+
+
+def test_to_stay_has_a_digest_of_its_own_whichever_way_it_is_said() -> None:
+    whole = digest_of(rich({('action', 'arm', 'safe'): 'hold'}))
+    each = digest_of(rich({('action', 'arm', 'safe'): ['hold', 'hold']}))
+    other = digest_of(rich({('action', 'arm', 'safe'): ['hold', 0.0]}))
+    assert whole == each != other
+    assert whole == digest_of(
+        replace(
+            RICH, action=tuple(replace(g, safe=tuple(map(_another, g.safe))) for g in RICH.action)
+        )
+    )
+
+
+def _another(value: float) -> float:
+    """Return a number that is another object, as reading it from elsewhere makes."""
+    return float(repr(value))
+
+
+@pytest.mark.parametrize(
+    ('path', 'default'),
+    [
+        (('observation', 'cloud', 'channels'), None),
+        (('observation', 'cloud', 'qos'), {}),
+        (('observation', 'cloud', 'qos'), {'reliability': 'best_effort', 'depth': 10}),
+        (('observation', 'wrench', 'dtype'), 'float32'),
+        (('observation', 'pads', 'array'), 'data'),
+        (('observation', 'to_goal', 'dtype'), 'float32'),
+        (('state', 'temperature', 'parts'), ['temperature']),
+        (('evaluator', 'hinge', 'quantity'), 'position'),
+        (('action', 'arm', 'kind'), 'continuous'),
+        (('action', 'fingers', 'array'), 'data'),
+    ],
+)
+def test_a_default_of_the_language_that_is_written_out_makes_no_difference(
+    path: Path_, default: object
+) -> None:
+    assert digest_of(rich({path: default})) == digest_of(RICH)
 
 
 def test_the_order_of_observation_and_action_is_meaning() -> None:

@@ -15,6 +15,7 @@ import pytest
 from boundary_env_ros.core.causes import BUILT_IN, Ending
 from boundary_env_ros.core.contract import Beyond, Pacing, WhenStale
 from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.sources import Beams
 from boundary_env_ros.errors import ContractError, Problem
 
 Path = tuple[str | int, ...]
@@ -48,10 +49,10 @@ def test_the_shipped_contract_says_what_its_file_says() -> None:
     assert [f.name for f in contract.evaluator] == list(data['evaluator'])
     assert contract.flat('low') == (-0.3, -1.5)
     assert contract.action_size == 2
-    assert contract.action_unit == ('m/s', 'rad/s')
+    assert contract.command_unit == ('m/s', 'rad/s')
     assert contract.action[0].beyond is Beyond.CLIP
     assert contract.observation[0].when_stale is WhenStale.TRUNCATE
-    assert contract.observation[2].beams == 36
+    assert contract.observation[2].source == Beams(count=36)
     assert contract.observation[2].low == (0.0,) * 36
     assert contract.observation[3].is_image
     assert contract.observation[3].shape == (48, 64, 3)
@@ -173,7 +174,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('observation', 'velocity', 'fields', 0), 'a field path',
     ),
     (
-        'unknown function', ('observation', 'pose', 'fields'), ['roll(a)', 'b', 'c'],
+        'unknown function', ('observation', 'pose', 'fields'), ['tilt(a)', 'b', 'c'],
         ('observation', 'pose', 'fields', 0), 'a field path',
     ),
     (
@@ -187,7 +188,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'no unit', ('observation', 'pose', 'unit'), MISSING,
-        ('observation', 'pose', 'unit'), 'a list of texts',
+        ('observation', 'pose', 'unit'), 'a unit, for example',
     ),
     (
         'wrong number of bounds', ('observation', 'pose', 'low'), [0, 0],
@@ -211,7 +212,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'unknown when_stale', ('observation', 'pose', 'when_stale'), 'warn',
-        ('observation', 'pose', 'when_stale'), 'one of mark, truncate',
+        ('observation', 'pose', 'when_stale'), 'one of mark, hold, truncate',
     ),
     (
         'unknown beyond', ('observation', 'pose', 'beyond'), 'reject',
@@ -269,7 +270,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'feedback for one of two', ('action', 'base', 'feedback', 'fields'), ['twist.x'],
-        ('action', 'base', 'feedback', 'fields'), '2 paths, one for each dimension',
+        ('action', 'base', 'feedback', 'fields'), '2 values, one for each dimension',
     ),
     (
         'no threshold', ('action', 'base', 'feedback', 'threshold'), 0,
@@ -277,11 +278,11 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'a command path with an index', ('action', 'base', 'fields'), ['a[0]', 'b'],
-        ('action', 'base', 'fields', 0), 'a plain field path',
+        ('action', 'base', 'fields', 0), 'a field path without index',
     ),
     (
-        'a unit for one of two', ('action', 'base', 'unit'), ['m/s'],
-        ('action', 'base', 'unit'), 'one unit for each of 2 fields',
+        'three units for two', ('action', 'base', 'unit'), ['m/s', 'rad/s', 'm/s'],
+        ('action', 'base', 'unit'), 'one unit, or one for each of 2 values',
     ),
     (
         'inverted action bounds', ('action', 'base', 'high'), [-0.4, 1.5],
@@ -613,3 +614,68 @@ def test_a_damaged_contract_is_read_or_refused_by_name(
         return
     assert problems
     assert all(problem.expected for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ('key', 'type_name'),
+    [('beams', 'sensor_msgs/msg/LaserScan'), ('points', 'sensor_msgs/msg/PointCloud2')],
+)
+@pytest.mark.parametrize('place', [('action', 'base'), ('action', 'base', 'feedback')])
+def test_nothing_commands_a_sensor(place: Path, key: str, type_name: str) -> None:
+    problems = problems_of({(*place, 'type'): type_name, (*place, key): 2})
+    assert any(p.path == (*place, key) and p.expected == 'no such key' for p in problems)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'path', 'expected'),
+    [
+        ({('observation', 'scan', 'beams'): 10**12}, ('observation', 'scan', 'beams'), '4096'),
+        (
+            {
+                ('observation', 'joy'): {
+                    'topic': 'joy',
+                    'type': 'sensor_msgs/msg/Joy',
+                    'length': 10**12,
+                    'unit': '',
+                    'low': -1,
+                    'high': 1,
+                }
+            },
+            ('observation', 'joy', 'array'),
+            'at most 4096 values',
+        ),
+        (
+            {('observation', 'front', 'shape'): [10**6, 10**6, 3]},
+            ('observation', 'front', 'shape'),
+            'at most 33554432 values',
+        ),
+        (
+            {
+                ('observation', 'past'): {
+                    'derive': {'function': 'history', 'of': 'scan', 'count': 10**12}
+                }
+            },
+            ('observation', 'past', 'derive'),
+            'at most 4096 values',
+        ),
+        ({('period',): 1e-300}, ('period',), 'a time (s) from 1e-09'),
+        ({('episode', 'time_limit'): 1e300}, ('episode', 'time_limit'), 'a time (s) from 1e-09'),
+        ({('episode', 'time_limit'): 9e8}, ('episode', 'time_limit'), 'at most 4294967295'),
+    ],
+)
+@pytest.mark.timeout(10)
+def test_what_no_machine_could_hold_is_refused_before_it_is_made(
+    changes: dict[Path, object], path: Path, expected: str
+) -> None:
+    assert any(p.path == path and expected in p.expected for p in problems_of(changes))
+
+
+def test_the_order_of_keys_in_parameters_of_a_task_reaches_nobody() -> None:
+    data = shipped_data()
+    task = data['task']
+    assert isinstance(task, dict)
+    scenarios = task['parameters']['scenarios']
+    task['parameters']['scenarios'] = dict(reversed(scenarios.items()))
+    one, other = (parse(d, tasks=TASKS).task.parameters for d in (shipped_data(), data))
+    assert list(one['scenarios']) == list(other['scenarios']) == sorted(scenarios)  # type: ignore[call-overload]
+    assert list(one) == list(other)

@@ -138,7 +138,6 @@ def test_the_settling_time_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ('part', 'lacking'),
     [
-        ('robot', 'the answer of the service reset_world'),
         ('pose', r'pose \(/pose_detections\)'),
         ('front', r'front \(/camera/image_raw\)'),
         ('velocity', r'velocity \(/odom\), feedback \(/odom\)'),
@@ -160,6 +159,20 @@ def test_the_deadline_of_a_reset_names_what_is_missing(part: str, lacking: str) 
     assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
     assert told.message.startswith(f'Expect a reset within {deadline:g} s')
     assert re.search(f'still missing: {lacking}$', told.message)
+
+
+def test_a_world_that_does_not_answer_fails_the_reset_by_the_name_of_its_service() -> None:
+    world = EpisodeWorld()
+    world.alive.discard('robot')
+    world.begin()
+    deadline = CONTRACT.episode.reset.deadline
+    world.run(deadline + 0.1)
+    told = world.environment.status(world.now)
+    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert told.message == (
+        f'Expect the answer of the service reset_world within {deadline:g} s, '
+        'actually: it did not come'
+    )
 
 
 def test_a_failed_reset_is_recorded_with_its_cause() -> None:

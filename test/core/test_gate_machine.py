@@ -9,10 +9,11 @@ that silence stops.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
-from core_world import shipped
+from core_world import rich, shipped
 from gate_bench import Bench
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -21,12 +22,19 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, RuleB
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, GateState, Verdict
 from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.gate_rules import Limits
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import Refused
 
 SHIPPED = shipped()
 #: The same cart, but an action beyond its bounds is refused whole, and some limits are zero.
 STRICT = shipped({('action', 'base', 'beyond'): 'reject', ('action', 'base', 'low'): [0.0, -1.5]})
+
+#: The same cart, with requests for up to four steps.
+CHUNKS = shipped({('chunk',): {'horizon': 4}})
+#: An arm and fingers that stay where they are, a base that is told one of some commands, lamps at
+#: one of some levels, and a field that holds them all.
+MIXED = rich()
 
 SPECIAL = [float('nan'), float('inf'), float('-inf'), 5e-324, -5e-324, 1e308, -0.0, 0.0, 0.8, 1.5]
 reasonable = st.floats(min_value=-2.0, max_value=2.0, allow_subnormal=False)
@@ -63,28 +71,41 @@ wrong = st.fixed_dictionaries(
 )
 
 
+#: What the policy may ask for, sensibly or not, and what the robot may say of its motion.
+asked_for = st.runner().flatmap(lambda machine: machine.any_action)
+sensible = st.runner().flatmap(lambda machine: machine.sensible_action)
+moving = st.runner().flatmap(lambda machine: machine.any_motion)
+
+
 class GateMachine(RuleBasedStateMachine):
     """Everything that can happen to a gate."""
 
     contract: Contract = SHIPPED
+    any_action = action
+    sensible_action = pair
+    any_motion = motion
 
-    @initialize()
-    def bench_is_set_up(self) -> None:
+    @initialize(running=st.sampled_from([True, True, True, False]))
+    def bench_is_set_up(self, running: bool) -> None:
         self.bench = Bench(self.contract)
         self.episodes = 0
         self.heard_environment: int | None = None
         self.heard_scan: int | None = None
+        self.heard_held: int | None = None
         self.heard_request: int | None = None
         self.last: ActionRequest | None = None
         self.pressed = False
+        if running:
+            # Or else most of what happens here would happen to a gate that is not armed.
+            self.a_new_episode_is_brought_to_run()
 
     # The policy, and whoever else sends requests -------------------------------------------------
 
-    @rule(asked=action)
+    @rule(asked=asked_for)
     def holder_asks(self, asked: tuple[float, ...]) -> None:
         self._sent(self.bench.send(asked))
 
-    @rule(asked=action, changes=wrong)
+    @rule(asked=asked_for, changes=wrong)
     def somebody_asks(self, asked: tuple[float, ...], changes: dict[str, Any]) -> None:
         self._sent(self.bench.send(asked, **changes))
 
@@ -96,8 +117,28 @@ class GateMachine(RuleBasedStateMachine):
         [decision] = self.bench.witness.see(decisions, self.bench.time.now)
         assert decision.verdict is Verdict.REJECTED
 
-    @rule(asked=pair, count=st.integers(min_value=2, max_value=12))
-    def the_policy_drives(self, asked: tuple[float, float], count: int) -> None:
+    @rule(asked=st.lists(sensible, min_size=2, max_size=12), again=st.booleans())
+    def order_is_restored_and_the_policy_drives(
+        self, asked: list[tuple[float, ...]], again: bool
+    ) -> None:
+        """Or else most of what happens here would happen to a gate that is not armed."""
+        if again or not self.bench.witness.running:
+            self._restore_order()
+        for one in asked:
+            self.bench.time.wait(self.contract.period)
+            self._pulse()
+            self._sent(self.bench.send(one))
+
+    def _restore_order(self) -> None:
+        if self.bench.state is EpisodeState.RUNNING:
+            self._say(EpisodeState.TRUNCATED)
+        self.the_emergency_stop_is_released()
+        self.somebody_clears_the_emergency_stop()
+        self.the_timer_ticks_for_a_while(40)
+        self.a_new_episode_is_brought_to_run()
+
+    @rule(asked=sensible, count=st.integers(min_value=2, max_value=12))
+    def the_policy_drives(self, asked: tuple[float, ...], count: int) -> None:
         for _ in range(count):
             self.bench.time.wait(self.contract.period)
             self._pulse()
@@ -117,20 +158,29 @@ class GateMachine(RuleBasedStateMachine):
         self.bench.measure('scan')
         self.heard_scan = self.bench.time.steady
 
-    @rule(values=motion, ago=lag)
-    def odometry_speaks(self, values: tuple[float, float], ago: float) -> None:
+    @rule(values=moving, ago=lag)
+    def odometry_speaks(self, values: tuple[float, ...], ago: float) -> None:
         self.bench.motion, self.bench.lag = values, ago
         self.bench.measure('odometry')
+
+    @precondition(lambda self: self.bench.held_by)
+    @rule(ago=lag)
+    def what_holds_the_robot_speaks(self, ago: float) -> None:
+        self.bench.lag = ago
+        for name in self.bench.held_by:
+            self.bench.measure(name)
+        self.heard_held = self.bench.time.steady
 
     @rule()
     def all_is_well(self) -> None:
         self._pulse()
 
     def _pulse(self) -> None:
-        self.bench.scan, self.bench.motion = (8.0, 8.0, 1.0, 1.0), (0.0, 0.0)
+        self.bench.scan = (8.0, 8.0, 1.0, 1.0)
+        self.bench.motion = (0.0,) * self.contract.command_size
         self.bench.lag = 0.01
         self.bench.pulse()
-        self.heard_scan = self.bench.time.steady
+        self.heard_scan = self.heard_held = self.bench.time.steady
         if self.bench.state is not EpisodeState.IDLE:
             self.heard_environment = self.bench.time.steady
 
@@ -235,11 +285,25 @@ class GateMachine(RuleBasedStateMachine):
             self.bench.witness.latched
             or silent(self.heard_environment, safety.environment_timeout)
             or silent(self.heard_scan, safety.sensor_timeout)
-            or silent(self.heard_request, safety.command_timeout)
+            or silent(self._heard_policy(), safety.command_timeout)
+            or (bool(self.bench.held_by) and silent(self.heard_held, self._oldest()))
         )
         if must_stop:
-            at_rest = self.bench.witness.last == self.bench.witness.safe
-            assert at_rest or [d.verdict for d in decisions] == [Verdict.STOPPED]
+            witness = self.bench.witness
+            at_rest = witness.last is not None and witness.rests(witness.last)
+            # Then there is nothing to publish, and it was told before.
+            stays = any(map(math.isnan, witness.safe))
+            nowhere = stays and not decisions and witness.before(self.bench.time.now) is None
+            assert at_rest or nowhere or [d.verdict for d in decisions] == [Verdict.STOPPED]
+
+    def _heard_policy(self) -> int | None:
+        """Return when the policy last had a say; a chunk speaks for it, action by action."""
+        heard = (self.heard_request, self.bench.witness.acted)
+        return max((one for one in heard if one is not None), default=None)
+
+    def _oldest(self) -> float:
+        """Return the greatest age of a field that holds the robot."""
+        return min(Limits.of(self.contract).alive.values())
 
     @invariant()
     def the_status_tells_the_truth(self) -> None:
@@ -248,6 +312,50 @@ class GateMachine(RuleBasedStateMachine):
         assert found.sequence == self.bench.witness.sequence
         if found.state is GateState.RUNNING:
             assert self.bench.witness.running
+
+
+class MixedGateMachine(GateMachine):
+    """The same, with every kind of action, and with what holds the robot."""
+
+    contract = MIXED
+    sensible_action = st.tuples(
+        *[st.floats(-3.0, 3.0)] * 2,
+        *[st.floats(-0.03, 0.03)] * 2,
+        *[st.integers(0, count - 1).map(float) for count in (3, 2, 3)],
+    )
+    any_action = st.one_of(
+        sensible_action,
+        sensible_action,
+        st.tuples(*[number] * 7),
+        st.lists(number, max_size=9).map(tuple),
+    )
+    any_motion = st.one_of(st.tuples(*[reasonable] * 8), st.tuples(*[number] * 8))
+
+
+class ChunkGateMachine(GateMachine):
+    """The same, with requests that cover several steps."""
+
+    contract = CHUNKS
+
+    @rule(
+        asked=st.lists(st.one_of(pair, pair, pair, st.tuples(number, number)), max_size=5),
+        more=st.sampled_from([0, 0, 0, 0, 1, -1]),
+    )
+    def the_policy_asks_for_several_steps(
+        self, asked: list[tuple[float, float]], more: int
+    ) -> None:
+        actions = tuple(value for one in asked for value in one)
+        self._sent(self.bench.send(actions, horizon=len(asked) + more))
+
+    @rule(asked=st.lists(pair, min_size=2, max_size=4), count=st.integers(1, 30))
+    def a_chunk_is_driven(self, asked: list[tuple[float, float]], count: int) -> None:
+        if not self.bench.witness.running:
+            self._restore_order()
+        self.the_policy_asks_for_several_steps(asked, 0)
+        for _ in range(count):
+            self.bench.time.wait(self.contract.safety.gate_period)
+            self._pulse()
+            self._tick()
 
 
 class StrictGateMachine(GateMachine):
@@ -266,5 +374,9 @@ _SETTINGS = settings(
 )
 TestGateMachine = GateMachine.TestCase
 TestGateMachine.settings = _SETTINGS
+TestChunkGateMachine = ChunkGateMachine.TestCase
+TestChunkGateMachine.settings = _SETTINGS
+TestMixedGateMachine = MixedGateMachine.TestCase
+TestMixedGateMachine.settings = _SETTINGS
 TestStrictGateMachine = StrictGateMachine.TestCase
 TestStrictGateMachine.settings = _SETTINGS

@@ -26,6 +26,7 @@ from boundary_env_ros.core.gate_rules import (
     stops,
     well_formed,
 )
+from boundary_env_ros.core.sources import Paths
 
 CONTRACT = shipped()
 LIMITS = Limits.of(CONTRACT)
@@ -308,8 +309,8 @@ def test_rates_of_an_unknown_previous_command_limit_nothing_by_themselves() -> N
 def test_limits_lie_flat_over_all_groups_of_the_action() -> None:
     contract = shipped()
     arm = replace(
-        contract.action[0], name='arm', topic='arm', fields=('data',), unit=('rad',), low=(-1.0,),
-        high=(2.0,), safe=(0.5,), rate=(3.0,), stop=(6.0,),
+        contract.action[0], name='arm', topic='arm', source=Paths(paths=('data',)), unit=('rad',),
+        low=(-1.0,), high=(2.0,), safe=(0.5,), rate=(3.0,), stop=(6.0,),
     )  # fmt: skip
     limits = Limits.of(replace(contract, action=(*contract.action, arm)))
     assert limits.low == (*LIMITS.low, -1.0)

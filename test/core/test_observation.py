@@ -20,7 +20,6 @@ from boundary_env_ros.core.observation import (
     lost,
     missing,
     Observation,
-    outside,
     Sample,
 )
 from boundary_env_ros.core.timebase import Clock, Stamp
@@ -33,7 +32,8 @@ assert POSE.max_age is not None
 
 
 def observe(time: Timepiece, **samples: Sample) -> Observation:
-    return freeze(SPECS, samples, SOURCES, id=step_id(3), observed=time.now)
+    fields = freeze(SPECS, samples, SOURCES, observed=time.now)
+    return Observation(id=step_id(3), observed=time.now, fields=fields)
 
 
 def pose(time: Timepiece, ago: float = 0.0, values: tuple[float, ...] = (1.0, 2.0, 0.5)) -> Sample:
@@ -132,28 +132,19 @@ def test_what_was_brought_inside_is_inside_and_says_whether_it_changed(
     assert changed is (inside != values)
 
 
-def test_a_truncating_field_is_not_clipped_but_ends_the_episode() -> None:
+def test_a_truncating_field_is_brought_inside_too_and_ends_the_episode() -> None:
     time = Timepiece()
     specs = (replace(POSE, beyond=Beyond.TRUNCATE), *SPECS[1:])
     good = {
         spec.name: Sample(values=spec.low, captured=time.stamp()) for spec in SPECS if spec.low
     }
     wild = {**good, 'pose': pose(time, values=(99.0, 0.0, 0.0))}
-    fine = freeze(specs, good, SOURCES, id=step_id(), observed=time.now)
-    broken = freeze(specs, wild, SOURCES, id=step_id(), observed=time.now)
-    assert broken['pose'].values[0] == 99.0
-    assert not broken['pose'].clipped
-    assert outside(specs[0], broken['pose'])
+    fine = freeze(specs, good, SOURCES, observed=time.now)
+    broken = freeze(specs, wild, SOURCES, observed=time.now)
+    assert broken[0].values[0] == POSE.high[0]
+    assert broken[0].clipped
     assert lost(specs, broken) == ('pose',)
     assert lost(specs, fine) == ()
-
-
-def test_a_value_that_is_no_number_is_outside_of_every_space() -> None:
-    time = Timepiece()
-    spec = replace(POSE, beyond=Beyond.TRUNCATE)
-    sample = pose(time, values=(float('nan'), 0.0, 0.0))
-    observation = freeze([spec], {'pose': sample}, SOURCES, id=step_id(), observed=time.now)
-    assert outside(spec, observation['pose'])
 
 
 @pytest.mark.parametrize('status', [FieldStatus.STALE, FieldStatus.MISSING])
@@ -164,13 +155,76 @@ def test_only_fields_that_truncate_are_lost(status: FieldStatus) -> None:
         samples = {
             spec.name: Sample(values=spec.low, captured=time.stamp(ago=100.0)) for spec in SPECS
         }
-    observation = freeze(SPECS, samples, SOURCES, id=step_id(), observed=time.now)
+    fields = freeze(SPECS, samples, SOURCES, observed=time.now)
     names = {s.name for s in SPECS if s.when_stale is WhenStale.TRUNCATE}
     assert names == {'pose', 'velocity'}
-    assert set(lost(SPECS, observation)) == names
+    assert set(lost(SPECS, fields)) == names
 
 
 def test_a_steady_stamp_has_no_age() -> None:
     time = Timepiece()
     assert age_of(Stamp(clock=Clock.STEADY, nanoseconds=0), time.now) is None
     assert age_of(None, time.now) is None
+
+
+# Cameras that belong together --------------------------------------------------------------------
+
+LEFT, RIGHT, ALONE = (
+    replace(POSE, name=name, max_age=1.0, skew=skew)
+    for name, skew in (('left', 0.05), ('right', 0.02), ('alone', None))
+)
+
+
+def statuses(time: Timepiece, **ages: float | None) -> dict[str, FieldStatus]:
+    samples = {
+        name: replace(pose(time, age or 0.0), **({} if age is not None else {'captured': None}))
+        for name, age in ages.items()
+    }
+    specs = (LEFT, RIGHT, ALONE)
+    fields = freeze(
+        specs, samples, dict.fromkeys(('left', 'right', 'alone'), '/c'), observed=time.now
+    )
+    return {field.name: field.status for field in fields}
+
+
+FRESH, STALE, MISSING = FieldStatus.FRESH, FieldStatus.STALE, FieldStatus.MISSING
+
+
+@pytest.mark.parametrize(
+    ('left', 'right', 'expected'),
+    [
+        (0.1, 0.1, (FRESH, FRESH)),
+        (0.15, 0.1, (FRESH, FRESH)),
+        (0.151, 0.1, (STALE, FRESH)),
+        (0.1, 0.12, (FRESH, FRESH)),
+        (0.1, 0.121, (FRESH, STALE)),
+        (1.01, 1.0, (STALE, FRESH)),  # too old by itself
+        (0.3, 0.0, (STALE, FRESH)),
+        (-0.1, 0.1, (FRESH, STALE)),  # one ahead of time leaves the other behind
+    ],
+)
+def test_the_camera_that_lags_behind_the_newest_is_stale(
+    left: float, right: float, expected: tuple[FieldStatus, FieldStatus]
+) -> None:
+    found = statuses(Timepiece(), left=left, right=right, alone=0.9)
+    assert (found['left'], found['right']) == expected
+    assert found['alone'] is FRESH, 'it belongs to no other'
+
+
+def test_a_field_that_belongs_to_no_other_makes_none_stale() -> None:
+    assert statuses(Timepiece(), left=0.5, alone=0.0) == {
+        'left': FRESH, 'right': MISSING, 'alone': FRESH,
+    }  # fmt: skip
+
+
+def test_a_camera_without_a_stamp_cannot_be_told_to_belong() -> None:
+    assert statuses(Timepiece(), left=None, right=0.1)['left'] is STALE
+    assert statuses(Timepiece(), left=None, right=0.1)['right'] is FRESH
+
+
+@given(ages=st.lists(st.integers(0, 400), min_size=2, max_size=2))
+def test_of_two_cameras_at_most_one_lags(ages: list[int]) -> None:
+    left, right = ages  # ms
+    found = statuses(Timepiece(), left=left / 1000, right=right / 1000)
+    assert (found['left'] is STALE) is (left - right > 50)
+    assert (found['right'] is STALE) is (right - left > 20)

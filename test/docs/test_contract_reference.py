@@ -12,10 +12,11 @@ from pages import code, first_code, rows, section, text_of
 import pytest
 import yaml
 
-from boundary_env_ros.core import causes, contract_reader
+from boundary_env_ros.core import causes, contract_reader, derived, images
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.contract_reader import Reader
-from boundary_env_ros.core.fields import FUNCTIONS
+from boundary_env_ros.core.message_parts import ARRAYS, PARTS
+from boundary_env_ros.core.paths import FUNCTIONS
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract_file import loads
 
@@ -24,6 +25,16 @@ SHIPPED = text_of('config/warehouse_cart.yaml')
 
 Key = tuple[str, ...]
 REQUIRED = contract_reader._REQUIRED
+
+#: Keys that say where in a message values are, the same for a field, a command and its feedback.
+PLACES = frozenset(
+    (
+        *('fields', 'parts', 'joints', 'quantity', 'beams', 'points', 'channels', 'pad'),
+        *('array', 'length', 'shape'),
+    )
+)
+#: Keys whose default depends on other keys; the page says so in words.
+DEPENDING = frozenset({('latency_budget', 'of'), ('observation', '*', 'array')})
 
 
 class Asked:
@@ -37,10 +48,12 @@ class Asked:
     def _general(self, path: tuple[str | int, ...]) -> Key:
         key: Key = ()
         for part in map(str, path):
-            key += ('*' if key in self._chosen_by_user else part,)
-        # The fields of the evaluator have the keys of those of the observation.
-        if key[:2] == ('evaluator', '*') and len(key) > 2:
+            key += ('*' if key in self._chosen_by_user or part.isdecimal() else part,)
+        # Fields have the same keys wherever they are, and places in a message, too.
+        if key[:2] in (('evaluator', '*'), ('state', '*')) and len(key) > 2:
             key = ('observation', *key[1:])
+        if key[:2] == ('action', '*') and key[-1] in PLACES:
+            key = ('observation', '*', key[-1])
         return key
 
     @contextmanager
@@ -61,7 +74,7 @@ class Asked:
             return is_word(reader, key, word)
 
         def noting_names(reader: Reader) -> tuple[str, ...]:
-            self._chosen_by_user.add(tuple(map(str, reader.path)))
+            self._chosen_by_user.add(self._general(reader.path))
             return names(reader)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -75,15 +88,48 @@ class Asked:
 def _contracts() -> Iterator[object]:
     """Return contracts that lead the parser down every branch; they need not be valid."""
     yield {}
+    for name in ('warehouse_cart', 'door_arm', 'two_carts'):
+        yield yaml.safe_load(text_of(f'config/{name}.yaml'))
     data = yaml.safe_load(SHIPPED)
-    yield data
-    data = yaml.safe_load(SHIPPED)
+    data['observation'].update(yaml.safe_load(RARE_FIELDS))
+    data['action'].update(yaml.safe_load(RARE_ACTIONS))
+    data['episode']['reset']['procedure'] = yaml.safe_load(PROCEDURE)
     data['observation']['pose']['confidence'] = {'field': 'confidence'}
+    data['observation']['pose']['qos'] = {'reliability': 'reliable'}
     data['action']['base']['driver_timeout'] = 'none'
     data['latency_budget']['reaction'] = 1.0
+    data['chunk'] = {'horizon': 2}
     data['episode']['causes'] = {'lost_load': 'terminated'}
     del data['observation']['scan']['beams']
     yield data
+
+
+RARE_FIELDS = """
+joints: {topic: j, type: sensor_msgs/msg/JointState, joints: [a], quantity: velocity}
+cloud: {topic: c, type: sensor_msgs/msg/PointCloud2, points: 4, channels: [x], pad: 0.0}
+array: {topic: a, type: std_msgs/msg/Float64MultiArray, array: data, length: 2}
+matrix: {topic: a, type: std_msgs/msg/Float64MultiArray, shape: [2, 2]}
+imu: {topic: i, type: sensor_msgs/msg/Imu, parts: [orientation], skew: 0.1}
+depth: {topic: d, type: sensor_msgs/msg/Image, encoding: 32FC1, unit: m, invalid: 0.0}
+jpeg: {topic: d, type: sensor_msgs/msg/CompressedImage, compressed: jpeg, encoding: rgb8}
+looked_up: {transform: {in: map, of: gripper}}
+past: {derive: {function: history, of: imu, count: 3}}
+turn: {derive: {function: sine_cosine, of: imu, index: 3}}
+"""
+RARE_ACTIONS = """
+delta: {topic: x, type: t/msg/T, fields: a, kind: delta}
+choice: {topic: y, type: t/msg/T, fields: a, kind: discrete, choices: {stay: 0.0}}
+levels: {topic: z, type: t/msg/T, fields: a, kind: multi_discrete}
+arm: {topic: w, type: trajectory_msgs/msg/JointTrajectory, joints: [a]}
+"""
+PROCEDURE = """
+- {world: w, deadline: 1.0}
+- {call: c, type: std_srvs/srv/Trigger, request: {}, deadline: 1.0}
+- {publish: p, type: std_msgs/msg/Bool, message: {data: true}}
+- {wait: pose, target: 0.0, tolerance: 0.0, deadline: 1.0}
+- {wait: pose, sampled: start, tolerance: 0.0, deadline: 1.0}
+- {confirm: Do it., deadline: 1.0}
+"""
 
 
 @pytest.fixture(scope='module')
@@ -129,7 +175,7 @@ def test_page_has_the_defaults_of_the_parser(asked: Asked) -> None:
     defaults = {
         key: default
         for key, default in asked.defaults.items()
-        if default is not REQUIRED and default is not None and key != ('latency_budget', 'of')
+        if default is not REQUIRED and default is not None and key not in DEPENDING
     }
     assert literal == defaults
 
@@ -144,6 +190,29 @@ def test_page_has_the_built_in_causes_in_order_of_precedence() -> None:
 
 def test_page_has_the_functions_of_field_paths() -> None:
     assert set(first_code(section(PAGE, 'Field paths'))) == set(FUNCTIONS)
+
+
+def test_page_has_the_functions_of_derived_fields() -> None:
+    assert set(first_code(section(PAGE, 'Derived fields'))) == set(derived.FUNCTIONS)
+
+
+def test_page_has_the_ready_adapters() -> None:
+    named = set(code(section(PAGE, 'Ready adapters')))
+    parts = {part for known in PARTS.values() for part in known}
+    plain = {'vector3', 'point', 'quaternion'}  # the one thing that such a message is
+    assert parts - plain <= named
+    bases = {name.rsplit('/', 1)[1] for name in (*PARTS, *ARRAYS)}
+    for name in bases:
+        base = re.sub('(WithCovariance)?(Stamped)?$', '', name)
+        base = re.sub(r'^(Float|U?Int)\d+(MultiArray)?$', r'Float64\2', base)
+        base = base if base != 'Float64' else 'Float32'
+        assert any(text.rsplit('/', 1)[-1] == base for text in named), name
+
+
+def test_page_has_the_encodings_of_images() -> None:
+    named = set(code(section(PAGE, 'Images')))
+    assert {name for name in images.ENCODINGS if not name.startswith('bayer')} <= named
+    assert set(images.DECOMPRESSED) <= named
 
 
 def test_error_on_the_page_is_the_one_that_is_raised() -> None:

@@ -70,13 +70,30 @@ def test_page_names_the_services_of_the_node(node: str) -> None:
 @pytest.mark.parametrize('node', NODES)
 def test_page_has_the_parameters_of_the_node(node: str) -> None:
     page = section(text_of(f'doc/nodes/{node}.md'), 'Parameters')
-    assert set(first_code(page)) == set(_declared(node))
+    assert set(first_code(_before_options(page))) == set(_declared(node))
 
 
 @pytest.mark.parametrize('node', ['environment', 'safety_gate', 'simulated_robot'])
 def test_page_describes_the_parameters_as_the_node_declares_them(node: str) -> None:
     page = section(text_of(f'doc/nodes/{node}.md'), 'Parameters')
-    assert {code(cells[0])[0]: cells[3] for cells in rows(page)} == _declared(node)
+    described = {code(cells[0])[0]: cells[3] for cells in rows(_before_options(page))}
+    assert described == _declared(node)
+
+
+def _before_options(page: str) -> str:
+    """Return what a page says of a node's own parameters, without those of its robot."""
+    return page.split('\n### ', 1)[0]
+
+
+def test_page_has_the_options_of_every_robot() -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    from boundary_env_ros.simulation.robot import robot_type
+    from boundary_env_ros.storage.contract_file import load
+
+    page = section(text_of('doc/nodes/simulated_robot.md'), 'Options of the robots')
+    shipped = [load(name).contract for name in ('warehouse_cart', 'two_carts', 'door_arm')]
+    options = {name for contract in shipped for name in robot_type(contract).OPTIONS}
+    assert set(first_code(page)) == options
 
 
 def test_readme_lists_the_parameters_of_every_node() -> None:
@@ -109,28 +126,44 @@ def test_gate_page_has_the_verdicts_and_the_states() -> None:
     assert first_code(section(GATE, 'States')) == tuple(state.name for state in GateState)
 
 
-def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
-    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from boundary_env_ros.simulation.config import CartConfig
-    from boundary_env_ros.simulation.messages import WIRE
-
-    table = rows(section(text_of('doc/nodes/simulated_robot.md'), 'Outputs'))
-    listed = {code(c[0])[0]: (code(c[1])[0], *map(float, c[2:5])) for c in table if c[2]}
-    sensors = {name: CartConfig().sensor(name) for name in WIRE}
-    assert listed == {
-        topic: (kind, sensors[name].rate, sensors[name].delay, sensors[name].dropout)
-        for name, (topic, kind) in WIRE.items()
+def _sensors(part: str) -> Mapping[str, tuple[object, ...]]:
+    """Return type, rate, delay and dropout by topic, as a part of the robot's page lists them."""
+    return {
+        code(cells[0])[0]: (code(cells[1])[0], *map(float, cells[2:5]))
+        for cells in rows(part)
+        if cells[2]
     }
 
 
-def test_robot_page_has_the_defaults_of_its_configuration() -> None:
+def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    from boundary_env_ros.simulation import messages
     from boundary_env_ros.simulation.config import CartConfig
+    from boundary_env_ros.simulation.door_arm import messages as of_arm
+    from boundary_env_ros.simulation.door_arm.config import ArmConfig
 
-    table = rows(section(text_of('doc/nodes/simulated_robot.md'), 'Parameters'))
-    defaults = {code(cells[0])[0]: code(cells[2])[0] for cells in table}
-    config = CartConfig()
-    assert float(defaults['actuator_delay']) == config.actuator_delay
-    assert float(defaults['camera_rate']) == config.camera.rate
+    carts, arm = section(text_of('doc/nodes/simulated_robot.md'), 'Outputs').split("### The arm's")
+    for listed, config, wire in (
+        (carts, CartConfig(), messages.WIRE),
+        (arm, ArmConfig(), of_arm.WIRE),
+    ):
+        sensors = {name: config.sensor(name) for name in wire}
+        assert _sensors(listed) == {
+            topic: (kind, sensors[name].rate, sensors[name].delay, sensors[name].dropout)
+            for name, (topic, kind) in wire.items()
+        }
+
+
+def test_robot_page_has_the_defaults_of_its_robots() -> None:
+    from boundary_env_ros.simulation.config import CartConfig
+    from boundary_env_ros.simulation.door_arm.config import ArmConfig
+
+    table = rows(section(text_of('doc/nodes/simulated_robot.md'), 'Options of the robots'))
+    defaults = {code(cells[0])[0]: [float(v) for v in code(cells[2])] for cells in table}
+    assert defaults == {
+        'actuator_delay': [CartConfig().actuator_delay, ArmConfig().actuator_delay],
+        'camera_rate': [CartConfig().camera.rate],
+    }
 
 
 def test_every_node_has_a_page() -> None:

@@ -49,6 +49,20 @@ CASES = (
     ),
     Case('another version', 'versions-constant', at(is_admitted, software_version='0.2.0')),
     Case('another wrapper', 'versions-constant', at(is_admitted, wrappers=('TimeLimit',))),
+    Case(
+        'a time limit around it, throughout',
+        'wrapper-order',
+        everywhere(lambda step: replace(step, wrappers=('gymnasium.wrappers.TimeLimit',))),
+    ),
+    Case(
+        'returns counted outside of a change of rewards',
+        'wrapper-order',
+        everywhere(
+            lambda step: replace(
+                step, wrappers=('RecordEpisodeStatistics', 'NormalizeReward<GoToGoal>')
+            )
+        ),
+    ),
     Case('short digest', 'digest-well-formed', at(is_admitted, **{'id.digest': 'sha256:ab'})),
     Case(
         'another digest',
@@ -67,6 +81,29 @@ CASES = (
     ),
     Case('another agent', 'agent-known', at(is_admitted, **{'id.agent': 'truck'})),
     Case('no UUID', 'episode-named', at(is_reset, **{'id.episode_id': 'episode 7'})),
+    # What a field is of.
+    Case(
+        'a value that is not finite',
+        'values-of-type',
+        at(is_admitted, **{'after[velocity].values': (float('inf'), 0.0)}),
+    ),
+    Case(
+        'another goal than the sampled one',
+        'task-field-recomputed',
+        at(is_admitted, **{'after[goal].values': (1.0, 1.0)}),
+    ),
+    # Silence, and the space of the action.
+    Case(
+        'a silence that was shorter',
+        'silence-recomputed',
+        at(is_held, **{'decisions[0].since_request': 0.01}),
+    ),
+    Case(
+        'an action with a value too few',
+        'action-in-space',
+        edit(is_admitted, lambda step: with_answer(step, admitted_action=(0.1,))),
+    ),
+    Case('a tick that was in time', 'period-kept', at(is_admitted, tick_error=0.05)),
     # The order of the steps.
     Case('a step is missing', 'step-continuous', forged.drop_step),
     Case('a step is missing, renumbered', 'observation-chain', forged.drop_step_and_renumber),

@@ -23,6 +23,9 @@ from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
 SENSORS = {('/odom', '/ground_truth', '/contact'): 20, ('/scan',): 50, ('/pose_detections',): 100}
 
 
+UNSTAMPED = ('/contact',)
+
+
 class LockstepBench(Bench):
     """A cart on paper whose simulated time stands still until an advance is asked for."""
 
@@ -91,19 +94,21 @@ class LockstepBench(Bench):
         elif isinstance(effect, WorldAdvance):
             self._advance(effect)
         elif isinstance(effect, Observation):
+            self.keep(effect)
             self._answer(effect)
         else:
             if isinstance(effect, EpisodeStatus):
                 self.gate.heard(effect, self.instant())
-            self.record.append(effect)  # type: ignore[arg-type]
+            self.note(effect)  # type: ignore[arg-type]
 
     def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
         for decision in decisions:
             stamped = decision
             if decision.command:
                 stamped = replace(decision, commanded=self.instant())
+                self.command(stamped)
                 self._obey(decision.command)
-            self.record.append(stamped)
+            self.note(stamped)
             self._pending += self.environment.decision(stamped, self.instant())
 
     def _answer(self, observation: Observation) -> None:
@@ -126,6 +131,7 @@ class LockstepBench(Bench):
             client=name,
             client_version=VERSION,
         )
+        self.keep(request)
         self._publish(self.gate.request(request, self.instant()))
 
     def _advance(self, asked: WorldAdvance) -> None:
@@ -151,9 +157,12 @@ class LockstepBench(Bench):
             message='',
             topics=tuple(last),
             published=tuple(count for count, _ in last.values()),
-            last_stamp=tuple(RosTime(stamp) for _, stamp in last.values()),
+            last_stamp=tuple(
+                RosTime(0 if topic in UNSTAMPED else stamp) for topic, (_, stamp) in last.items()
+            ),
             dropped=tuple(0 for _ in last),
         )
+        self.keep(report)
         advanced = Advanced(report=report, now=self.now)
         self._publish(self.gate.advanced(advanced, self.instant()))
         self._pending += self.environment.advanced(advanced, self.instant())

@@ -4,38 +4,46 @@
 Honest records for the tests: the real gate and the real environment around a cart on paper.
 
 Everything runs on one made-up clock, so that a minute of driving takes no time to wait for and the
-same seed gives the same record.
+same seed gives the same record. Every sensor sends messages, which gate and environment read for
+themselves; together with all else that was sent they are kept for a bag.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-import hashlib
+from dataclasses import dataclass, replace
 import heapq
 import itertools
 import json
 import math
 import random
+from typing import Any
 import uuid
 
-import numpy as np
+from record_sensors import CartSensors, Fields, plain, time_fields
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.environment import Begin, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.observation import ImageReference, Observation, Sample
+from boundary_env_ros.core.inputs import (
+    feedback_inputs,
+    field_inputs,
+    gate_inputs,
+    sensor_topics,
+)
+from boundary_env_ros.core.observation import Observation, Sample
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
+from boundary_env_ros.core.timebase import Clock, Instant, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
     EvaluatorRecord,
     NamedValues,
     Transition,
 )
+from boundary_env_ros.evidence.rules import sensors
 
 Piece = Transition | GateDecision | EpisodeStatus | EvaluatorRecord | ActuationEvidence
 Policy = Callable[[Observation], tuple[float, float]]
@@ -45,16 +53,33 @@ HOST = 'bench'
 VERSION = '0.1.0'
 EPOCH = 1_760_000_000_000_000_000
 
-#: Boxes that the scan sees, m: the four walls of the hall and a rack.
-BOXES = np.array(
-    [
-        [-5.6, -4.6, 5.6, -4.5],
-        [-5.6, 4.5, 5.6, 4.6],
-        [-5.6, -4.6, -5.5, 4.6],
-        [5.5, -4.6, 5.6, 4.6],
-        [-1.4, -0.6, -0.6, 0.6],
-    ]
-)
+COMMAND, STOP = '/cmd_vel', '/emergency_stop'
+
+#: Rules that only a bag with its raw messages can be held against.
+FROM_TOPICS = {rule.id for rule in sensors.RULES}
+
+#: Topic of each kind of record.
+TOPICS: Mapping[str, str] = {
+    'ActionRequest': '/boundary/action_request',
+    'ActuationEvidence': '/boundary/actuation_evidence',
+    'EpisodeStatus': '/boundary/episode_status',
+    'EvaluatorRecord': '/boundary/evaluator',
+    'GateDecision': '/boundary/gate_decision',
+    'Observation': '/boundary/observation',
+    'Transition': '/boundary/transition',
+    'WorldAdvanced': '/boundary/world_advanced',
+}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One message that the recorder had: a record, or the fields of any other message."""
+
+    topic: str
+    log_time: int
+    publish_time: int
+    what: Any
+    type: str = ''
 
 
 def seek_goal(observation: Observation) -> tuple[float, float]:
@@ -72,30 +97,36 @@ def do_nothing(observation: Observation) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-class Bench:
+class Bench(CartSensors):
     """A cart on paper between a gate and an environment, on a clock of its own."""
 
     def __init__(self, contract: Contract, digest: str, task: Task, seed: int) -> None:
         self.contract, self.digest = contract, digest
         self.random = random.Random(seed)
-        topics = {spec.topic for spec in (*contract.observation, *contract.evaluator)}
-        topics |= {group.feedback.topic for group in contract.action}
+        topics = {topic: f'/{topic}' for topic in sensor_topics(contract)}
+        self._types = {f'/{topic}': kind for topic, kind in sensor_topics(contract).items()}
+        self._uses = (
+            [('gate', item) for item in gate_inputs(contract)]
+            + [('field', item) for item in field_inputs(contract, topics)]
+            + [('feedback', item) for item in feedback_inputs(contract)]
+        )
         self.environment = Environment(
             contract,
             digest=digest,
             task=task,
             agent='cart',
-            topics={topic: f'/{topic}' for topic in topics},
+            topics=topics,
             software_version=VERSION,
         )
         self.gate = Gate(
             contract,
             digest=digest,
             agent='cart',
-            topics={'obstacle': '/scan', 'feedback.base': '/odom'},
+            topics={item.name: f'/{item.topic}' for item in gate_inputs(contract)},
             software_version=VERSION,
         )
         self.record: list[Piece] = []
+        self.sent: list[Sent] = []
         self.now = 0
         self._count = itertools.count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
@@ -105,6 +136,7 @@ class Bench:
         self._client: tuple[str, Policy] = ('', do_nothing)
         self._lease, self._sequence, self._busy = '', 0, False
         self.stall_at: int | None = None
+        self.stop_at: int | None = None
         for every, what in (
             (5, self._move),
             (20, self._odometry),
@@ -153,6 +185,63 @@ class Bench:
                 raise AssertionError(f'not done after {deadline} s')
             what()
 
+    # What is sent --------------------------------------------------------------------------------
+
+    def note(self, record: Piece) -> None:
+        """Keep a record."""
+        self.record.append(record)
+        self.keep(record)
+
+    def keep(self, record: object) -> None:
+        """Keep what a node of the boundary sent."""
+        at = self.stamp().nanoseconds
+        self.sent.append(Sent(TOPICS[type(record).__name__], at + MS // 10, at, record))
+
+    def _hear(self, topic: str, fields: Fields, delay: float) -> None:
+        """Let a sensor's message arrive after a delay, ms."""
+
+        def arrive() -> None:
+            published, arrived = self.wall(-MS // 2), self.wall(-MS // 10)
+            log_time = (arrived if self.contract.sim_time is False else self.stamp()).nanoseconds
+            sent = log_time if self.contract.sim_time else published.nanoseconds
+            self.sent.append(Sent(topic, log_time, sent, fields, self._types[topic]))
+            self._read(topic, plain(fields), published, arrived)
+
+        self.after(delay, arrive)
+
+    def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
+        """Let gate and environment read a message, each for itself."""
+        for kind, item in self._uses:
+            if f'/{item.topic}' != topic:
+                continue
+            reading = item.read(message)
+            stamp = self.stamp()
+            captured = None if reading.stamp is None else replace(stamp, nanoseconds=reading.stamp)
+            if kind == 'gate':
+                self._publish(
+                    self.gate.measure(item.name, reading.values, captured, self.instant())
+                )
+            elif kind == 'feedback':
+                self._take(
+                    self.environment.feedback(item.name, reading.values, captured, self.instant())
+                )
+            else:
+                sample = Sample(
+                    values=reading.values,
+                    captured=captured,
+                    published=published,
+                    arrived=arrived,
+                    confidence=reading.confidence,
+                    image=reading.image,
+                )
+                self._take(self.environment.sample(item.name, sample, self.instant()))
+
+    def press(self, *, pressed: bool) -> None:
+        """Press or release the emergency stop."""
+        at = self.stamp().nanoseconds
+        self.sent.append(Sent(STOP, at, at, {'data': pressed}, 'std_msgs/msg/Bool'))
+        self._publish(self.gate.emergency_stop(pressed, self.instant()))
+
     # An episode ----------------------------------------------------------------------------------
 
     def episode(self, client: str, policy: Policy, seed: int, options: str = '') -> None:
@@ -185,13 +274,16 @@ class Bench:
             if isinstance(effect, ResetWorld):
                 self.after(40, lambda effect=effect: self._reset(effect))
             elif isinstance(effect, Observation):
+                self.keep(effect)
                 if effect.id.step == 0:
                     self._start_ticking(effect.id.episode_id)
+                if effect.id.step == self.stop_at:
+                    self.press(pressed=True)
                 self._observe(effect)
             else:
                 if isinstance(effect, EpisodeStatus):
                     self.gate.heard(effect, self.instant())
-                self.record.append(effect)
+                self.note(effect)
 
     def _reset(self, asked: ResetWorld) -> None:
         start = next(item for item in asked.target if item.name == 'start')
@@ -229,6 +321,7 @@ class Bench:
 
         def arrive() -> None:
             self._busy = False
+            self.keep(request)
             self._publish(self.gate.request(request, self.instant()))
 
         self.after((requested - self.now) / MS + self.random.uniform(0.2, 1.0), arrive)
@@ -242,11 +335,26 @@ class Bench:
                 replace(decision, commanded=self.instant(at)) if decision.command else decision
             )
             if decision.command:
+                self.command(stamped)
                 self.after(35, lambda command=decision.command: self._obey(command))
-            self.record.append(stamped)
+            self.note(stamped)
             self.after(
                 1, lambda d=stamped: self._take(self.environment.decision(d, self.instant()))
             )
+
+    def command(self, decision: GateDecision) -> None:
+        """Publish the command of a decision."""
+        assert decision.commanded is not None
+        at = decision.commanded.ros.nanoseconds
+        group = self.contract.action[0]
+        fields = {
+            'header': {'stamp': time_fields(at), 'frame_id': group.frame},
+            'twist': {
+                'linear': {'x': decision.command[0]},
+                'angular': {'z': decision.command[1]},
+            },
+        }
+        self.sent.append(Sent(COMMAND, at, at, fields, group.type))
 
     def _obey(self, command: tuple[float, ...]) -> None:
         self._command = (command[0], command[1])
@@ -267,86 +375,6 @@ class Bench:
         self._pose[1] += self._velocity[0] * math.sin(yaw) * 0.005
         turned = yaw + self._velocity[1] * 0.005
         self._pose[2] = math.atan2(math.sin(turned), math.cos(turned))
-
-    def _sample(self, name: str, sample: Sample) -> None:
-        self._take(self.environment.sample(name, sample, self.instant()))
-
-    def _reading(
-        self, values: tuple[float, ...], captured: int, confidence: float | None
-    ) -> Sample:
-        return Sample(
-            values=values,
-            captured=self.stamp(captured),
-            published=self.wall(-MS // 2),
-            arrived=self.wall(-MS // 10),
-            confidence=confidence,
-        )
-
-    def _odometry(self) -> None:
-        captured = self.now
-        values = tuple(v + self.random.gauss(0, 0.004) for v in self._velocity)
-        true_pose = tuple(self._pose)
-
-        def arrive() -> None:
-            self._sample('velocity', self._reading(values, captured, None))
-            self._sample('true_pose', self._reading(true_pose, captured, None))
-            self._sample('contact', self._reading((0.0,), captured, None))
-            self._publish(
-                self.gate.measure('feedback.base', values, self.stamp(captured), self.instant())
-            )
-            self._take(
-                self.environment.feedback('base', values, self.stamp(captured), self.instant())
-            )
-
-        self.after(5, arrive)
-
-    def _pose_and_camera(self) -> None:
-        captured = self.now
-        pose = tuple(v + self.random.gauss(0, 0.02) for v in self._pose)
-        image = ImageReference(
-            topic='/camera/image_raw',
-            stamp=RosTime(self.stamp().nanoseconds),
-            height=48,
-            width=64,
-            encoding='rgb8',
-            sha256=hashlib.sha256(str(captured).encode()).digest(),
-        )
-        delay = self.random.uniform(90, 150)
-        self.after(delay, lambda: self._sample('pose', self._reading(pose, captured, 0.97)))
-        self.after(
-            30,
-            lambda: self._sample('front', replace(self._reading((), captured, None), image=image)),
-        )
-
-    def _scan(self) -> None:
-        captured = self.now
-        angles = np.linspace(-math.pi, math.pi, 36, endpoint=False)
-        ranges = self._cast(angles + self._pose[2])
-        half = self.contract.safety.obstacle.half_angle if self.contract.safety.obstacle else 0.0
-        ahead = float(ranges[np.abs(angles) <= half].min())
-        behind = float(ranges[np.abs(angles) >= math.pi - half].min())
-
-        def arrive() -> None:
-            values = tuple(np.minimum(ranges, 8.0).tolist())
-            self._sample('scan', self._reading(values, captured, 1.0))
-            self._publish(
-                self.gate.measure(
-                    'obstacle', (ahead, behind, 1.0, 1.0), self.stamp(captured), self.instant()
-                )
-            )
-
-        self.after(12, arrive)
-
-    def _cast(self, angles: np.ndarray) -> np.ndarray:
-        x, y, _ = self._pose
-        with np.errstate(divide='ignore'):
-            slope_x, slope_y = 1.0 / np.cos(angles)[:, None], 1.0 / np.sin(angles)[:, None]
-        one_x, two_x = (BOXES[:, 0] - x) * slope_x, (BOXES[:, 2] - x) * slope_x
-        one_y, two_y = (BOXES[:, 1] - y) * slope_y, (BOXES[:, 3] - y) * slope_y
-        near = np.maximum(np.minimum(one_x, two_x), np.minimum(one_y, two_y))
-        far = np.minimum(np.maximum(one_x, two_x), np.maximum(one_y, two_y))
-        hit = np.where((near <= far) & (far > 0), np.maximum(near, 0.0), np.inf)
-        return hit.min(axis=1)
 
     def _start_ticking(self, episode_id: str) -> None:
         def tick() -> None:

@@ -13,6 +13,7 @@ from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
 from boundary_env_ros.evidence.audit_rules import RULE
+from boundary_env_ros.evidence.rules import sensors
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)
@@ -32,6 +33,10 @@ def test_there_are_many_damages_each_of_its_own() -> None:
 
 def test_every_rule_names_some_damage() -> None:
     elsewhere = {
+        # test_audit_bags.py
+        'derived-recomputed',
+        'evaluator-leak',
+        *(rule.id for rule in sensors.RULES),
         # test_audit.py
         'record-not-empty',
         'contract-described',
@@ -45,5 +50,6 @@ def test_every_rule_names_some_damage() -> None:
         'record-closed',
         'contract-readable',
         'copies-agree',
+        'first-transition-saved',
     }
     assert {case.rule for case in CASES} | elsewhere == set(RULE)

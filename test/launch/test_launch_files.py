@@ -57,6 +57,11 @@ def _imported(path: Path) -> Iterator[str]:
 def _node_parameters(node: str) -> set[str]:
     """Return the parameters that a node declares, with those that all nodes have."""
     found = {'use_sim_time'}
+    if node == 'simulated_robot':
+        # The options of its robots, which it declares when it knows which.
+        page = (REPOSITORY / 'doc/nodes/simulated_robot.md').read_text(encoding='utf-8')
+        options = page.split('\n### Options of the robots\n')[1].split('\n## ')[0]
+        found |= set(re.findall(r'^\| `(\w+)` \|', options, flags=re.MULTILINE))
     for path in (PACKAGE / 'ros/contract_node.py', PACKAGE / f'ros/nodes/{node}.py'):
         for call in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             if isinstance(call, ast.Call) and getattr(call.func, 'attr', '') == 'declare':

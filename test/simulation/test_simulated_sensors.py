@@ -13,10 +13,10 @@ import pytest
 from boundary_env_ros.simulation.config import (
     CameraConfig,
     CartConfig,
+    ContactConfig,
     PoseDetectionsConfig,
     ScanConfig,
     SENSOR_NAMES,
-    SensorConfig,
 )
 from boundary_env_ros.simulation.physics import WarehousePhysics
 from boundary_env_ros.simulation.warehouse_cart import ResetTarget, WarehouseCart
@@ -48,7 +48,7 @@ def test_declared_rate_and_delay_are_those_of_the_readings(only, name):
 
 
 def test_rate_that_is_no_multiple_of_the_physics_step_is_kept_on_average(only):
-    config = only('contact', base=CartConfig(contact=SensorConfig(rate=30.0)))
+    config = only('contact', base=CartConfig(contact=ContactConfig(rate=30.0)))
     stamps = np.array([r.captured_ns for r in WarehouseCart(config).advance(10_000 * MS)])
     late = stamps - np.arange(len(stamps)) * 1e9 / 30.0
     assert len(stamps) == 301
@@ -79,8 +79,10 @@ def test_switching_one_sensor_off_leaves_the_noise_of_the_others(only):
 
 
 def test_sensors_do_not_share_their_luck():
-    alike = SensorConfig(rate=50.0, dropout=0.5)
-    sensors = {'contact': alike, 'imu': replace(CartConfig().imu, rate=50.0, dropout=0.5)}
+    sensors = {
+        'contact': ContactConfig(rate=50.0, dropout=0.5),
+        'imu': replace(CartConfig().imu, rate=50.0, dropout=0.5),
+    }
     readings = WarehouseCart(replace(CartConfig(), **sensors)).advance(2_000 * MS)
     lost = {name: [r.dropped for r in readings if r.sensor == name] for name in sensors}
     assert lost['contact'][:90] != lost['imu'][:90]
@@ -116,7 +118,7 @@ def test_scan_does_not_see_the_cart_itself(only):
 
 def test_mark_of_the_goal_is_met_only_by_rays_that_ask_for_marks():
     physics = WarehousePhysics()
-    physics.place(-3.0, -3.0, 0.0, goal=(1.0, -1.5))
+    physics.place([(-3.0, -3.0, 0.0)], [(1.0, -1.5)])
     down = np.array([[0.0, 0.0, -1.0]])
     above_goal = np.array([1.0, -1.5, 1.0])
     hits = {

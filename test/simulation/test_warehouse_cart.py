@@ -21,7 +21,12 @@ from boundary_env_ros.errors import (
     ResetFailed,
     SimulationFailed,
 )
-from boundary_env_ros.simulation.config import CartConfig, SENSOR_NAMES, SensorConfig
+from boundary_env_ros.simulation.config import (
+    CartConfig,
+    ContactConfig,
+    SENSOR_NAMES,
+    SensorConfig,
+)
 from boundary_env_ros.simulation.readings import ContactReading, Reading, TruthReading
 from boundary_env_ros.simulation.warehouse_cart import ResetTarget, WarehouseCart
 
@@ -234,7 +239,7 @@ def test_driving_into_a_wall_is_reported_as_contact(only, drive):
 
 
 def test_touch_between_two_captures_is_not_forgotten(only, drive):
-    cart = WarehouseCart(only('contact', base=CartConfig(contact=SensorConfig(rate=0.25))))
+    cart = WarehouseCart(only('contact', base=CartConfig(contact=ContactConfig(rate=0.25))))
     cart.reset(ResetTarget(x=-4.2, y=-3.0, yaw=math.pi, goal_x=0.0, goal_y=2.0), seed=0, at_ns=0)
     hit = drive(cart, 1.6, 0.5)
     gone = drive(cart, 2.5, -0.5)
@@ -247,10 +252,10 @@ def test_diverged_physics_is_a_named_failure_until_the_next_reset(cart, tmp_path
     # MuJoCo leaves a log of its warnings in the working directory.
     monkeypatch.chdir(tmp_path)
     cart.advance(20 * MS)
-    cart._physics._data.qvel[0] = math.nan
+    cart._hall._physics._data.qvel[0] = math.nan
     with pytest.raises(SimulationFailed, match='mjWARN_BADQ'):
         cart.advance(40 * MS)
-    with pytest.raises(SimulationFailed, match='Reset the cart'):
+    with pytest.raises(SimulationFailed, match='Reset the robot'):
         cart.advance(60 * MS)
     cart.reset(START, seed=0, at_ns=60 * MS)
     assert cart.advance(100 * MS)
@@ -267,6 +272,6 @@ def test_payloads_cannot_be_written_to(cart):
 
 def test_missing_mujoco_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
-    monkeypatch.delitem(sys.modules, 'boundary_env_ros.simulation.physics')
+    monkeypatch.delitem(sys.modules, 'boundary_env_ros.simulation.engine')
     with pytest.raises(MissingDependency, match=r'pip install boundary_env_ros\[sim\]'):
-        importlib.import_module('boundary_env_ros.simulation.physics')
+        importlib.import_module('boundary_env_ros.simulation.engine')

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 import re
+from types import SimpleNamespace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,9 @@ import pytest
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.errors import BoundaryError, ContractError
+from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
+from boundary_env_ros.storage import contract_file
+from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import (
     find,
     installed_tasks,
@@ -22,6 +26,7 @@ from boundary_env_ros.storage.contract_file import (
     loads,
     make_task,
 )
+from boundary_env_ros.storage.yaml_text import YamlText
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 SHIPPED = Path(__file__).parents[2] / 'config' / 'warehouse_cart.yaml'
@@ -105,6 +110,110 @@ def test_a_task_that_is_not_installed_is_told_by_its_name() -> None:
         make_task(replace(contract, task=replace(contract.task, name='juggle')))
 
 
+class Broken:
+    """An entry point of a task that cannot be loaded, or that stumbles."""
+
+    name = 'go_to_goal'
+    dist = None
+
+    def __init__(self, error: Exception, *, when: str) -> None:
+        self.error, self.when = error, when
+
+    def load(self) -> Callable[..., object]:
+        """Return the task, or fail as one does that is half installed."""
+        if self.when == 'load':
+            raise self.error
+
+        def make(**_: object) -> object:
+            raise self.error
+
+        return make
+
+
+def test_a_task_that_cannot_be_imported_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = Broken(ImportError('No module named torch'), when='load')
+    monkeypatch.setattr(contract_file, 'entry_points', lambda **_: [entry])
+    with pytest.raises(MissingDependency, match="task 'go_to_goal'.*No module named torch"):
+        make_task(load(SHIPPED).contract)
+    check = check_text(TEXT, 'mine.yaml')
+    assert not check.problems
+    assert check.notes[-1].startswith('The task was not checked. Expect the task')
+
+
+def test_of_two_tasks_of_one_name_the_one_that_is_made_is_the_one_that_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Entry:
+        name = 'go_to_goal'
+
+        def __init__(self, distribution: str) -> None:
+            self.dist = SimpleNamespace(name=distribution, version='1.0')
+
+        def load(self) -> Callable[..., object]:
+            return lambda **_: self.dist.name
+
+    entries = [Entry('First_Tasks'), Entry('second-tasks')]
+    monkeypatch.setattr(contract_file, 'entry_points', lambda **_: entries)
+    contract = loads(TEXT).contract
+    assert contract.task.distribution == 'first-tasks'
+    made: object = make_task(contract)
+    assert made == 'First_Tasks'
+
+
+@pytest.mark.parametrize('kind', [KeyError, IndexError, AttributeError, ZeroDivisionError])
+def test_a_task_that_stumbles_over_its_parameters_is_told_by_its_path(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Broken(kind('radius'), when='make')
+    monkeypatch.setattr(contract_file, 'entry_points', lambda **_: [entry])
+    [problem] = check_text(TEXT, 'mine.yaml').problems
+    assert problem.path == ('task', 'parameters')
+    assert problem.line == line_of(TEXT, '  parameters:')
+    assert 'radius' in problem.actual
+
+
+@pytest.mark.parametrize('ends', ['\r\n', '\r'])
+def test_the_lines_of_other_systems_are_lines_too(ends: str, tmp_path: Path) -> None:
+    path = tmp_path / 'mine.yaml'
+    path.write_bytes(TEXT.replace('\n', ends).encode())
+    assert load(path) == load(SHIPPED)
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / 'mine.yaml'
+    path.write_bytes(b'\xef\xbb\xbf' + TEXT.encode())
+    assert load(path) == load(SHIPPED)
+
+
+def test_a_problem_gets_the_line_of_the_nearest_key_above() -> None:
+    loaded = loads(TEXT)
+    problem = Problem(path=('action', 'base', 'fields', 7), line=None, expected='', actual='')
+    assert loaded.placed(problem).line == line_of(TEXT, '    fields: [twist.linear.x')
+    problem = Problem(path=('action', 'base', 'joints', 0), line=None, expected='', actual='')
+    assert loaded.placed(problem).line == line_of(TEXT, '  base:')
+
+
+# Merging -----------------------------------------------------------------------------------------
+
+
+def test_what_is_merged_in_is_read_and_told_where_it_stands() -> None:
+    text = edited('safety:  ', 'safety: &safety ').replace(
+        '\nlatency_budget:', '\nlockstep2: {<<: *safety}\nlatency_budget:'
+    )
+    data = YamlText(text, 'mine.yaml')
+    assert isinstance(data.data, dict)
+    assert data.data['lockstep2'] == data.data['safety']
+    assert data.lines['lockstep2', 'hold_after'] == line_of(text, 'hold_after: 0.15')
+
+
+def test_the_own_key_goes_before_a_merged_one_and_the_first_merged_before_the_next() -> None:
+    text = 'a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc:\n  <<: [*a, *b]\n  y: 3\n'
+    data = YamlText(text, 'mine.yaml')
+    assert not data.problems
+    assert isinstance(data.data, dict)
+    assert data.data['c'] == {'x': 1, 'y': 3, 'z': 2}
+
+
 # What is refused, and where ----------------------------------------------------------------------
 
 FAULTS = [
@@ -176,9 +285,8 @@ def test_what_is_no_contract_is_refused_by_name(text: str) -> None:
 @pytest.mark.parametrize(
     'value',
     [
-        '!!int x', '!!int ""', '!!float x', '!!bool x', '!!timestamp x', '2001-99-99',
-        '2001-01-01', '0001-01-01 00:00:00 +23:59', '!!binary x', '!!binary aGk=', '!!set {a, b}',
-        '.nan', '.inf',
+        '!!int x', '!!int ""', '!!float x', '!!bool x', '!!timestamp x', '!!binary x',
+        '!!binary aGk=', '!!set {a, b}', '.nan', '.inf',
         '1' * 5000, '1' + '0' * 400, '{1: {2: {3: .nan}}}',
     ],
 )  # fmt: skip

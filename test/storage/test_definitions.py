@@ -95,7 +95,7 @@ def test_fields_know_their_arrays_and_constants_are_none() -> None:
         Field(name='first', type='other/Inner'),
         Field(name='many', type='other/Inner', array=True),
         Field(name='three', type='mine/Sibling', array=True, size=3),
-        Field(name='bounded', type='uint8', array=True),
+        Field(name='bounded', type='uint8', array=True, most=10),
         Field(name='names', type='string', array=True),
         Field(name='filled', type='float64'),
     )

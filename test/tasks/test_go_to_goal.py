@@ -37,8 +37,8 @@ def judged(
     """Return the terms of the reward for a move towards a goal at the origin."""
     outcome = TASK.judge(
         StepView(
-            before={'pose': (*before, 0.0)}, after={'pose': (*after, 0.0)}, admitted=(0.4, turn),
-            reset={'goal': (0.0, 0.0)}, step=1, period=0.1,
+            agent='cart', before={'pose': (*before, 0.0)}, after={'pose': (*after, 0.0)},
+            commanded=(0.4, turn), reset={'goal': (0.0, 0.0)}, step=1, period=0.1,
         )
     )  # fmt: skip
     return {**{term.name: term.value for term in outcome.terms}, 'cause': outcome.cause}
@@ -154,8 +154,8 @@ def test_the_goal_is_reached_within_its_radius(distance: float, cause: str) -> N
 def test_a_step_without_an_action_has_no_cost_of_turning() -> None:
     outcome = TASK.judge(
         StepView(
-            before={'pose': (1.0, 0.0, 0.0)}, after={'pose': (1.0, 0.0, 0.0)}, admitted=(),
-            reset={'goal': (0.0, 0.0)}, step=1, period=0.1,
+            agent='cart', before={'pose': (1.0, 0.0, 0.0)}, after={'pose': (1.0, 0.0, 0.0)},
+            commanded=(), reset={'goal': (0.0, 0.0)}, step=1, period=0.1,
         )
     )  # fmt: skip
     assert {term.name: term.value for term in outcome.terms}['turning'] == 0.0
@@ -163,4 +163,4 @@ def test_a_step_without_an_action_has_no_cost_of_turning() -> None:
 
 def test_the_goal_is_what_the_task_supplies() -> None:
     found = sample(3)
-    assert TASK.observe(found) == {'goal': found['goal']}
+    assert TASK.observe(found, 'cart') == {'goal': found['goal']}

@@ -19,6 +19,10 @@ from boundary_env_ros.core.transition import Transition
 ROUNDING = 1e-9
 
 
+#: What code that was not written for it raises at wrong input.
+WRONG_INPUT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
 class Severity(Enum):
     """
     How bad a finding is.
@@ -61,11 +65,14 @@ class Terms:
     contract, digest
         The contract and its digest.
     low, high, safe, rate, stop
-        Of each dimension of the action, one action group after the other.
+        Of each dimension of the command, one action group after the other; ``safe`` is NaN where
+        a dimension is to stay where it is.
     limits
         What the rules of the gate need of the contract.
     observation
-        Specification of each observation field, by name.
+        Specification of each field that the policy sees, by name.
+    seen
+        The fields of the observation and of the rest of the state, by name.
 
     """
 
@@ -78,6 +85,7 @@ class Terms:
     stop: Vector
     limits: Limits
     observation: Mapping[str, FieldSpec]
+    seen: Mapping[str, FieldSpec]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +105,8 @@ class Link:
         The last decision before it that published a command.
     heard, seen
         The last request before it that was not refused, and the last one of all.
+    obeyed
+        The decision on the last request before it that was not refused.
     direct
         Whether it must follow ``before`` directly: False where the record holds no decisions
         between two episodes.
@@ -109,6 +119,7 @@ class Link:
     published: GateDecision | None
     heard: ActionRequest | None
     seen: ActionRequest | None
+    obeyed: GateDecision | None
     direct: bool
 
 
@@ -132,6 +143,9 @@ class Scene:
         more.
     reopened
         Whether the episode had been left for another one before.
+    past
+        Values of the fields of the observations of the episode before this one, the newest last,
+        as far as they are remembered.
     links
         The decisions of the transition, in the chain of the gate.
     terms, task
@@ -145,6 +159,7 @@ class Scene:
     start: Transition
     answered: Transition | None
     reopened: bool
+    past: tuple[Mapping[str, Vector], ...]
     links: tuple[Link, ...]
     terms: Terms | None
     task: Task | None
@@ -185,8 +200,9 @@ class Rule:
         What an honest record keeps.
     way_out
         Where to look when one does not.
-    needs_contract, needs_task
-        Whether it can only be applied with the contract, or its task, at hand.
+    needs_contract, needs_task, needs_topics
+        Whether it can only be applied with the contract, its task, or the raw messages of a bag at
+        hand.
     check, check_link
         Pure function from a scene, or from a decision of the gate, to what is wrong in it. A rule
         has one of the two, or none if it is about the record as a whole, which only the auditor
@@ -200,8 +216,22 @@ class Rule:
     way_out: str
     needs_contract: bool = False
     needs_task: bool = False
+    needs_topics: bool = False
     check: Check | None = None
     check_link: CheckLink | None = None
+
+    @property
+    def page(self) -> str:
+        """Return where it is explained."""
+        return f'doc/audit.md#{self.id}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A rule that could not be applied, at all or to some part of the record, and why."""
+
+    rule: str
+    why: str
 
 
 def rule(
@@ -264,6 +294,7 @@ def terms_of(contract: Contract, digest: str) -> Terms:
         stop=contract.flat('stop'),
         limits=Limits.of(contract),
         observation={spec.name: spec for spec in contract.observation},
+        seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
     )
 
 

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
-from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
-from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS
+import math
+
+from boundary_env_ros.core.commands import as_action, translate
+from boundary_env_ros.core.contract import ActionKind, Pacing
+from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.timebase import elapsed, Instant
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -23,20 +25,30 @@ from boundary_env_ros.evidence.rules.base import (
 )
 from boundary_env_ros.evidence.rules.gate import MOVING, same_numbers
 
+#: Seconds that may pass between a decision of the gate's timer and its command.
+BEFORE_COMMAND = 0.05
+
 
 @link_rule(
     'command-as-admitted',
-    'What was published is what was admitted.',
+    'What was published is what was admitted, in the space of the command.',
     'Look at the mapping from action to command, or for a command that was changed after the '
     'rules.',
 )
 def _command_as_admitted(link: Link, terms: Terms | None) -> Found:
     decision = link.decision
-    if decision.verdict in MOVING and not same_numbers(decision.command, decision.admitted_action):
+    if decision.verdict not in MOVING:
+        return
+    expected = decision.command
+    if terms is not None and len(expected) == terms.contract.command_size:
+        expected = as_action(terms.contract.action, expected, decision.previous_command or None)
+    elif terms is None and len(expected) != len(decision.admitted_action):
+        return  # Without the contract only a command that is the action can be compared with it.
+    if not same_numbers(expected, decision.admitted_action):
         yield Mismatch(
             field='command',
             expected=f'{vector(decision.admitted_action)} as admitted',
-            actual=vector(decision.command),
+            actual=f'{vector(decision.command)}, which is {vector(expected)}',
         )
 
 
@@ -100,10 +112,11 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
                 expected=f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
                 actual=f'{number(value)}, {number(abs(value - was))} away',
             )
-        if stopped and abs(value - limits.safe[i]) > abs(was - limits.safe[i]) + ROUNDING:
+        safe = was if math.isnan(limits.safe[i]) else limits.safe[i]
+        if stopped and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(
                 field=f'command[{i}]',
-                expected=f'from {number(was)} towards {number(limits.safe[i])}',
+                expected=f'from {number(was)} towards {number(safe)}',
                 actual=number(value),
             )
 
@@ -152,41 +165,9 @@ def _driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms |
     return bool(timeouts) and silence > min(timeouts) - slack
 
 
-@link_rule(
-    'seeded-from-measured',
-    'A command before that was taken from the measured state is the measured one, brought into '
-    'the bounds.',
-    'Compare it with the `feedback` among the measurements of the decision.',
-    needs_contract=True,
-)
-def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
-    limits, decision = known(terms), link.decision
-    if not decision.seeded:
-        return
-    found = {measurement.name: measurement for measurement in decision.measurements}
-    values: list[float] = []
-    for group in limits.contract.action:
-        feedback = found.get(f'{FEEDBACK}.{group.name}')
-        values += () if feedback is None else feedback.values
-    expected: tuple[float, ...] = ()
-    if len(values) == len(limits.low):
-        expected = tuple(
-            min(max(value, low), high)
-            for value, low, high in zip(values, limits.low, limits.high, strict=True)
-        )
-    if not same_numbers(expected, decision.previous_command):
-        yield Mismatch(
-            field='previous_command',
-            expected=f'{vector(expected)} as measured',
-            actual=vector(decision.previous_command),
-        )
-
-
 def _decided(decision: GateDecision, terms: Terms) -> Instant | None:
     """Return the instant of a decision where it is recorded: on a request, in realtime."""
-    if terms.contract.pacing is Pacing.REALTIME and decision.trigger is Trigger.REQUEST:
-        return decision.received
-    return None
+    return decision.decided if terms.contract.pacing is Pacing.REALTIME else None
 
 
 @link_rule(
@@ -213,9 +194,9 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
         if passed is not None:
             expected = min(passed, period)
         # A decision is made before its command is out, so this much time at most has passed.
-        bound = elapsed(last.received or last.commanded, decision.commanded)
+        bound = elapsed(last.decided or last.commanded, decision.commanded)
         if expected is None and bound is not None:
-            slack = 0.0 if last.received else limits.contract.safety.gate_period
+            slack = 0.0 if last.decided else limits.contract.safety.gate_period
             most = min(period, bound + slack)
     if actual is None or not 0.0 <= actual <= most + ROUNDING:
         yield Mismatch(
@@ -225,74 +206,6 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
         )
     elif expected is not None and not close(actual, expected):
         yield Mismatch(field='time_step', expected=f'{number(expected)} s', actual=number(actual))
-
-
-@link_rule(
-    'measurement-age',
-    'The age of a sensor value that the gate used follows from its stamps and the instant of the '
-    'decision.',
-    'Trust the stamps: a value that was made younger hides that the robot should have stopped.',
-    needs_contract=True,
-)
-def _measurement_age(link: Link, terms: Terms | None) -> Found:
-    decision = link.decision
-    now = _decided(decision, known(terms))
-    if now is None:
-        return
-    for i, measurement in enumerate(decision.measurements):
-        if not measurement.values:
-            continue
-        expected = (now.steady - measurement.received_steady) / NANOSECONDS
-        captured = measurement.captured
-        if captured is not None and (captured.clock, captured.host) == (
-            now.ros.clock,
-            now.ros.host,
-        ):
-            expected = max(expected, (now.ros.nanoseconds - captured.nanoseconds) / NANOSECONDS)
-        if measurement.age is None or not close(measurement.age, expected):
-            yield Mismatch(
-                field=f'measurements[{i}].age',
-                expected=f'{number(expected)} s since {measurement.name!r} came and was captured',
-                actual=number(measurement.age),
-            )
-
-
-@link_rule(
-    'measurements-as-contract',
-    'A decision carries the measurements that the rules of the gate need, by name, with their '
-    'number '
-    'of values, from the topics of the decision before.',
-    'Compare `safety: obstacle:` and `feedback:` in the contract with the measurements.',
-    needs_contract=True,
-)
-def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
-    contract, decision = known(terms).contract, link.decision
-    sizes = {f'{FEEDBACK}.{group.name}': len(group.fields) for group in contract.action}
-    if contract.safety.obstacle is not None:
-        # Distance ahead and behind, and the fraction of usable beams of each.
-        sizes[OBSTACLE] = 4
-    found = {measurement.name: measurement for measurement in decision.measurements}
-    if set(found) != set(sizes) or len(found) != len(decision.measurements):
-        yield Mismatch(
-            field='measurements',
-            expected=', '.join(sorted(sizes)),
-            actual=', '.join(measurement.name for measurement in decision.measurements) or 'none',
-        )
-        return
-    before = {} if link.before is None else {m.name: m for m in link.before.measurements}
-    for name, measurement in found.items():
-        if measurement.values and len(measurement.values) != sizes[name]:
-            yield Mismatch(
-                field=f'measurements.{name}.values',
-                expected=f'{sizes[name]} values',
-                actual=str(len(measurement.values)),
-            )
-        if name in before and before[name].topic != measurement.topic:
-            yield Mismatch(
-                field=f'measurements.{name}.topic',
-                expected=f'{before[name].topic!r} as before',
-                actual=repr(measurement.topic),
-            )
 
 
 @link_rule(
@@ -321,14 +234,86 @@ def _previous_rate(link: Link, terms: Terms | None) -> Found:
         )
 
 
+@link_rule(
+    'silence-recomputed',
+    'The time since the last request that was heard is the time since the decision on it, while '
+    'the episode lasts.',
+    'Trust the instants: a silence that was made shorter hides that the robot should have '
+    'stopped.',
+    needs_contract=True,
+)
+def _silence_recomputed(link: Link, terms: Terms | None) -> Found:
+    decision, last, limits = link.decision, link.obeyed, known(terms)
+    if (
+        last is None
+        or limits.contract.pacing is not Pacing.REALTIME
+        or decision.verdict is Verdict.REJECTED
+        or last.id.episode_id != decision.id.episode_id
+        # Whoever arms the gate for the next episode meanwhile is not silent.
+        or any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
+    ):
+        return
+    since = elapsed(last.decided or last.commanded, decision.decided or decision.commanded)
+    if since is None:
+        return
+    least = since
+    if decision.decided is None:
+        least -= limits.contract.safety.gate_period + BEFORE_COMMAND
+    most = since if last.decided else since + BEFORE_COMMAND
+    actual = decision.since_request
+    if actual is None or not least - ROUNDING <= actual <= most + ROUNDING:
+        yield Mismatch(
+            field='since_request',
+            expected=f'{number(since)} s since decision {last.sequence}',
+            actual=number(actual),
+        )
+
+
+@link_rule(
+    'action-in-space',
+    'An action that was let through has the size of the action space, and an index names a '
+    'choice.',
+    'Look at the policy, and at the gate that should have refused it.',
+    needs_contract=True,
+)
+def _action_in_space(link: Link, terms: Terms | None) -> Found:
+    contract, decision = known(terms).contract, link.decision
+    if decision.verdict not in MOVING:
+        return
+    places = [('admitted_action', decision.admitted_action)]
+    if decision.trigger is not Trigger.TIMER:
+        places.append(('requested_action', decision.requested_action))
+    for name, action in places:
+        if len(action) != contract.action_size:
+            yield Mismatch(
+                field=name, expected=f'{contract.action_size} values', actual=vector(action)
+            )
+            continue
+        start = 0
+        for group in contract.action:
+            values = action[start : start + group.action_size]
+            start += group.action_size
+            if group.kind not in (ActionKind.DISCRETE, ActionKind.MULTI_DISCRETE):
+                continue
+            unchanged = name == 'requested_action' or decision.verdict is Verdict.ADMITTED
+            # A command that was limited need not be one that an index names.
+            if any(math.isnan(value) for value in values) and not unchanged:
+                continue
+            if translate((group,), values, None)[0] is None:
+                yield Mismatch(
+                    field=f'{name} of {group.name}',
+                    expected='an index of the contract',
+                    actual=vector(values),
+                )
+
+
 RULES: tuple[Rule, ...] = (
+    _silence_recomputed,
+    _action_in_space,
     _command_as_admitted,
     _command_in_bounds,
     _command_rate,
     _previous_command,
-    _seeded_from_measured,
     _time_step,
-    _measurement_age,
-    _measurements_as_contract,
     _previous_rate,
 )

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.commands import translate
+from boundary_env_ros.core.contract import ActionKind, Pacing, Vector
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     close,
@@ -52,53 +54,6 @@ def _decision_sequence(link: Link, terms: Terms | None) -> Found:
     'verdict-explained',
     'A verdict is the strictest outcome of the rules that touched the action, and ADMITTED if '
     'none '
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
     'did.',
     'Look for a rule result that was taken out, or a verdict that was made milder.',
 )
@@ -119,8 +74,8 @@ def _rules(decision: GateDecision) -> str:
 
 @link_rule(
     'hidden-clip',
-    'Whatever differs between the requested and the admitted action was changed by rules that '
-    'say so, dimension by dimension.',
+    'Whatever differs between what was asked for and the command was changed by rules that say '
+    'so, dimension by dimension.',
     'A change without a reason means that somebody else clips: find it between policy and '
     'command topic.',
 )
@@ -128,16 +83,12 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
     decision = link.decision
     if decision.verdict not in MOVING:
         return
-    start = (
-        decision.requested_action
-        if decision.trigger is Trigger.REQUEST
-        else decision.previous_command
-    )
-    end = decision.admitted_action
+    start = _asked_for(decision, terms)
+    end = decision.command
+    if start is None:
+        return
     if len(start) != len(end):
-        yield Mismatch(
-            field='admitted_action', expected=f'{len(start)} values', actual=f'{len(end)}'
-        )
+        yield Mismatch(field='command', expected=f'{len(start)} values', actual=f'{len(end)}')
         return
     values = list(start)
     for i, result in enumerate(decision.rules):
@@ -161,18 +112,49 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
                 actual=f'{number(result.before)} to {number(result.after)}',
             )
         values[result.dimension] = result.after
-    for i, (explained, admitted) in enumerate(zip(values, end, strict=True)):
-        if not close(explained, admitted):
+    for i, (explained, commanded) in enumerate(zip(values, end, strict=True)):
+        if not close(explained, commanded):
             yield Mismatch(
-                field=f'admitted_action[{i}]',
+                field=f'command[{i}]',
                 expected=f'{number(explained)}, left of {number(start[i])} by {_rules(decision)}',
-                actual=number(admitted),
+                actual=number(commanded),
             )
+
+
+def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector | None:
+    """
+    Return the command that was asked for, before any rule; None if it cannot be told.
+
+    A difference is added to the command before; an index names its command. Without the contract
+    an action is taken for the command itself.
+    """
+    if decision.trigger is Trigger.TIMER:
+        return decision.previous_command
+    asked, previous = decision.requested_action, decision.previous_command
+    if terms is None:
+        # Of another kind of action the values mean something else.
+        return asked if decision.admitted_action == decision.command else None
+    contract = terms.contract
+    if len(asked) != contract.action_size:
+        return asked
+    command: list[float] = []
+    for group in contract.action:
+        values, asked = asked[: group.action_size], asked[group.action_size :]
+        before = previous[len(command) : len(command) + group.size]
+        if group.kind is ActionKind.CONTINUOUS:
+            command += values
+        elif group.kind is ActionKind.DELTA:
+            command += (was + value for was, value in zip(before, values, strict=False))
+        else:
+            chosen, _ = translate((group,), values, before)
+            command += () if chosen is None else chosen
+    return tuple(command)
 
 
 @link_rule(
     'refusal-publishes-nothing',
-    'Because of a refused request nothing is published; every other decision publishes a command.',
+    'Because of a refused request nothing is published; every other decision publishes a command, '
+    'but for a stop where nobody knows yet where to stay.',
     'Look at the gate: what is not a command must not move the robot.',
 )
 def _refusal_publishes_nothing(link: Link, terms: Terms | None) -> Found:
@@ -185,10 +167,19 @@ def _refusal_publishes_nothing(link: Link, terms: Terms | None) -> Found:
                     expected='nothing for REJECTED',
                     actual=vector(getattr(decision, name)),
                 )
-    elif not decision.command:
+    elif not decision.command and not _nowhere_to_stay(decision, terms):
         yield Mismatch(
             field='command', expected=f'a command for {decision.verdict.name}', actual='nothing'
         )
+
+
+def _nowhere_to_stay(decision: GateDecision, terms: Terms | None) -> bool:
+    """Return whether no command is right: to stop is to stay, and nobody knows where."""
+    return (
+        decision.verdict is Verdict.STOPPED
+        and not decision.previous_command
+        and (terms is None or any(map(math.isnan, terms.safe)))
+    )
 
 
 @link_rule(
@@ -225,13 +216,13 @@ def _decision_stamped(link: Link, terms: Terms | None) -> Found:
 )
 def _request_carried(link: Link, terms: Terms | None) -> Found:
     decision, request = link.decision, link.decision.request
-    if (decision.trigger is Trigger.REQUEST) != (request is not None):
+    if (decision.trigger is not Trigger.TIMER) != (request is not None):
         yield Mismatch(
             field='request',
             expected=f'{"one" if request is None else "none"} for {decision.trigger.name}',
             actual='none' if request is None else 'one',
         )
-    asked = () if request is None else request.action
+    asked = () if request is None else _action_of(request, decision)
     if len(asked) != len(decision.requested_action) or any(
         one != other and not (math.isnan(one) and math.isnan(other))
         for one, other in zip(asked, decision.requested_action, strict=False)
@@ -241,22 +232,53 @@ def _request_carried(link: Link, terms: Terms | None) -> Found:
             expected=f'{vector(asked)} as in the request',
             actual=vector(decision.requested_action),
         )
-    if request is not None and request.id != decision.id:
+    if request is not None and replace(request.id, step=decision.id.step) != decision.id:
         yield Mismatch(
             field='id', expected=f'that of the request, {request.id}', actual=str(decision.id)
         )
+    if request is not None and not _is_of_request(request, decision):
+        yield Mismatch(
+            field='id.step',
+            expected=f'{request.id.step}, that of the request'
+            if decision.trigger is Trigger.REQUEST
+            else f'a later step of its chunk of {request.horizon} from {request.id.step} on',
+            actual=str(decision.id.step),
+        )
+
+
+def _is_of_request(request: ActionRequest, decision: GateDecision) -> bool:
+    """Return whether a decision is for the first step of a request, or a later one of a chunk."""
+    later = decision.id.step - request.id.step
+    return later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon
+
+
+def _action_of(request: ActionRequest, decision: GateDecision) -> Vector:
+    """Return the action of a request that a decision is on: of a chunk, the one of its step."""
+    if request.horizon <= 1:
+        return request.action
+    size = len(decision.requested_action)
+    start = (decision.id.step - request.id.step) * size
+    return request.action[start : start + size]
 
 
 @link_rule(
     'request-order',
-    'The requests that were heard under one lease are numbered upwards.',
+    'The requests that were heard under one lease are numbered upwards; later actions of a chunk '
+    'are of the last one.',
     'A request that was sent twice or overtaken must be REJECTED, not published.',
 )
 def _request_order(link: Link, terms: Terms | None) -> Found:
     heard, request = link.heard, link.decision.request
     if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
         return
-    if heard.lease_id == request.lease_id and request.sequence <= heard.sequence:
+    if link.decision.trigger is Trigger.CHUNK:
+        if request != heard:
+            yield Mismatch(
+                field='request',
+                expected=f'request {heard.sequence}, the last that was heard, as it was then',
+                actual=f'request {request.sequence}',
+            )
+    elif heard.lease_id == request.lease_id and request.sequence <= heard.sequence:
         yield Mismatch(
             field='request.sequence',
             expected=f'more than {heard.sequence}',

@@ -9,7 +9,15 @@ import re
 import uuid
 
 from boundary_env_ros.core.decision import StepId, Verdict
-from boundary_env_ros.evidence.rules.base import Found, known, Mismatch, Rule, rule, Scene
+from boundary_env_ros.evidence.rules.base import (
+    Found,
+    known,
+    Mismatch,
+    Rule,
+    rule,
+    Scene,
+    Severity,
+)
 
 _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
 
@@ -111,51 +119,6 @@ def _digest_constant(scene: Scene) -> Found:
     'digest-of-contract',
     'Digest, name, version and pacing in the record are those of the contract that is shipped '
     'with '
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
     'it.',
     'Audit against the contract of the run (its copy lies in the run folder), with the version of '
     'the task that the run was made with installed.',
@@ -209,7 +172,43 @@ def _episode_named(scene: Scene) -> Found:
         yield Mismatch(field='id.episode_id', expected='a UUID', actual=repr(name))
 
 
+#: Wrappers that end episodes, or change actions, without the record knowing.
+_UNSEEN = {
+    'TimeLimit': 'time limits live in the contract',
+    'ClipAction': 'the gate limits actions, and says so',
+}
+
+#: Wrappers that count what others, which stand outside of them, may change.
+_COUNT = ('RecordEpisodeStatistics',)
+_CHANGE = ('NormalizeReward', 'TransformReward', 'ClipReward')
+
+
+@rule(
+    'wrapper-order',
+    'No wrapper of the client sets a time limit or clips actions unseen, and one that counts '
+    'returns stands inside of those that change rewards.',
+    'Take the wrapper away, or put it elsewhere in the chain (outermost first in the record).',
+    severity=Severity.WARNING,
+)
+def _wrapper_order(scene: Scene) -> Found:
+    names = [re.split(r'[<(]', name)[0].rpartition('.')[2] for name in scene.now.wrappers]
+    if scene.now is not scene.start:
+        return  # Once for an episode; that they stay the same is looked at elsewhere.
+    for i, name in enumerate(names):
+        if name in _UNSEEN:
+            yield Mismatch(
+                field=f'wrappers[{i}]', expected=f'none: {_UNSEEN[name]}', actual=repr(name)
+            )
+        if name in _COUNT and any(later in _CHANGE for later in names[i + 1 :]):
+            yield Mismatch(
+                field=f'wrappers[{i}]',
+                expected=f'inside of {", ".join(w for w in names[i + 1 :] if w in _CHANGE)}',
+                actual=f'{name!r} outside of it',
+            )
+
+
 RULES: tuple[Rule, ...] = (
+    _wrapper_order,
     _versions_present,
     _versions_constant,
     _digest_well_formed,

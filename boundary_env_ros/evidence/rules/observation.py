@@ -7,11 +7,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 import math
 
+import numpy as np
+
 from boundary_env_ros.core.contract import Beyond, FieldSpec, WhenStale
-from boundary_env_ros.core.observation import age_of, FieldStatus, ObservationField
+from boundary_env_ros.core.observation import (
+    FieldStatus,
+    ObservationField,
+)
+from boundary_env_ros.core.sources import Picture
 from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.rules.base import (
-    close,
     Found,
     known,
     Mismatch,
@@ -26,7 +32,7 @@ from boundary_env_ros.evidence.rules.base import (
 from boundary_env_ros.evidence.rules.ending import ended
 
 
-def _views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], Instant | None]]:
+def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], Instant | None]]:
     """
     Yield the observations of the transition, each with the instant at which it was frozen.
 
@@ -36,12 +42,13 @@ def _views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], In
     if scene.earlier is None and now.before:
         yield 'before', now.before, None
     yield 'after', now.after, now.closed
+    yield 'state', now.state, now.closed
 
 
 def _declared(scene: Scene) -> Iterator[tuple[str, FieldSpec, ObservationField, Instant | None]]:
     """Yield each field that the contract declares, with its specification."""
-    specs = known(scene.terms).observation
-    for view, fields, frozen in _views(scene):
+    specs = known(scene.terms).seen
+    for view, fields, frozen in views(scene):
         for field in fields:
             if field.name in specs:
                 yield f'{view}.{field.name}', specs[field.name], field, frozen
@@ -50,19 +57,21 @@ def _declared(scene: Scene) -> Iterator[tuple[str, FieldSpec, ObservationField, 
 @rule(
     'fields-as-contract',
     'An observation has the fields of the contract, in its order, each with its number of values '
-    'and its frame.',
+    'and its frame; and so has the rest of the state.',
     'Audit against the contract that the run was made with, and look at who dropped or added a '
     'field.',
     needs_contract=True,
 )
 def _fields_as_contract(scene: Scene) -> Found:
-    expected = tuple(known(scene.terms).observation)
-    for view, fields, _ in _views(scene):
+    contract = known(scene.terms).contract
+    for view, fields, _ in views(scene):
+        specs = contract.state if view == 'state' else contract.observation
+        expected = tuple(spec.name for spec in specs)
         actual = tuple(field.name for field in fields)
         if actual != expected:
             yield Mismatch(
                 field=view,
-                expected=f'the fields {", ".join(expected)}',
+                expected=f'the fields {", ".join(expected) or "none"}',
                 actual=', '.join(actual) or 'none',
             )
     for place, spec, field, _ in _declared(scene):
@@ -89,8 +98,8 @@ def _evaluator_withheld(scene: Scene) -> Found:
     contract = known(scene.terms).contract
     hidden = {spec.name for spec in contract.evaluator}
     topics = {spec.topic for spec in contract.evaluator if spec.topic}
-    topics -= {spec.topic for spec in contract.observation}
-    for view in ('before', 'after'):
+    topics -= {spec.topic for spec in (*contract.observation, *contract.state)}
+    for view in ('before', 'after', 'state'):
         for field in getattr(scene.now, view):
             source = field.source
             if field.name in hidden or any(
@@ -113,7 +122,7 @@ def _evaluator_withheld(scene: Scene) -> Found:
 )
 def _values_in_bounds(scene: Scene) -> Found:
     for place, spec, field, _ in _declared(scene):
-        if spec.is_image or (spec.beyond is Beyond.TRUNCATE and ended(scene)):
+        if spec.is_image:
             continue
         for i, (value, low, high) in enumerate(
             zip(field.values, spec.low, spec.high, strict=False)
@@ -127,10 +136,29 @@ def _values_in_bounds(scene: Scene) -> Found:
 
 
 @rule(
+    'values-of-type',
+    'The values of a field are of its type: whole numbers where the contract declares an integer, '
+    'and finite everywhere.',
+    'Compare `dtype:` of the field in the contract, and look at its adapter.',
+    needs_contract=True,
+)
+def _values_of_type(scene: Scene) -> Found:
+    for place, spec, field, _ in _declared(scene):
+        whole = np.dtype(spec.dtype).kind in 'iub'
+        for i, value in enumerate(field.values):
+            if not math.isfinite(value) or (whole and not value.is_integer()):
+                yield Mismatch(
+                    field=f'{place}.values[{i}]',
+                    expected=f'a value of type {spec.dtype}',
+                    actual=number(value),
+                )
+
+
+@rule(
     'clipped-as-declared',
-    'A field is marked as clipped only where the contract lets it clip, and then has a value at a '
-    'bound.',
-    'Compare `beyond:` of the field in the contract.',
+    'A field that is marked as clipped has a value at a bound, and one whose bounds end the '
+    'episode ends it.',
+    'Compare `low:`, `high:` and `beyond:` of the field in the contract.',
     needs_contract=True,
 )
 def _clipped_as_declared(scene: Scene) -> Found:
@@ -141,72 +169,18 @@ def _clipped_as_declared(scene: Scene) -> Found:
             value in (low, high)
             for value, low, high in zip(field.values, spec.low, spec.high, strict=False)
         )
-        if spec.beyond is not Beyond.CLIP or not at_bound:
+        if not at_bound:
             yield Mismatch(
                 field=f'{place}.clipped',
-                expected='no clipping' if spec.beyond is not Beyond.CLIP else 'a value at a bound',
+                expected='a value at a bound',
                 actual=f'clipped {vector(field.values)}',
             )
-
-
-@rule(
-    'age-recomputed',
-    'The age of a field is the time from its capture to the instant at which the observation was '
-    'frozen.',
-    'Trust the stamps, not the age, and find out who wrote another one.',
-)
-def _age_recomputed(scene: Scene) -> Found:
-    for view, fields, frozen in _views(scene):
-        if frozen is None:
-            continue
-        for field in fields:
-            if field.status is FieldStatus.MISSING:
-                continue
-            expected = age_of(field.captured, frozen)
-            if expected is None or field.age is None:
-                agree = expected is field.age
-            else:
-                agree = close(expected, field.age)
-            if not agree:
-                yield Mismatch(
-                    field=f'{view}.{field.name}.age',
-                    expected=f'{number(expected)} s, frozen minus captured',
-                    actual=number(field.age),
-                )
-
-
-@rule(
-    'status-recomputed',
-    'A field is FRESH up to the greatest age that the contract allows, STALE beyond it, and '
-    'MISSING with no value if it never came.',
-    'Compare `max_age:` of the field in the contract with the age in the record.',
-)
-def _status_recomputed(scene: Scene) -> Found:
-    for view, fields, frozen in _views(scene):
-        for field in fields:
-            empty = not field.values and field.image is None
-            if (field.status is FieldStatus.MISSING) != empty:
-                yield Mismatch(
-                    field=f'{view}.{field.name}.status',
-                    expected='MISSING exactly if there is no value',
-                    actual=f'{field.status.name} with {vector(field.values)}',
-                )
-                continue
-            if empty or frozen is None or scene.terms is None:
-                continue
-            spec = scene.terms.observation.get(field.name)
-            if spec is None:
-                continue
-            age = age_of(field.captured, frozen)
-            limit = spec.max_age
-            fresh = limit is None or (age is not None and age <= limit)
-            if fresh != (field.status is FieldStatus.FRESH):
-                yield Mismatch(
-                    field=f'{view}.{field.name}.status',
-                    expected=f'{"FRESH" if fresh else "STALE"} at an age of {number(age)} s '
-                    f'(limit {number(limit)})',
-                    actual=field.status.name,
-                )
+        elif spec.beyond is Beyond.TRUNCATE and scene.now.kind is Kind.STEP and not ended(scene):
+            yield Mismatch(
+                field=f'{place}.clipped',
+                expected='no clipping, or an ending',
+                actual=f'clipped {vector(field.values)} in a running episode',
+            )
 
 
 @rule(
@@ -251,7 +225,7 @@ def _age_not_negative(scene: Scene) -> Found:
     'Compare `confidence:` of the field in the contract with what its source sends.',
 )
 def _confidence_range(scene: Scene) -> Found:
-    for view, fields, _ in _views(scene):
+    for view, fields, _ in views(scene):
         for field in fields:
             if field.confidence is not None and not 0.0 <= field.confidence <= 1.0:
                 yield Mismatch(
@@ -278,10 +252,11 @@ def _image_referenced(scene: Scene) -> Found:
         if image is None:
             continue
         height, width = spec.shape[:2]
-        if (image.height, image.width, image.encoding) != (height, width, spec.encoding):
+        encoding = encoding_of(spec)
+        if (image.height, image.width, image.encoding) != (height, width, encoding):
             yield Mismatch(
                 field=f'{place}.image',
-                expected=f'{width}x{height} {spec.encoding}',
+                expected=f'{width}x{height} {encoding}',
                 actual=f'{image.width}x{image.height} {image.encoding}',
             )
         if len(image.sha256) != 32 or not any(image.sha256):
@@ -297,6 +272,12 @@ def _image_referenced(scene: Scene) -> Found:
                 expected=f'{stamp.nanoseconds} ns as captured',
                 actual=f'{int(image.stamp)} ns',
             )
+
+
+def encoding_of(spec: FieldSpec) -> str:
+    """Return what the reference to an image of a field names as its encoding."""
+    source = spec.source
+    return (source.compressed or source.encoding) if isinstance(source, Picture) else ''
 
 
 @rule(
@@ -342,7 +323,8 @@ def _sources_constant(scene: Scene) -> Found:
             expected=f'{earlier.closed.ros.host!r} as before',
             actual=repr(now.closed.ros.host),
         )
-    for old, new in zip(earlier.after, now.after, strict=False):
+    old_ones, new_ones = (*earlier.after, *earlier.state), (*now.after, *now.state)
+    for old, new in zip(old_ones, new_ones, strict=False):
         if old.name != new.name:
             continue
         if old.source != new.source:
@@ -366,9 +348,8 @@ RULES: tuple[Rule, ...] = (
     _fields_as_contract,
     _evaluator_withheld,
     _values_in_bounds,
+    _values_of_type,
     _clipped_as_declared,
-    _age_recomputed,
-    _status_recomputed,
     _stale_ends_episode,
     _age_not_negative,
     _confidence_range,

@@ -9,16 +9,19 @@ the gate once more on what the decision says it was based on, and asks for the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import (
     GateDecision,
+    Measurement,
     Reason,
     RuleResult,
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate_rules import Limits, Ruling, Situation, well_formed
 from boundary_env_ros.core.gate_rules import rule as rule_on
-from boundary_env_ros.core.gate_rules import Situation, well_formed
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -43,41 +46,22 @@ from boundary_env_ros.evidence.rules.gate import same_numbers
 )
 def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
     decision = link.decision
-    if decision.verdict is Verdict.REJECTED:
+    if _refused_unheard(decision):
         yield from _refusal(decision, known(terms))
         return
     limits = known(terms).limits
-    size = len(limits.low)
-    wanted = _wanted(decision)
-    if (wanted is not None and well_formed(wanted, size)) or (
-        decision.previous_command and len(decision.previous_command) != size
-    ):
+    ruling = ruling_of(decision, limits, {found.name: found for found in decision.measurements})
+    if ruling is None:
         yield Mismatch(
             field='requested_action',
-            expected=f'REJECTED, unless it is {size} finite values',
-            actual=f'{decision.verdict.name} for {vector(wanted or ())}',
+            expected='REJECTED, unless it has the size of the action and is finite',
+            actual=f'{decision.verdict.name} for {vector(_wanted(decision) or ())}',
         )
         return
-    ruling = rule_on(
-        limits,
-        Situation(
-            trigger=decision.trigger,
-            time_step=decision.time_step or 0.0,
-            previous=decision.previous_command or None,
-            emergency_stop=decision.emergency_stop,
-            # Whether the lease had ended is no number; to say that it had can only make the ruling
-            # stricter.
-            over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
-            since_request=decision.since_request,
-            since_environment=decision.since_environment,
-            measurements={found.name: found for found in decision.measurements},
-        ),
-        wanted,
-    )
     if ruling.verdict is not decision.verdict:
         yield Mismatch(
             field='verdict',
-            expected=f'{ruling.verdict.name} {_reasons(ruling.results)}',
+            expected=f'{ruling.verdict.name} {reasons_of(ruling.results)}',
             actual=decision.verdict.name,
         )
         return
@@ -89,12 +73,67 @@ def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
             yield Mismatch(field=name, expected=vector(expected), actual=vector(actual))
     if len(ruling.results) != len(decision.rules):
         yield Mismatch(
-            field='rules', expected=_reasons(ruling.results), actual=_reasons(decision.rules)
+            field='rules', expected=reasons_of(ruling.results), actual=reasons_of(decision.rules)
         )
         return
     for i, (ours, theirs) in enumerate(zip(ruling.results, decision.rules, strict=True)):
         if not _same_result(ours, theirs):
             yield Mismatch(field=f'rules[{i}]', expected=_told(ours), actual=_told(theirs))
+
+
+def ruling_of(
+    decision: GateDecision, limits: Limits, measurements: Mapping[str, Measurement]
+) -> Ruling | None:
+    """
+    Return what the rules of the gate make of a decision's request and inputs.
+
+    Parameters
+    ----------
+    decision
+        The decision.
+    limits
+        What the rules need of the contract.
+    measurements
+        What the gate is to have measured, by name.
+
+    Returns
+    -------
+    Ruling or None
+        None if the request was refused unheard, or should have been.
+
+    """
+    wanted, commands = _wanted(decision), len(limits.low)
+    actions = sum(group.action_size for group in limits.groups)
+    size = commands if decision.trigger is Trigger.TIMER else actions
+    if (
+        _refused_unheard(decision)
+        or (wanted is not None and well_formed(wanted, size))
+        or (decision.previous_command and len(decision.previous_command) != commands)
+    ):
+        return None
+    return rule_on(
+        limits,
+        Situation(
+            trigger=decision.trigger,
+            time_step=decision.time_step or 0.0,
+            previous=decision.previous_command or None,
+            emergency_stop=decision.emergency_stop,
+            # Whether the lease had ended is no number; to say that it had can only make the ruling
+            # stricter.
+            over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
+            since_request=decision.since_request,
+            since_environment=decision.since_environment,
+            measurements=measurements,
+        ),
+        wanted,
+    )
+
+
+def _refused_unheard(decision: GateDecision) -> bool:
+    """Return whether a request was refused before the rules about its action were asked."""
+    return decision.verdict is Verdict.REJECTED and any(
+        result.rule != 'bounds' for result in decision.rules
+    )
 
 
 def _refusal(decision: GateDecision, terms: Terms) -> Found:
@@ -104,7 +143,15 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
         yield Mismatch(field='request', expected='the request that was refused', actual='none')
         return
     reasons = {result.reason for result in decision.rules}
-    malformed = {result.reason for result in well_formed(request.action, len(terms.low))}
+    malformed = {
+        result.reason
+        for result in well_formed(
+            request.action,
+            terms.contract.action_size,
+            request.horizon,
+            terms.contract.horizon,
+        )
+    }
     claimed = reasons & {Reason.WRONG_SHAPE, Reason.NOT_FINITE}
     if malformed != claimed:
         yield Mismatch(
@@ -117,7 +164,7 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
 
 
 def _wanted(decision: GateDecision) -> Vector | None:
-    if decision.trigger is Trigger.REQUEST:
+    if decision.trigger is not Trigger.TIMER:
         return decision.requested_action
     # The timer holds the last command; there is none to hold yet if the one before was measured.
     if decision.seeded or not decision.previous_command:
@@ -125,7 +172,8 @@ def _wanted(decision: GateDecision) -> Vector | None:
     return decision.previous_command
 
 
-def _reasons(results: tuple[RuleResult, ...]) -> str:
+def reasons_of(results: tuple[RuleResult, ...]) -> str:
+    """Return the rules of a ruling, each with its reason, in words."""
     return ', '.join(f'{r.rule} ({r.reason.name.lower()})' for r in results) or 'with no rule'
 
 

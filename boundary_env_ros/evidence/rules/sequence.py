@@ -24,6 +24,7 @@ from boundary_env_ros.evidence.rules.base import (
     rule,
     Scene,
     vector,
+    WRONG_INPUT,
 )
 
 
@@ -100,53 +101,6 @@ def _reset_first(scene: Scene) -> Found:
     'reset-neutral',
     'A reset is worth nothing, has no action and no observation before it, and ends nothing '
     'unless '
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
     'it failed.',
     'Look at who wrote the reset; what a reset costs belongs into its record, not into the '
     'reward.',
@@ -266,7 +220,7 @@ def _reset_recomputed(scene: Scene) -> Found:
     try:
         options = json.loads(reset.options)
         sampled = task.sample_reset(np.random.default_rng(reset.seed), options)
-    except (BoundaryError, ValueError, TypeError) as error:
+    except (BoundaryError, *WRONG_INPUT) as error:
         yield Mismatch(
             field='reset.options', expected='a seed and options to sample from', actual=str(error)
         )

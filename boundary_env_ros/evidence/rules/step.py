@@ -11,10 +11,11 @@ from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS
 from boundary_env_ros.core.closing import answering
 from boundary_env_ros.core.contract import Contract, Pacing, Vector
 from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.observation import lost, Observation, ObservationField
+from boundary_env_ros.core.observation import lost, ObservationField
 from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.task import StepView
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.task import StepView, Task
+from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -26,6 +27,7 @@ from boundary_env_ros.evidence.rules.base import (
     same,
     Scene,
     vector,
+    WRONG_INPUT,
 )
 
 GATE = 'safety_gate'
@@ -98,51 +100,6 @@ def _instants_copied(scene: Scene) -> Found:
     'answered-observation',
     'An action answers an observation of its own episode that was frozen when the request says '
     'so, '
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
-    ''
     'not one to come.',
     'Look at the client: it must send step and instant of the observation that it had.',
 )
@@ -275,11 +232,10 @@ def _stop_ends_episode(scene: Scene) -> Found:
 )
 def _sensor_loss_explained(scene: Scene) -> Found:
     now, contract = scene.now, known(scene.terms).contract
-    if now.cause != SENSOR_LOST or len(now.after) != len(contract.observation):
+    specs, fields = (*contract.observation, *contract.state), (*now.after, *now.state)
+    if now.cause != SENSOR_LOST or len(fields) != len(specs):
         return
-    if not lost(
-        contract.observation, Observation(id=now.id, observed=now.closed, fields=now.after)
-    ):
+    if not lost(specs, fields):
         yield Mismatch(
             field='cause', expected='a field that is lost', actual='every field is there'
         )
@@ -297,7 +253,8 @@ def _ends_by(present: set[str], cause: str, contract: Contract) -> Found:
         )
 
 
-def _values(fields: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
+def values_of(fields: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
+    """Return the values of fields by name, without images and what is missing."""
     return {field.name: field.values for field in fields if field.values}
 
 
@@ -314,19 +271,53 @@ def _judgement_recomputed(scene: Scene) -> Found:
     now, task, start = scene.now, scene.task, scene.start.reset
     if task is None or start is None or now.kind is not Kind.STEP:
         return
-    contract = known(scene.terms).contract
+    yield from judged(
+        now,
+        task,
+        known(scene.terms).contract,
+        start,
+        before=values_of((*now.before, *(scene.earlier.state if scene.earlier else ()))),
+        after=values_of((*now.after, *now.state)),
+    )
+
+
+def judged(
+    now: Transition,
+    task: Task,
+    contract: Contract,
+    start: ResetRecord,
+    *,
+    before: Mapping[str, Vector],
+    after: Mapping[str, Vector],
+) -> Found:
+    """
+    Yield where a step differs from what the task makes of two observations.
+
+    Parameters
+    ----------
+    now
+        The step.
+    task, contract
+        The task, and its contract.
+    start
+        The reset of the episode.
+    before, after
+        Values of the fields of the two observations, by name.
+
+    """
     try:
         outcome = task.judge(
             StepView(
-                before=_values(now.before),
-                after=_values(now.after),
-                admitted=now.admitted_action,
+                agent=now.id.agent,
+                before=before,
+                after=after,
+                commanded=now.commanded_action,
                 reset=by_name(start.sampled),
                 step=now.id.step,
                 period=contract.period,
             )
         )
-    except (KeyError, IndexError, ValueError, TypeError) as error:
+    except (BoundaryError, *WRONG_INPUT) as error:
         # Whoever took a field out of the observation gets here; what is missing is named by the
         # rule about fields.
         yield Mismatch(field='after', expected='all that the task needs', actual=repr(error))

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
-from boundary_env_ros.core.timebase import Clock, elapsed, Instant, Stamp
+from boundary_env_ros.core.timebase import Clock, elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.rules.base import (
     close,
@@ -265,7 +266,41 @@ def _clocks_agree(scene: Scene) -> Found:
             )
 
 
+@rule(
+    'period-kept',
+    'The steps of an episode are one period apart, but for what each tick says that it was late.',
+    'Look for a step that was taken out and the others numbered anew, or for a tick that hides '
+    'how late it was.',
+    needs_contract=True,
+)
+def _period_kept(scene: Scene) -> Found:
+    now, earlier, contract = scene.now, scene.earlier, known(scene.terms).contract
+    if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
+        return
+    period = contract.period
+    if contract.pacing is Pacing.LOCKSTEP:
+        if now.cause:
+            return  # What ends an episode from outside waits for no advance.
+        passed = (now.closed.ros.nanoseconds - earlier.closed.ros.nanoseconds) / NANOSECONDS
+        expected = period
+    else:
+        late, before = now.tick_error, earlier.tick_error
+        steady = elapsed(earlier.closed, now.closed)
+        if late is None or before is None or steady is None:
+            return
+        # A tick that was missed altogether is not made up for.
+        passed, ticks = steady, max(1, round(before / period) + 1)
+        expected = ticks * period + late - before
+    if abs(passed - expected) > period / 4.0:
+        yield Mismatch(
+            field='closed',
+            expected=f'{number(expected)} s after the step before',
+            actual=f'{number(passed)} s',
+        )
+
+
 RULES: tuple[Rule, ...] = (
+    _period_kept,
     _instants_present,
     _stages_recomputed,
     _stages_add_up,

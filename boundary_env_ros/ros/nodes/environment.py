@@ -21,15 +21,15 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, GateStatus
 from boundary_env_ros.core.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input
+from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input, looked_up_fields
 from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.observation import Observation, Sample
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
     EvaluatorRecord,
-    NamedValues,
     Transition,
 )
 from boundary_env_ros.errors import BoundaryError, Refused
@@ -37,6 +37,8 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import advanced_from, from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.reset_client import ResetClient
+from boundary_env_ros.ros.transforms import Transforms
 from boundary_env_ros.storage.contract_file import make_task
 
 # Looked at a few times a period, so that a deadline is missed by little.
@@ -50,8 +52,8 @@ class EnvironmentNode(ContractNode):
         super().__init__('environment', 'environment')
         self._environment: Environment | None = None
         self._outgoing: Mapping[type, Any] = {}
-        self._reset: ResetWorld | None = None
-        self._latest_reset: ResetWorld | None = None
+        self._transforms: Transforms | None = None
+        self._procedure: ResetClient | None = None
         self._ticks: Any = None
         self._due = 0
 
@@ -78,28 +80,28 @@ class EnvironmentNode(ContractNode):
                 (WorldAdvance, msg.WorldAdvance, names.WORLD_ADVANCE, names.RECORD),
             )
         }
-        lockstep = contract.pacing is Pacing.LOCKSTEP
-        sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
         for item in field_inputs(contract, topics):
-            self.listen(message_class(item.type), item.topic, self._field(item), sensor)
+            qos = names.sensor(item.qos, contract.pacing)
+            self.listen(message_class(item.type), item.topic, self._field(item), qos)
         for item in feedback_inputs(contract):
-            self.listen(message_class(item.type), item.topic, self._feedback(item), sensor)
+            qos = names.sensor(item.qos, contract.pacing)
+            self.listen(message_class(item.type), item.topic, self._feedback(item), qos)
+        looked_up = looked_up_fields(contract)
+        self._transforms = Transforms(self, looked_up) if looked_up else None
         self.listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
         self.listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED)
         self.listen(
             msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
         )
-        if lockstep:
+        if contract.pacing is Pacing.LOCKSTEP:
             self.listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         for service, name, callback in (
             (srv.BeginEpisode, '~/begin_episode', self._on_begin),
             (srv.EndEpisode, '~/end_episode', self._on_end),
+            (srv.ConfirmReset, '~/confirm_reset', self._on_confirm),
         ):
             self.serve(service, name, callback)
-        self._reset_world = self.own(
-            self.destroy_client,
-            self.create_client(srv.ResetWorld, contract.episode.reset.service),
-        )
+        self._procedure = self._reset_procedure()
 
     def activate(self) -> None:
         """Start the timers, all on the steady clock: the period, the watch, the sign of life."""
@@ -128,6 +130,8 @@ class EnvironmentNode(ContractNode):
         """Let go of everything that :meth:`configure` made."""
         self._outgoing = {}
         self._environment = None
+        self._transforms = None
+        self._procedure = None
 
     _active = False
 
@@ -140,27 +144,40 @@ class EnvironmentNode(ContractNode):
             )
         return self._environment
 
+    def _reset_procedure(self) -> ResetClient:
+        environment = self.environment
+
+        def on_world(answer: WorldReset) -> None:
+            self._carry(environment.world_reset(answer, self.clock.now()))
+
+        def on_called(service: str, error: str) -> None:
+            self._carry(environment.called(service, error, self.clock.now()))
+
+        return ResetClient(self, on_world=on_world, on_called=on_called)
+
     # Events --------------------------------------------------------------------------------------
 
     def _field(self, item: Input) -> Callable[[Any, Any], None]:
-        host = self.contract.robot_host
-
         def on_message(message: Any, info: Any) -> None:
-            now = self.clock.now()
-            reading = self.read(item, message)
-            if reading is None:
-                return
-            sample = Sample(
-                values=reading.values,
-                captured=self.clock.captured(reading.stamp, host),
-                published=self.clock.system(info['source_timestamp']),
-                arrived=self.clock.system(info['received_timestamp']),
-                confidence=reading.confidence,
-                image=reading.image,
-            )
-            self._carry(self.environment.sample(item.name, sample, now))
+            self._take(item, message, info)
 
         return on_message
+
+    def _take(self, item: Input, message: Any, info: Any) -> None:
+        """Take a sample of a field; ``info`` is what the middleware says of its message."""
+        now = self.clock.now()
+        reading = self.read(item, message)
+        if reading is None:
+            return
+        sample = Sample(
+            values=reading.values,
+            captured=self.clock.captured(reading.stamp, self.contract.robot_host),
+            published=None if info is None else self.clock.system(info['source_timestamp']),
+            arrived=None if info is None else self.clock.system(info['received_timestamp']),
+            confidence=reading.confidence,
+            image=reading.image,
+        )
+        self._carry(self.environment.sample(item.name, sample, now))
 
     def _feedback(self, item: Input) -> Callable[[Any], None]:
         host = self.contract.robot_host
@@ -174,6 +191,12 @@ class EnvironmentNode(ContractNode):
             self._carry(self.environment.feedback(item.name, reading.values, captured, now))
 
         return on_message
+
+    def _look_up(self) -> None:
+        if self._transforms is None:
+            return
+        for item, message in self._transforms.new():
+            self._take(item, message, None)
 
     def _on_decision(self, message: Any) -> None:
         self._carry(self.environment.decision(from_msg(GateDecision, message), self.clock.now()))
@@ -194,11 +217,13 @@ class EnvironmentNode(ContractNode):
         period = self.contract.period
         # A tick that was missed altogether is not made up for: the next due time lies ahead.
         self._due += round(period * NANOSECONDS) * max(1, round(late / period) + 1)
+        self._look_up()
         self._carry(self.environment.tick(now, late))
 
     def _on_watch(self) -> None:
-        if self._reset is not None and self._reset_world.service_is_ready():
-            self._ask_for_reset(self._reset)
+        if self._procedure is not None:
+            self._procedure.watch()
+        self._look_up()
         self._carry(self.environment.watch(self.clock.now()))
 
     def _say(self) -> None:
@@ -211,10 +236,9 @@ class EnvironmentNode(ContractNode):
             self._carry_one(effect)
 
     def _carry_one(self, effect: Effect) -> None:
-        if isinstance(effect, ResetWorld):
-            self._reset = self._latest_reset = effect
-            if self._reset_world.service_is_ready():
-                self._ask_for_reset(effect)
+        if isinstance(effect, (ResetWorld, CallService, PublishMessage, AskPerson)):
+            assert self._procedure is not None  # made with the environment
+            self._procedure.carry(effect)
             return
         now = self.clock.now()
         self._outgoing[type(effect)].publish(to_msg(effect, _stamp_of(effect, now)))
@@ -239,27 +263,6 @@ class EnvironmentNode(ContractNode):
                 f'held by the {transition.held_by}',
                 throttle_duration_sec=1.0,
             )
-
-    def _ask_for_reset(self, reset: ResetWorld) -> None:
-        self._reset = None
-        request = srv.ResetWorld.Request(
-            seed=reset.seed, target=[to_msg(values) for values in reset.target]
-        )
-        self._reset_world.call_async(request).add_done_callback(
-            lambda future: self._on_reset_done(future, reset)
-        )
-
-    def _on_reset_done(self, future: Any, reset: ResetWorld) -> None:
-        if self._environment is None or reset is not self._latest_reset:
-            return  # The answer to the reset of an episode that was given up meanwhile.
-        response = future.result()
-        answer = WorldReset(
-            error=response.result.message if response.result.code else '',
-            achieved=tuple(from_msg(NamedValues, values) for values in response.achieved),
-            completed=response.completed.sec * NANOSECONDS + response.completed.nanosec,
-            confirmed_by=self.contract.episode.reset.service,
-        )
-        self._carry(self.environment.world_reset(answer, self.clock.now()))
 
     # Services ------------------------------------------------------------------------------------
 
@@ -320,6 +323,18 @@ class EnvironmentNode(ContractNode):
                     request.cause, request.client or 'client', request.message, self.clock.now()
                 )
             )
+        return response
+
+    def _on_confirm(self, request: Any, response: Any) -> Any:
+        try:
+            effects = self.environment.confirm(
+                request.who, request.confirmed, request.message, self.clock.now()
+            )
+        except Refused as refusal:
+            response.result.code = int(refusal.code)
+            response.result.message = str(refusal)
+            return response
+        self._carry(effects)
         return response
 
 

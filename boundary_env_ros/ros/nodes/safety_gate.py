@@ -14,10 +14,10 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
+from boundary_env_ros.core.commands import message_fields
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.fields import put
 from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.inputs import gate_inputs, Input
 from boundary_env_ros.errors import BoundaryError, Refused
@@ -26,6 +26,7 @@ from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
+    fill,
     from_msg,
     message_class,
     set_time,
@@ -67,9 +68,9 @@ class SafetyGate(ContractNode):
         self._decisions = self.speak(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.speak(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
         lockstep = contract.pacing is Pacing.LOCKSTEP
-        sensor = names.SENSOR_LOCKSTEP if lockstep else names.SENSOR
         for item in gate_inputs(contract):
-            self.listen(message_class(item.type), item.topic, self._sensor(item), sensor)
+            qos = names.sensor(item.qos, contract.pacing)
+            self.listen(message_class(item.type), item.topic, self._sensor(item), qos)
         self.listen(msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD)
         self.listen(msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED)
         if lockstep:
@@ -143,7 +144,7 @@ class SafetyGate(ContractNode):
 
     def _on_episode(self, message: Any) -> None:
         before = self.gate.status(self.clock.now()).state
-        self.gate.heard(from_msg(EpisodeStatus, message), self.clock.now())
+        self._send(self.gate.heard(from_msg(EpisodeStatus, message), self.clock.now()))
         if self.gate.status(self.clock.now()).state is not before:
             self._say()
 
@@ -180,15 +181,13 @@ class SafetyGate(ContractNode):
             decision = replace(decision, commanded=commanded)
             start = 0
             for group, publisher in zip(self.contract.action, self._commands, strict=True):
-                command = message_class(group.type)()
+                values = decision.command[start : start + group.size]
+                command = fill(message_class(group.type)(), message_fields(group, values))
                 if hasattr(command, 'header'):
                     set_time(command.header.stamp, commanded.ros.nanoseconds)
                     command.header.frame_id = group.frame
-                values = decision.command[start : start + len(group.fields)]
-                for path, value in zip(group.fields, values, strict=True):
-                    put(command, path, value)
                 publisher.publish(command)
-                start += len(group.fields)
+                start += group.size
         self._decisions.publish(to_msg(decision, decision.commanded or self.clock.now()))
 
     def _say(self) -> None:

@@ -1,18 +1,21 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulated_robot``: the warehouse cart in MuJoCo, with a driver's interface."""
+"""The node ``simulated_robot``: an installed simulation, with the interface of drivers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from functools import partial
+import math
 import sys
 from typing import Any
 
+from rcl_interfaces.msg import ParameterDescriptor
 from rosgraph_msgs.msg import Clock as ClockMessage
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract import Pacing, Vector, WorldStep
 from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.fields import getters, stamp_of
+from boundary_env_ros.core.fields import reader, stamp_of
 from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -22,8 +25,13 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.robot import CartRobot, Emission, report_of, SimulatedRobot
+from boundary_env_ros.simulation.robot import (
+    Emission,
+    make_robot,
+    report_of,
+    robot_type,
+    SimulatedRobot,
+)
 
 # How often the world catches up with the clock in realtime, s; sensor messages are late by up to
 # that.
@@ -44,37 +52,43 @@ class SimulatedRobotNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('simulated_robot', 'robot')
-        defaults = CartConfig()
         self.declare(
-            'actuator_delay',
-            defaults.actuator_delay,
-            'Seconds from the arrival of a command to its effect.',
-        )
-        self.declare(
-            'camera_rate', defaults.camera.rate, 'Images a second; 0 switches the camera off.'
+            'robot', '', 'Installed robot to simulate (empty: the one named like the contract).'
         )
         self._robot: SimulatedRobot | None = None
         self._outgoing: dict[str, Any] = {}
         self._pending: WorldAdvance | None = None
-        self._command_stamp = 0
+        self._commanded: dict[str, float] = {}
         self._now = 0
         self._failed = ''
         self._active = False
 
     def configure(self) -> None:
         """Make the world, its publishers, and what the robot listens to."""
-        contract, group = self.contract, self.contract.action[0]
-        config = self._config()
+        contract = self.contract
+        if contract.pacing is Pacing.LOCKSTEP and len(contract.agents) > 1:
+            raise BoundaryError(
+                'Expect one agent in lockstep over ROS, actually: '
+                f'{", ".join(contract.agents)}. Use realtime, or one process '
+                '(boundary_env_ros.facade.embedded_world).'
+            )
         self._now = self._start()
-        self._robot = CartRobot(config, self._now)
+        self._robot = make_robot(contract, self._now, self._options(), self.value('robot'))
         self._outgoing = {
             topic: self.speak(message_class(kind), topic, names.SENSOR_LOCKSTEP)
             for topic, kind in self._robot.topics.items()
         }
         self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
-        self._read_command = getters(group.fields)
-        self.listen(message_class(group.type), group.topic, self._on_command, names.COMMAND)
-        self.serve(srv.ResetWorld, contract.episode.reset.service, self._on_reset)
+        self._commanded = {}
+        for agent in contract.agents:
+            for group in contract.action:
+                topic = contract.topic_of(agent, group.topic)
+                self._commanded[topic] = 0
+                hear = partial(self._on_command, topic, reader(group.source))
+                self.listen(message_class(group.type), topic, hear, names.COMMAND)
+        steps = contract.episode.reset.steps
+        for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
+            self.serve(srv.ResetWorld, service, self._on_reset)
         self._clock_publisher = None
         if contract.sim_time:
             self._clock_publisher = self.speak(ClockMessage, '/clock', 10)
@@ -82,19 +96,17 @@ class SimulatedRobotNode(ContractNode):
             self._advanced = self.speak(msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD)
             self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
 
-    def _config(self) -> CartConfig:
-        """Return the cart as the parameters want it, with the driver's timeout of the contract."""
-        defaults = CartConfig()
-        timeout = self.contract.action[0].driver_timeout
-        try:
-            return replace(
-                defaults,
-                actuator_delay=float(self.value('actuator_delay')),
-                camera=replace(defaults.camera, rate=float(self.value('camera_rate'))),
-                driver_timeout=defaults.driver_timeout if timeout is None else timeout,
-            )
-        except ValueError as error:
-            raise BoundaryError(str(error)) from error
+    def _options(self) -> dict[str, float]:
+        """Declare the robot's own parameters, now that the contract says which, and read them."""
+        known = robot_type(self.contract, self.value('robot')).OPTIONS
+        for name, (default, description) in known.items():
+            if not self.has_parameter(name):
+                # Dynamic: whoever writes 10 means 10.0.
+                descriptor = ParameterDescriptor(
+                    description=description, read_only=True, dynamic_typing=True
+                )
+                self.declare_parameter(name, default, descriptor)
+        return {name: self.value(name) for name in known}
 
     def _start(self) -> int:
         if self.contract.sim_time:
@@ -190,15 +202,17 @@ class SimulatedRobotNode(ContractNode):
 
     # Commands ------------------------------------------------------------------------------------
 
-    def _on_command(self, message: Any) -> None:
+    def _on_command(self, topic: str, read: Callable[[Any], Vector], message: Any) -> None:
         if not self._active:
             return
         try:
-            self.robot.command(self._read_command(message), self._arrival())
+            self.robot.command(topic, read(message), self._arrival())
         except BoundaryError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             return
-        self._command_stamp = stamp_of(message) or 0
+        stamp = stamp_of(message)
+        # One without a stamp is the newest there can be, until the world has moved on.
+        self._commanded[topic] = math.inf if stamp is None else stamp
         if self._pending is not None:
             self._try_to_advance()
 
@@ -214,16 +228,19 @@ class SimulatedRobotNode(ContractNode):
 
     def _try_to_advance(self) -> None:
         """
-        Advance if the command that was announced is here.
+        Advance if the command that was announced is here, on every topic.
 
         Else it is waited for; whoever asked has a deadline.
         """
         pending = self._pending
         if pending is None or not self._active:
             return
-        if pending.command_stamp and self._command_stamp < pending.command_stamp:
+        if pending.command_stamp and min(self._commanded.values()) < pending.command_stamp:
             return
         self._pending = None
+        self._commanded = {
+            topic: stamp if math.isfinite(stamp) else 0 for topic, stamp in self._commanded.items()
+        }
         emissions = self._advance(self._now + pending.duration)
         self._say_time()
         self._report(pending.id, emissions)

@@ -1,0 +1,133 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``boundary-env audit``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast, TYPE_CHECKING
+
+from boundary_env_ros.cli.command import Command, count, DONE, FOUND, print_json
+from boundary_env_ros.cli.demo import ros_command
+from boundary_env_ros.cli.progress import Progress
+from boundary_env_ros.errors import BoundaryError
+
+if TYPE_CHECKING:
+    from boundary_env_ros.evidence.findings import AuditReport
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        'path',
+        type=Path,
+        nargs='?',
+        metavar='RUN',
+        help='run folder, bag, .mcap, .jsonl, or folder of an exported data set',
+    )
+    what.add_argument(
+        '--live', action='store_true', help='audit what is published now, until Ctrl-C'
+    )
+    what.add_argument('--explain', metavar='ID', help='print the page of a rule')
+    what.add_argument('--rules', action='store_true', help='list all rules')
+    parser.add_argument(
+        '--contract',
+        type=Path,
+        metavar='FILE',
+        help='contract to hold the record against (default: the one in it)',
+    )
+    parser.add_argument('--json', action='store_true', help='print the report as JSON')
+    live = parser.add_argument_group('with --live')
+    live.add_argument(
+        '--episodes', type=count, metavar='N', help='end by itself after so many episodes'
+    )
+    live.add_argument('--namespace', default='', metavar='NS', help='namespace of the nodes')
+    live.add_argument(
+        '--domain-id',
+        type=count,
+        metavar='N',
+        help='ROS domain (default: that of ROS_DOMAIN_ID)',
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.explain is not None or options.rules:
+        from boundary_env_ros.evidence.pages import explain, listed
+
+        print(listed() if options.rules else explain(options.explain))
+        return DONE
+    if options.live:
+        return _live(options)
+    if options.path is None:
+        raise BoundaryError('Expect RUN, --live, --explain ID or --rules, actually: none of them.')
+    from boundary_env_ros.evidence.audit import audit_path
+    from boundary_env_ros.storage.contract_file import load
+
+    contract = None if options.contract is None else load(options.contract).contract
+    report = audit_path(options.path, contract)
+    if options.json:
+        print_json(report.to_json())
+    else:
+        print(report)
+    return DONE if report.ok else FOUND
+
+
+def _live(options: argparse.Namespace) -> int:
+    if options.contract is not None:
+        raise BoundaryError(
+            'Expect the contract that the nodes have with --live, actually: --contract. Leave it.'
+        )
+    # What the other commands return is an exit code.
+    audit = cast('Callable[..., AuditReport]', ros_command('live_audit'))
+    show = Progress()
+
+    def told(finding: object) -> None:
+        show.done()
+        if not options.json:
+            print(finding, flush=True)
+
+    def progress(ended: int, messages: int) -> None:
+        show(f'{ended} episodes, {messages} messages; Ctrl-C ends it')
+
+    try:
+        report = audit(
+            episodes=options.episodes,
+            domain_id=options.domain_id,
+            namespace=options.namespace,
+            told=told,
+            progress=progress,
+        )
+    finally:
+        show.done()
+    if options.json:
+        print_json(report.to_json())
+    else:
+        print(report)
+    return DONE if report.ok else FOUND
+
+
+COMMAND = Command(
+    name='audit',
+    summary='check that a record keeps its contract',
+    text="""\
+Check that a record keeps its contract, that it explains every step, and that it says what the
+sensors said.
+
+Reads a run folder, a bag, an .mcap file, a .jsonl file or an exported data set; computes again
+what can be computed again, from the raw messages of a bag too; names every finding with its rule,
+episode and step, and says which rules could not be checked, and why. Or it listens to the boundary
+that runs now, from the next episode on. doc/audit.md has a page for each rule.
+
+  boundary-env audit runs/demo-20261122-024000
+  boundary-env audit --contract mine.yaml bag/ --json
+  boundary-env audit --live --episodes 10
+  boundary-env audit --explain fields-from-sensors""",
+    exit_codes="""\
+  0  no error was found (warnings do not count)
+  1  at least one error was found
+  2  wrong arguments, no record, no such rule, or nobody to listen to""",
+    arguments=_arguments,
+    run=_run,
+)

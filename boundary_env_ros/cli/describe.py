@@ -1,0 +1,78 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``boundary-env describe``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+
+from boundary_env_ros.cli.command import Command, DONE, print_json
+
+_NARROWEST, _WIDEST = 80, 100
+_BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
+_BAR, _BAR_OF_ASCII = '█', '#'
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'file',
+        metavar='FILE',
+        help='contract, or the name of a shipped one, for example warehouse_cart',
+    )
+    parser.add_argument('--json', action='store_true', help='print it as JSON')
+
+
+def _run(options: argparse.Namespace) -> int:
+    from boundary_env_ros.evidence.describe import as_data, describe
+    from boundary_env_ros.storage.contract_file import load
+
+    loaded = load(options.file)
+    if options.json:
+        print_json(as_data(loaded.contract, loaded.digest))
+        return DONE
+    columns = shutil.get_terminal_size((_NARROWEST + 12, 24)).columns
+    sections = describe(
+        loaded.contract,
+        loaded.digest,
+        width=max(_NARROWEST, min(_WIDEST, columns)),
+        bar=_BAR if _can_show(_BAR) else _BAR_OF_ASCII,
+    )
+    can_bold = sys.stdout.isatty() and os.environ.get('TERM') != 'dumb'
+    on, off = (_BOLD, _PLAIN) if can_bold else ('', '')
+    for number, section in enumerate(sections):
+        print('\n' * (number > 0) + f'{on}{section.title}{off}')
+        for line in section.lines:
+            print(line)
+    return DONE
+
+
+def _can_show(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or 'ascii')
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+COMMAND = Command(
+    name='describe',
+    summary='draw a contract for a reader',
+    text="""\
+Draw a contract for a reader.
+
+First the four questions of ownership are answered: which process owns the observation, which the
+choice of action, which the ending, and which field records the timing. Then everything that
+crosses the boundary: time, fields and action with units, frames, bounds and ages; the rules of
+the gate in their order; what happens when somebody is silent; latency, endings, reset, task.
+
+  boundary-env describe warehouse_cart
+  boundary-env describe mine.yaml --json | jq .owners""",
+    exit_codes="""\
+  0  done
+  2  wrong arguments, or no valid contract; `boundary-env check` says what is wrong with it""",
+    arguments=_arguments,
+    run=_run,
+)

@@ -1,0 +1,212 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The section ``action`` of a contract."""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback, Vector
+from boundary_env_ros.core.contract_reader import Reader, said
+from boundary_env_ros.core.field_parser import bounds, report_beyond_float32
+from boundary_env_ros.core.grammar import (
+    A_COMMAND_PATH,
+    A_NAME,
+    A_TOPIC,
+    A_TYPE,
+    A_UNIT,
+    is_name,
+    is_topic,
+    is_type,
+)
+from boundary_env_ros.core.paths import is_command_path, split_call
+from boundary_env_ros.core.source_parser import (
+    COMMAND_FORMS,
+    joint_names,
+    JOINTS,
+    parse_source,
+    Values,
+)
+from boundary_env_ros.core.sources import Paths, Trajectory
+
+TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+
+
+def parse_action(section: Reader) -> tuple[ActionSpec, ...]:
+    """Return the groups of the action, in order."""
+    return tuple(_group(section, name) for name in section.names())
+
+
+def _group(section: Reader, name: str) -> ActionSpec:
+    if not is_name(name):
+        section.problem((name,), A_NAME, name)
+    key = section.section(name)
+    type_name = key.text('type', expected=A_TYPE, check=is_type)
+    values = (
+        _trajectory(key)
+        if type_name == TRAJECTORY
+        else parse_source(key, type_name, COMMAND_FORMS)
+    )
+    _writable(key, values)
+    count = values.count
+    low, high = bounds(key, count)
+    report_beyond_float32(
+        key, low, high, 'a bound that float32 can hold, as the action space does'
+    )
+    kind = key.one_of('kind', ActionKind, default=ActionKind.CONTINUOUS)
+    feedback = key.section('feedback')
+    spec = ActionSpec(
+        name=name,
+        topic=key.text('topic', expected=A_TOPIC, check=is_topic),
+        type=type_name,
+        source=values.source,
+        unit=_unit(key, values),
+        frame=key.text('frame', default=''),
+        low=low,
+        high=high,
+        beyond=Beyond(key.choice('beyond', ('clip', 'reject'), default='clip')),
+        safe=_safe(key, low, high),
+        rate=key.numbers('rate', count, unit='unit/s', above=0.0),
+        stop=key.numbers('stop', count, unit='unit/s', above=0.0),
+        driver_timeout=_driver_timeout(key),
+        feedback=_feedback(feedback, count),
+        kind=kind,
+        most=_most(key, count) if kind is ActionKind.DELTA else (),
+        choices=_choices(key, low, high) if kind is ActionKind.DISCRETE else (),
+        levels=_levels(key, low, high) if kind is ActionKind.MULTI_DISCRETE else (),
+    )
+    feedback.finish()
+    key.finish()
+    return spec
+
+
+def _trajectory(key: Reader) -> Values:
+    names = joint_names(key)
+    duration = key.number('duration', unit='s', above=0.0)
+    return Values(source=Trajectory(names=names, duration=duration), shape=(max(1, len(names)),))
+
+
+def _writable(key: Reader, values: Values) -> None:
+    """Ask for paths that a value can be written to."""
+    source = values.source
+    if not isinstance(source, Paths):
+        return
+    for index, path in enumerate(source.paths):
+        if path and not is_command_path(path):
+            key.problem(('fields', index), A_COMMAND_PATH, path)
+    if len(set(source.paths)) != len(source.paths):
+        key.problem(('fields',), 'every path once', list(source.paths))
+        return
+    # Angles are written as the quaternion that they make, which then nothing else may write to.
+    places = {split_call(path)[1]: path for path in source.paths}
+    for index, path in enumerate(source.paths):
+        place = split_call(path)[1]
+        for other, holder in places.items():
+            same = place == other and path != holder and not _angles(path, holder)
+            if same or place.startswith(f'{other}.'):
+                key.problem(('fields', index), f'a path that is not part of {holder}', path)
+
+
+def _angles(*paths: str) -> bool:
+    return all(split_call(path)[0] for path in paths)
+
+
+def _unit(key: Reader, values: Values) -> tuple[str, ...]:
+    if values.unit and not key.has('unit'):
+        return values.unit
+    unit = key.texts('unit', expected=A_UNIT)
+    if len(unit) == 1:
+        return unit * values.count
+    if len(unit) != values.count:
+        key.problem(
+            ('unit',), f'one unit, or one for each of {values.count} values', said(f'{len(unit)}')
+        )
+    return unit
+
+
+def _safe(key: Reader, low: Vector, high: Vector) -> Vector:
+    """Return the safe command; NaN where ``hold`` stands."""
+    if key.is_word('safe', 'hold'):
+        return (math.nan,) * len(low)
+    safe = key.numbers(
+        'safe', len(low), unit='in the unit of the value, or the word hold', words=('hold',)
+    )
+    _inside(key, 'safe', safe, low, high)
+    return safe
+
+
+def _inside(key: Reader, name: str, values: Vector, low: Vector, high: Vector) -> None:
+    for index, value in enumerate(values):
+        outside = value < low[index] or value > high[index]
+        if outside and low[index] <= high[index]:
+            key.problem((name, index), f'a value in [{low[index]:g}, {high[index]:g}]', value)
+
+
+def _most(key: Reader, count: int) -> Vector:
+    return key.numbers('most', count, unit='in the unit of the value', above=0.0)
+
+
+def _choices(key: Reader, low: Vector, high: Vector) -> tuple[tuple[str, Vector], ...]:
+    section = key.section('choices')
+    found = []
+    for name in section.names():
+        if not is_name(name):
+            section.problem((name,), A_NAME, name)
+        values = section.numbers(name, len(low), unit='in the unit of the value')
+        _inside(section, name, values, low, high)
+        found.append((name, values))
+    if len(found) < 2:
+        key.problem(('choices',), 'at least two commands by name', said(f'{len(found)}'))
+    seen: dict[Vector, str] = {}
+    for name, values in found:
+        if values in seen and not any(map(math.isnan, values)):
+            # A record could not tell which of them was chosen.
+            section.problem((name,), f'another command than {seen[values]!r}', list(values))
+        seen.setdefault(values, name)
+    return tuple(found)
+
+
+def _levels(key: Reader, low: Vector, high: Vector) -> tuple[Vector, ...]:
+    rows = key.rows('levels', len(low), unit='in the unit of the value')
+    for dimension, values in enumerate(rows):
+        if len(values) < 2:
+            key.problem(('levels', dimension), 'at least two levels', said(f'{len(values)}'))
+        if len(set(values)) != len(values):
+            key.problem(('levels', dimension), 'every level once', list(values))
+        for value in values:
+            if value < low[dimension] or value > high[dimension]:
+                expected = f'values in [{low[dimension]:g}, {high[dimension]:g}]'
+                key.problem(('levels', dimension), expected, value)
+    return rows
+
+
+def _driver_timeout(key: Reader) -> float | None:
+    acknowledged = key.flag('driver_timeout_acknowledged', default=False)
+    if key.is_word('driver_timeout', 'none'):
+        if not acknowledged:
+            key.problem(
+                ('driver_timeout',),
+                'a number of seconds, or `none` with `driver_timeout_acknowledged: true`',
+                said('none, not acknowledged'),
+                'A driver without a timeout keeps moving when the gate dies.',
+            )
+        return None
+    return key.number('driver_timeout', unit='s', above=0.0)
+
+
+def _feedback(key: Reader, count: int) -> Feedback:
+    topic = key.text('topic', expected=A_TOPIC, check=is_topic)
+    type_name = key.text('type', expected=A_TYPE, check=is_type)
+    values = parse_source(key, type_name, COMMAND_FORMS)
+    if values.count != count:
+        key.problem(
+            ('joints',) if type_name == JOINTS else ('fields',),
+            f'{count} values, one for each dimension of the command',
+            said(f'{values.count}'),
+        )
+    return Feedback(
+        topic=topic,
+        type=type_name,
+        source=values.source,
+        threshold=key.numbers('threshold', count, unit='in the unit of the value', above=0.0),
+    )

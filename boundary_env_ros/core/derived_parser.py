@@ -1,0 +1,136 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The key ``derive`` of a field: which function, of which fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from boundary_env_ros.core.contract import FieldSpec
+from boundary_env_ros.core.contract_reader import nearest, Reader, said
+from boundary_env_ros.core.derived import FUNCTIONS, Unfit
+from boundary_env_ros.core.grammar import FLOATS
+from boundary_env_ros.core.source_parser import MOST_VALUES
+from boundary_env_ros.core.sources import Derived
+
+#: Beyond this nothing is even computed.
+_MOST_PAST = 4 * MOST_VALUES
+
+
+def parse_derived(
+    waiting: Mapping[str, Reader], direct: Mapping[str, FieldSpec]
+) -> dict[str, FieldSpec]:
+    """
+    Return the derived fields; one may be derived from another.
+
+    Parameters
+    ----------
+    waiting
+        The fields with the key ``derive``, unread.
+    direct
+        All other fields that they may be derived from.
+
+    """
+    known = dict(direct)
+    wanted = {name: _derived(key, {*known, *waiting}) for name, key in waiting.items()}
+    while wanted:
+        ready = [name for name, derived in wanted.items() if all(of in known for of in derived.of)]
+        for name in ready:
+            known[name] = _spec(name, wanted.pop(name), known, waiting[name])
+        if not ready:
+            for name, derived in wanted.items():
+                _complain(name, derived, waiting, wanted)
+                known[name] = placeholder(name)
+            break
+    for key in waiting.values():
+        key.finish()
+    return {name: known[name] for name in waiting}
+
+
+def _complain(
+    name: str, derived: Derived, waiting: Mapping[str, Reader], stuck: Collection[str]
+) -> None:
+    """Say that fields are derived from one another in a circle; unknown ones were named before."""
+    circle = [of for of in derived.of if of in stuck]
+    if circle:
+        waiting[name].problem(
+            ('derive', 'of'), 'fields that are not derived from this one', said(', '.join(circle))
+        )
+
+
+def _derived(key: Reader, names: Collection[str]) -> Derived:
+    section = key.section('derive')
+    function = section.choice('function', tuple(FUNCTIONS), fallback='')
+    if not function:
+        # Which keys belong to it nobody knows.
+        section.names()
+        return Derived(function='', of=())
+    rule = FUNCTIONS[function]
+    of = section.texts('of', expected='the name of a field')
+    for index, field in enumerate(of):
+        if field not in names:
+            section.problem(
+                ('of', index),
+                f'a field of observation or state: {", ".join(sorted(names))}',
+                field,
+                nearest(field, names),
+            )
+    if of and len(of) != rule.inputs:
+        section.problem(('of',), f'{rule.inputs} fields for {function}', said(f'{len(of)}'))
+    parameters = (
+        {rule.parameter: section.integer(rule.parameter, least=rule.least)}
+        if rule.parameter
+        else {}
+    )
+    section.finish()
+    return Derived(function=function, of=of, parameters=parameters)
+
+
+def _spec(name: str, derived: Derived, known: Mapping[str, FieldSpec], key: Reader) -> FieldSpec:
+    dtype = key.choice('dtype', FLOATS, default='float32')
+    if not derived.function:
+        return placeholder(name)
+    rule = FUNCTIONS[derived.function]
+    inputs = [known[of] for of in derived.of]
+    if len(inputs) != rule.inputs:
+        return placeholder(name)
+    for index, field in enumerate(inputs):
+        if field.is_image:
+            key.problem(('derive', 'of', index), 'a field of numbers', said('an image'))
+            return placeholder(name)
+    parameter = derived.parameters.get(rule.parameter, 0)
+    if inputs[0].size * rule.frames(parameter) > _MOST_PAST:
+        key.problem(('derive',), f'at most {MOST_VALUES} values', said('far more'))
+        return placeholder(name)
+    try:
+        space = rule.space(inputs, parameter)
+    except Unfit as unfit:
+        key.problem(('derive', 'of'), str(unfit), said('these'))
+        return placeholder(name)
+    spec = FieldSpec(
+        name=name,
+        derived=derived,
+        shape=space.shape,
+        dtype=dtype,
+        unit=space.unit,
+        frame=space.frame,
+        low=space.low,
+        high=space.high,
+    )
+    if spec.size > MOST_VALUES:
+        key.problem(('derive',), f'at most {MOST_VALUES} values', spec.size)
+    most = float(np.finfo(dtype).max)
+    if any(abs(bound) > most for bound in (*spec.low, *spec.high)):
+        key.problem(
+            ('derive', 'of'),
+            f'fields whose bounds give one that {dtype} can hold',
+            said('farther ones'),
+        )
+    return spec
+
+
+def placeholder(name: str) -> FieldSpec:
+    """Return what stands for a field that could not be read, so that reading goes on."""
+    return FieldSpec(name=name, shape=(1,), dtype='float32', unit=('',), low=(0.0,), high=(0.0,))

@@ -1,0 +1,99 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A ``sensor_msgs/LaserScan``: what the observation and the obstacle rule read from it.
+
+By the message's definition a range outside [range_min, range_max] is to be discarded, and by
+REP-117 +inf means that nothing was in reach, -inf that something was too near to measure, and NaN
+that the measurement failed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract import Obstacle, Vector
+from boundary_env_ros.errors import RecordError
+
+Scan = Any  # anything with the attributes of the message
+
+
+def nearest_of_sectors(scan: Scan, count: int) -> tuple[Vector, float]:
+    """
+    Return the nearest return of each of some equal sectors, m, and the fraction of usable beams.
+
+    Raises
+    ------
+    RecordError
+        If the scan has fewer beams than that.
+
+    """
+    ranges, usable = _ranges(scan)
+    if len(ranges) < count:
+        raise RecordError(
+            f'Expect a scan of at least {count} beams, actually: {len(ranges)}. '
+            'Lower `beams` in the contract.'
+        )
+    # An unusable beam is as near as can be: it must never look like free space.
+    near = np.where(usable, np.minimum(ranges, scan.range_max), 0.0)
+    edges = np.linspace(0, len(near), count, endpoint=False).astype(np.intp)
+    values = np.minimum.reduceat(near, edges)
+    return tuple(values.tolist()), float(np.count_nonzero(usable)) / len(ranges)
+
+
+def obstacle_distances(scan: Scan, rule: Obstacle) -> Vector:
+    """
+    Return what the obstacle rule needs of a scan.
+
+    Parameters
+    ----------
+    scan
+        ``sensor_msgs/LaserScan`` whose x axis is the direction of forward motion.
+    rule
+        The rule, for its sector.
+
+    Returns
+    -------
+    tuple
+        Nearest distance ahead and behind (m, +inf if nothing is in reach), and the fraction of
+        usable beams in each of the two sectors; a sector that the scan does not cover has fraction
+        0. A beam that says "too near to measure" (-inf) counts as distance 0.
+
+    """
+    ranges, usable = _ranges(scan)
+    known = usable | np.isneginf(ranges)
+    result = []
+    valid = []
+    for sector in _sectors(len(ranges), scan.angle_min, scan.angle_increment, rule.half_angle):
+        count = len(sector)
+        near = ranges[sector][known[sector]]
+        number = len(near)
+        distance = float(np.min(near)) if number else math.inf
+        result.append(max(distance, 0.0))
+        valid.append(number / count if count else 0.0)
+    return (*result, *valid)
+
+
+@lru_cache(maxsize=64)
+def _sectors(
+    beams: int, angle_min: float, angle_increment: float, half_angle: float
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the beams that look ahead and behind; a scanner does not change them."""
+    angles = angle_min + angle_increment * np.arange(beams)
+    ahead = np.abs(np.arctan2(np.sin(angles), np.cos(angles)))
+    found = np.flatnonzero(ahead <= half_angle), np.flatnonzero(ahead >= math.pi - half_angle)
+    for beams_of_sector in found:
+        beams_of_sector.setflags(write=False)
+    return found
+
+
+def _ranges(scan: Scan) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return the ranges and which of them are usable."""
+    ranges = np.asarray(scan.ranges, dtype=np.float64)
+    usable = ((ranges >= scan.range_min) & (ranges <= scan.range_max)) | (ranges == np.inf)
+    return ranges, usable

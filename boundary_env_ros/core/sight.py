@@ -1,0 +1,138 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an environment sees: the latest sample of every field, and views frozen from them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.core.contract import Contract, FieldSpec, Vector
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.derived import frames_needed
+from boundary_env_ros.core.observation import (
+    freeze,
+    lost,
+    Observation,
+    ObservationField,
+    Sample,
+)
+from boundary_env_ros.core.sources import Lookup
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.transition import EvaluatorRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One observation, with the rest of the environment's state at the same instant."""
+
+    observation: Observation
+    state: tuple[ObservationField, ...]
+
+
+class Sight:
+    """
+    The fields of a contract, as they come and as they are frozen.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    topics
+        Resolved topic of every topic that the contract names.
+
+    Attributes
+    ----------
+    latest
+        Latest sample of each field that has one.
+
+    """
+
+    def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
+        self.latest: dict[str, Sample] = {}
+        self._contract = contract
+        self._judged_by = (*contract.observation, *contract.state)
+        self._sources = {
+            spec.name: _source(spec, topics) for spec in contract.fields if spec.derived is None
+        }
+        needed = (frames_needed(s.derived) - 1 for s in self._judged_by if s.derived is not None)
+        self._frames: deque[Mapping[str, Vector]] = deque(maxlen=max(needed, default=0))
+
+    def forget(self) -> None:
+        """Forget all that was seen: another episode begins."""
+        self.latest.clear()
+        self._frames.clear()
+
+    def take(self, name: str, sample: Sample) -> None:
+        """
+        Take a sample of a field.
+
+        One with a NaN measured nothing: it is passed over, and the field ages.
+        """
+        if not any(map(math.isnan, sample.values)):
+            self.latest[name] = sample
+
+    def supply(self, values: Mapping[str, Vector], now: Instant) -> str:
+        """Take the fields of the task; return one sentence if one is not as it should be."""
+        for spec in self._judged_by:
+            if not spec.task:
+                continue
+            supplied = tuple(values.get(spec.task, ()))
+            if len(supplied) != spec.size or not all(map(math.isfinite, supplied)):
+                return (
+                    f'Expect {spec.size} finite values of {spec.task!r} from the task '
+                    f'{self._contract.task.name!r}, actually: {list(supplied)}'
+                )
+            self.latest[spec.name] = Sample(values=supplied, captured=now.ros)
+        return ''
+
+    def lacking(self, since: int) -> tuple[str, ...]:
+        """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
+        return tuple(
+            f'{spec.name} ({self._sources[spec.name]})'
+            for spec in self._judged_by
+            if spec.derived is None and not self._is_new(spec, since)
+        )
+
+    def _is_new(self, spec: FieldSpec, since: int) -> bool:
+        sample = self.latest.get(spec.name)
+        return sample is not None and (
+            sample.captured is None or bool(spec.task) or sample.captured.nanoseconds >= since
+        )
+
+    def view(self, id_: StepId, now: Instant) -> View:
+        """Freeze observation and state."""
+        fields = freeze(
+            self._judged_by, self.latest, self._sources, observed=now, past=tuple(self._frames)
+        )
+        count = len(self._contract.observation)
+        return View(
+            observation=Observation(id=id_, observed=now, fields=fields[:count]),
+            state=fields[count:],
+        )
+
+    def keep(self, view: View) -> None:
+        """Keep a view of the episode, for the fields that are derived from earlier ones."""
+        self._frames.append(
+            {f.name: f.values for f in (*view.observation.fields, *view.state) if f.values}
+        )
+
+    def lost(self, view: View) -> tuple[str, ...]:
+        """Return the fields whose staleness or range ends the episode."""
+        return lost(self._judged_by, (*view.observation.fields, *view.state))
+
+    def evaluator(self, id_: StepId, now: Instant) -> EvaluatorRecord:
+        """Freeze the evaluator's fields."""
+        fields = freeze(self._contract.evaluator, self.latest, self._sources, observed=now)
+        return EvaluatorRecord(id=id_, fields=fields)
+
+
+def _source(spec: FieldSpec, topics: Mapping[str, str]) -> str:
+    """Return what the record names as the source of a field."""
+    if spec.task:
+        return f'task:{spec.task}'
+    if isinstance(spec.source, Lookup):
+        return f'tf:{spec.source.source} in {spec.source.target}'
+    return topics[spec.topic]

@@ -1,0 +1,209 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The keys that say where in a message values are, the same for a field and for a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.core.contract_reader import nearest, Reader, said
+from boundary_env_ros.core.grammar import A_PATH
+from boundary_env_ros.core.message_parts import ARRAYS, PARTS
+from boundary_env_ros.core.paths import is_path
+from boundary_env_ros.core.sources import Array, Beams, Joints, Paths, Points, Source
+
+IMAGE = 'sensor_msgs/msg/Image'
+COMPRESSED = 'sensor_msgs/msg/CompressedImage'
+SCAN = 'sensor_msgs/msg/LaserScan'
+CLOUD = 'sensor_msgs/msg/PointCloud2'
+JOINTS = 'sensor_msgs/msg/JointState'
+
+QUANTITIES = ('position', 'velocity', 'effort')
+
+#: More numbers than that in one field are an image, or too many to copy into every record.
+MOST_VALUES = 4096
+
+_FORMS = ('fields', 'parts', 'joints', 'beams', 'points', 'array')
+#: What a command is written to, and measured by.
+COMMAND_FORMS = ('fields', 'parts', 'joints', 'array')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """
+    What the keys of a source say.
+
+    Attributes
+    ----------
+    source
+        Where the values are.
+    shape
+        Shape of the values.
+    unit
+        Units that the message itself declares; empty if it does not.
+    pad
+        What stands for what was not measured, one for each value; empty if nothing does.
+
+    """
+
+    source: Source
+    shape: tuple[int, ...]
+    unit: tuple[str, ...] = ()
+    pad: tuple[float, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Return the number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the field paths, if that is what the source is."""
+        return self.source.paths if isinstance(self.source, Paths) else ()
+
+
+def parse_source(key: Reader, type_name: str, forms: Sequence[str] = _FORMS) -> Values:
+    """
+    Return what one of the keys ``fields``, ``parts``, ``joints`` ... says.
+
+    Without any of them, all parts of a message with a ready adapter are taken.
+
+    Parameters
+    ----------
+    key
+        Reader of the field, the group, or the feedback.
+    type_name
+        Type of its message.
+    forms
+        Which of the keys have a meaning here.
+
+    """
+    given = [form for form in forms if key.has(form)]
+    if len(given) > 1:
+        key.problem((given[1],), f'one of {", ".join(forms)}', said(f'{" and ".join(given)}'))
+    form = given[0] if given else _usual(type_name)
+    if not form:
+        if type_name:
+            key.problem((), f'one of {", ".join(forms)}', said('none of them'))
+        return Values(source=Paths(paths=('',)), shape=(1,))
+    values = _PARSERS[form](key, type_name)
+    for other in given[1:]:
+        # Asked for, so that it is not reported once more as unknown.
+        key.skip(other)
+    if values.count > MOST_VALUES:
+        key.problem((form,), f'at most {MOST_VALUES} values', values.count)
+        # Nothing is to be made of so many.
+        return Values(source=Paths(paths=('',)), shape=(1,))
+    return values
+
+
+def _usual(type_name: str) -> str:
+    """Return the key that a message is read by without any; empty if there is none."""
+    if type_name in PARTS:
+        return 'parts'
+    if type_name in ARRAYS:
+        return 'array'
+    return 'joints' if type_name == JOINTS else ''
+
+
+def _paths(key: Reader, type_name: str) -> Values:
+    paths = key.texts('fields', expected=A_PATH, check=is_path)
+    if not paths and key.has('fields'):
+        key.problem(('fields',), 'at least one field path', said('none'))
+    return Values(source=Paths(paths=paths), shape=(max(1, len(paths)),))
+
+
+def _parts(key: Reader, type_name: str) -> Values:
+    known = PARTS.get(type_name, {})
+    wanted = key.texts('parts', required=False) if key.has('parts') else tuple(known)
+    if not known:
+        key.problem(
+            ('parts',), f'`fields`, since {type_name} has no ready adapter', said('`parts`')
+        )
+    if not wanted and key.has('parts'):
+        key.problem(('parts',), 'at least one part', said('none'))
+    found = []
+    for index, name in enumerate(wanted):
+        if name in known:
+            found.append(known[name])
+        elif known:
+            key.problem(('parts', index), f'one of {", ".join(known)}', name, nearest(name, known))
+    paths = tuple(path for part in found for path in part.paths)
+    unit = tuple(unit for part in found for unit in part.unit)
+    return Values(source=Paths(paths=paths), shape=(max(1, len(paths)),), unit=unit)
+
+
+def _joints(key: Reader, type_name: str) -> Values:
+    if type_name not in (JOINTS, ''):
+        key.problem(('joints',), f'`fields`, or the type {JOINTS}', type_name)
+    names = joint_names(key)
+    quantities = key.texts(
+        'quantity',
+        expected=f'one or some of {", ".join(QUANTITIES)}',
+        required=False,
+        check=lambda text: text in QUANTITIES,
+    ) or ('position',)
+    if len(set(quantities)) != len(quantities):
+        key.problem(('quantity',), 'every quantity once', list(quantities))
+    count = max(1, len(names) * len(quantities))
+    return Values(source=Joints(names=names, quantities=quantities), shape=(count,))
+
+
+def joint_names(key: Reader) -> tuple[str, ...]:
+    """Return the joints, each once."""
+    names = key.texts('joints', expected='the name of a joint', check=bool)
+    if not names and key.has('joints'):
+        key.problem(('joints',), 'at least one joint', said('none'))
+    if len(set(names)) != len(names):
+        key.problem(('joints',), 'every joint once', list(names))
+    return names
+
+
+def _beams(key: Reader, type_name: str) -> Values:
+    if type_name not in (SCAN, ''):
+        key.problem(('beams',), f'`fields`, or the type {SCAN}', type_name)
+    count = key.integer('beams', least=1)
+    return Values(source=Beams(count=count), shape=(count,))
+
+
+def _points(key: Reader, type_name: str) -> Values:
+    if type_name not in (CLOUD, ''):
+        key.problem(('points',), f'`fields`, or the type {CLOUD}', type_name)
+    count = key.integer('points', least=1)
+    channels = key.texts('channels', required=False, check=bool) or ('x', 'y', 'z')
+    if len(set(channels)) != len(channels):
+        key.problem(('channels',), 'every channel once', list(channels))
+    pad = key.numbers('pad', len(channels), unit='in the unit of the value')
+    return Values(
+        source=Points(count=count, channels=channels, pad=pad),
+        shape=(count, len(channels)),
+        pad=pad,
+    )
+
+
+def _array(key: Reader, type_name: str) -> Values:
+    usual = ARRAYS.get(type_name)
+    path = key.text('array', default=usual, expected=A_PATH, check=is_path)
+    if key.has('length'):
+        shape: tuple[int, ...] = (key.integer('length', least=1),)
+    else:
+        sides = key.list_of_numbers('shape', unit='whole numbers', least=1.0)
+        if any(map(math.isnan, sides)):
+            sides = (1.0,)
+        elif not sides or not all(side.is_integer() for side in sides):
+            key.problem(('shape',), 'whole numbers, 1 or more', list(sides))
+            sides = (1.0,)
+        shape = tuple(int(side) for side in sides)
+    return Values(source=Array(path=path, length=math.prod(shape)), shape=shape)
+
+
+_PARSERS = {
+    'fields': _paths,
+    'parts': _parts,
+    'joints': _joints,
+    'beams': _beams,
+    'points': _points,
+    'array': _array,
+}

@@ -1,0 +1,275 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Exported data sets: the records of a run, one file for each kind, with the contract.
+
+A data set is a folder with ``dataset.json``, which says what is in it, ``contract.yaml``, and the
+records as Parquet or as JSON lines. Every record keeps its place among all, so that the data set
+can be audited like the run that it comes from; only the raw messages are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+import heapq
+import json
+import os
+from pathlib import Path
+import shutil
+from typing import Any, Protocol
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.parquet_records import (
+    LOG_TIME,
+    ORDER,
+    ParquetWriter,
+    read_parquet,
+    TOPIC,
+)
+from boundary_env_ros.storage.atomic import sync_folder, write_atomically
+from boundary_env_ros.storage.records import Entry, Record, RECORDS
+
+FORMATS = ('parquet', 'jsonl')
+MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'
+
+_VERSION = 1
+_FILES = {
+    'Transition': 'transitions',
+    'GateDecision': 'gate_decisions',
+    'EvaluatorRecord': 'evaluator_records',
+    'ActuationEvidence': 'actuation_evidence',
+    'EpisodeStatus': 'episode_statuses',
+    'ContractDescription': 'contract_descriptions',
+}
+_CLASSES: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORDS.values()}
+
+Told = Callable[[int], None]
+
+
+class _Writer(Protocol):
+    def write(self, order: int, entry: Entry) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """
+    An exported data set; made by :func:`open_dataset`.
+
+    Attributes
+    ----------
+    path
+        Its folder.
+    format
+        ``parquet`` or ``jsonl``.
+    counts
+        Number of records of each kind.
+    tear
+        Where the record that it comes from ended before its end; empty if it was whole.
+
+    """
+
+    path: Path
+    format: str
+    counts: dict[str, int]
+    tear: str = ''
+
+    @property
+    def contract(self) -> str:
+        """Return the text of the contract; empty if it was not known."""
+        file = self.path / CONTRACT
+        return file.read_text(encoding='utf-8', errors='replace') if file.is_file() else ''
+
+    def entries(self) -> Iterator[Entry]:
+        """
+        Yield the records in the order of the run.
+
+        Raises
+        ------
+        RecordError
+            If a file is missing, or is not what it claims to be.
+
+        """
+        for _, entry in heapq.merge(*map(self._read, self.counts), key=lambda pair: pair[0]):
+            yield entry
+
+    def _read(self, kind: str) -> Iterator[tuple[int, Entry]]:
+        cls, file = _CLASSES[kind], self.path / f'{_FILES[kind]}.{self.format}'
+        if not file.is_file():
+            raise RecordError(
+                f'Expect {file.name} in the data set, actually: {self.path} has none. '
+                'Export the run again.'
+            )
+        found, expected = 0, self.counts[kind]
+        records = read_parquet(file, cls) if self.format == 'parquet' else _read_lines(file, cls)
+        for order, entry in records:
+            found += 1
+            yield order, entry
+        if found != expected:
+            raise RecordError(
+                f'Expect {expected} records in {file.name}, as {MANIFEST} says, actually: {found}.'
+            )
+
+
+def open_dataset(path: Path) -> Dataset | None:
+    """
+    Return the data set in a folder; None if there is none.
+
+    Raises
+    ------
+    RecordError
+        If there is one that cannot be read.
+
+    """
+    manifest = path / MANIFEST
+    if not manifest.is_file():
+        return None
+    try:
+        data = json.loads(manifest.read_bytes())
+        counts = {str(kind): int(count) for kind, count in data['records'].items()}
+        if data['dataset'] != _VERSION or data['format'] not in FORMATS:
+            raise ValueError(f'version {data["dataset"]}, format {data["format"]!r}')
+        if not set(counts) <= set(_CLASSES):
+            raise ValueError(f'records {", ".join(set(counts) - set(_CLASSES))}')
+        return Dataset(path=path, format=data['format'], counts=counts, tear=str(data['tear']))
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+        raise RecordError(
+            f'Expect a data set that this version can read, actually: {manifest}: '
+            f'{type(error).__name__}: {error}.'
+        ) from error
+
+
+def write_dataset(
+    path: Path,
+    format: str,  # noqa: A002 - the word of the command
+    entries: Iterator[Entry],
+    *,
+    contract: str,
+    tear: Callable[[], str] = lambda: '',
+    told: Told = lambda count: None,
+) -> Dataset:
+    """
+    Write a data set; it is there whole, or not at all.
+
+    Parameters
+    ----------
+    path
+        A place where nothing is.
+    format
+        ``parquet`` or ``jsonl``.
+    entries
+        The records, in their order.
+    contract
+        Text of the contract; empty if it is not known.
+    tear
+        Returns where the record ended before its end, once it was read through.
+    told
+        Is told the number of records now and then.
+
+    Raises
+    ------
+    RecordError
+        If something is at the path already, or it cannot be written.
+    MissingDependency
+        If what the format needs is not installed.
+
+    """
+    if format not in FORMATS:
+        raise RecordError(f'Expect one of {", ".join(FORMATS)}, actually: {format!r}.')
+    if path.exists():
+        raise RecordError(
+            f'Expect a place for a new data set, actually: {path} exists already, not '
+            'overwritten. Choose another folder, or move the old one away.'
+        )
+    draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    try:
+        draft.mkdir(parents=True)
+        counts = _write_records(draft, format, entries, told)
+        if contract:
+            write_atomically(draft / CONTRACT, contract.encode())
+        manifest = {
+            'dataset': _VERSION,
+            'format': format,
+            'software_version': __version__,
+            'records': counts,
+            'tear': tear(),
+        }
+        write_atomically(draft / MANIFEST, f'{json.dumps(manifest, indent=2)}\n'.encode())
+        draft.rename(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise RecordError(
+            f'Expect to write {path}, actually: {error.strerror or error}. '
+            'Free space or choose another place.'
+        ) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return Dataset(path=path, format=format, counts=counts, tear=str(manifest['tear']))
+
+
+def _write_records(
+    folder: Path, format_: str, entries: Iterator[Entry], told: Told
+) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    writers: dict[str, _Writer] = {}
+    with ExitStack() as files:
+
+        def writer_of(kind: str) -> _Writer:
+            if kind not in writers:
+                file = folder / f'{_FILES[kind]}.{format_}'
+                writer: _Writer = (
+                    ParquetWriter(file, _CLASSES[kind])
+                    if format_ == 'parquet'
+                    else _LineWriter(file)
+                )
+                files.callback(writer.close)
+                writers[kind] = writer
+            return writers[kind]
+
+        writer_of(Transition.__name__)
+        counts[Transition.__name__] = 0
+        for order, entry in enumerate(entries):
+            kind = type(entry.record).__name__
+            writer_of(kind).write(order, entry)
+            counts[kind] = counts.get(kind, 0) + 1
+            told(order + 1)
+    return counts
+
+
+# JSON lines --------------------------------------------------------------------------------------
+
+
+class _LineWriter:
+    """A file of records, one line of strict JSON each."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open('xb')
+
+    def write(self, order: int, entry: Entry) -> None:
+        row = {ORDER: order, LOG_TIME: entry.log_time, TOPIC: entry.topic}
+        row.update(to_json(entry.record))
+        text = json.dumps(row, allow_nan=False, separators=(',', ':'))
+        self._file.write(text.encode('ascii') + b'\n')
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _read_lines(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
+    with path.open('rb') as file:
+        for number, line in enumerate(file, 1):
+            where = f'{path.name}, line {number}'
+            try:
+                row: dict[str, Any] = json.loads(line)
+                order, log_time, topic = (row.pop(name) for name in (ORDER, LOG_TIME, TOPIC))
+                record: Record = from_json(cls, row, where)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise RecordError(
+                    f'{where}: expect one record as strict JSON, actually: {error}.'
+                ) from error
+            yield int(order), Entry(record, str(topic), int(log_time), path, number)

@@ -1,0 +1,278 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What changed between two contracts, and what that means for results made under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+import math
+
+from boundary_env_ros.core.contract import ActionSpec, Contract, EpisodeRules, FieldSpec
+from boundary_env_ros.core.contract_reader import printable
+from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.evidence.difference_rules import Meaning, Rule, RULES
+
+#: Stands for what is not there; None is a value of its own.
+_ABSENT = object()
+_ORDER = 'Numbers stand in other places: a policy or record of the one does not fit the other.'
+_PRECEDENCE = 'Of several causes at one instant, another one is the cause.'
+_GONE = 'What records were judged by is missing.'
+_SHOWN = 100
+_MANY = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """
+    One change.
+
+    Attributes
+    ----------
+    path
+        Key path, for example ``action.base.low``.
+    before, after
+        What was there, and what is there now.
+    meaning
+        What it does to results.
+    why
+        A sentence about that.
+
+    """
+
+    path: str
+    before: str
+    after: str
+    meaning: Meaning
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """
+    All changes from one contract to another, the gravest first.
+
+    Attributes
+    ----------
+    before, after
+        Digests.
+
+    """
+
+    before: str
+    after: str
+    changes: tuple[Change, ...]
+
+    @property
+    def meaning(self) -> Meaning:
+        """Return the gravest of them; ``COSMETIC`` if there is none."""
+        return max((change.meaning for change in self.changes), default=Meaning.COSMETIC)
+
+
+def difference(before: Contract, after: Contract) -> Difference:
+    """Return what changed from one contract to another."""
+    changes = list(_values(before, after, ''))
+    return Difference(
+        before=digest_of(before),
+        after=digest_of(after),
+        changes=tuple(sorted(changes, key=lambda change: -change.meaning)),
+    )
+
+
+def _values(before: object, after: object, path: str) -> Iterator[Change]:
+    """Yield the changes between two values of one dataclass."""
+    rules = RULES[type(before)]
+    found: list[Change] = []
+    following: list[Change] = []
+    for attribute in fields(before):  # type: ignore[arg-type]
+        old, new = getattr(before, attribute.name), getattr(after, attribute.name)
+        rule = rules[attribute.name]
+        here = _below(path, rule.key)
+        if attribute.name == 'causes':
+            found += _order(tuple(old), tuple(new), here, _PRECEDENCE)
+        if not _same(old, new):
+            (following if _follows(old, new) else found).extend(_parts(old, new, here, rule))
+    # That there are more units or bounds is no news where shape or source say it.
+    yield from found or following
+
+
+def _follows(old: object, new: object) -> bool:
+    """Return whether all that changed is how often one value is there."""
+    return (
+        isinstance(old, tuple)
+        and isinstance(new, tuple)
+        and min(len(old), len(new)) > 0
+        and all(isinstance(item, (str, float)) and _same(item, old[0]) for item in (*old, *new))
+    )
+
+
+def _parts(old: object, new: object, path: str, rule: Rule) -> Iterator[Change]:
+    """Yield the changes between two values that are not the same, as deep as there are rules."""
+    if is_dataclass(old) and type(old) is type(new):
+        yield from _values(old, new, path)
+    elif isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys((*old, *new)):
+            was, now = old.get(name, _ABSENT), new.get(name, _ABSENT)
+            # The reasons of `on_stop` are kept in capitals.
+            key = str(name).lower() if rule.key == 'on_stop' else name
+            if not _same(was, now):
+                yield from _parts(was, now, f'{path}.{key}', rule)
+    elif _are_named(old) and _are_named(new):
+        yield from _named(old, new, path, rule)  # type: ignore[arg-type]
+    elif _are_values(old) and _are_values(new):
+        yield from _steps(old, new, path, rule)  # type: ignore[arg-type]
+    else:
+        yield _change(path, old, new, rule)
+
+
+def _named(
+    old: Sequence[FieldSpec | ActionSpec],
+    new: Sequence[FieldSpec | ActionSpec],
+    path: str,
+    rule: Rule,
+) -> Iterator[Change]:
+    """Yield the changes between fields, or groups, by their names."""
+    was, now = {item.name: item for item in old}, {item.name: item for item in new}
+    for name in dict.fromkeys((*was, *now)):
+        here = f'{path}.{name}'
+        if name not in now and rule.meaning is not Meaning.BREAKING:
+            yield _change(here, was[name], _ABSENT, Rule('', Meaning.BREAKING, _GONE))
+        elif name not in was or name not in now:
+            yield _change(here, was.get(name, _ABSENT), now.get(name, _ABSENT), rule)
+        else:
+            yield from _values(was[name], now[name], here)
+    if rule.meaning is Meaning.BREAKING:
+        yield from _order(tuple(was), tuple(now), path, _ORDER)
+    else:
+        yield from _order(tuple(was), tuple(now), path, 'Records hold it in another order.', rule)
+
+
+def _order(
+    old: tuple[str, ...],
+    new: tuple[str, ...],
+    path: str,
+    why: str,
+    rule: Rule | None = None,
+) -> Iterator[Change]:
+    """Yield a change if what both have stands in another order."""
+    was = [name for name in old if name in new]
+    now = [name for name in new if name in old]
+    if was != now:
+        meaning = Meaning.BREAKING if rule is None else rule.meaning
+        yield _change(path, was, now, Rule('', meaning, why))
+
+
+def _steps(
+    old: Sequence[object], new: Sequence[object], path: str, rule: Rule
+) -> Iterator[Change]:
+    """Yield the changes between steps of a procedure, by their places."""
+    for index in range(max(len(old), len(new))):
+        was = old[index] if index < len(old) else _ABSENT
+        now = new[index] if index < len(new) else _ABSENT
+        if not _same(was, now):
+            yield from _parts(was, now, f'{path}.{index}', rule)
+
+
+def _are_named(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(item, (FieldSpec, ActionSpec)) for item in value
+    )
+
+
+def _are_values(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(map(is_dataclass, value))
+
+
+def _below(path: str, key: str) -> str:
+    return '.'.join(filter(None, (path, key)))
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two values have one meaning: as in the digest, 1 is 1.0, but not true."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    both = isinstance(one, EpisodeRules) and isinstance(other, EpisodeRules)
+    if both and tuple(one.causes) != tuple(other.causes):  # type: ignore[attr-defined]
+        # Their order is the precedence.
+        return False
+    if is_dataclass(one) and type(one) is type(other):
+        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return set(one) == set(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one == other
+
+
+# Showing -----------------------------------------------------------------------------------------
+
+
+def _change(path: str, old: object, new: object, rule: Rule) -> Change:
+    before, after = _cut(*_texts(old, new, rule))
+    return Change(
+        path=printable(path),
+        before=printable(before),
+        after=printable(after),
+        meaning=rule.meaning,
+        why=rule.why,
+    )
+
+
+def _texts(old: object, new: object, rule: Rule) -> tuple[str, str]:
+    if rule.words and isinstance(old, bool) and isinstance(new, bool):
+        return rule.words[old], rule.words[new]
+    if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new) > _MANY:
+        # Of many values, those that differ.
+        where = [i for i, (a, b) in enumerate(zip(old, new, strict=True)) if not _same(a, b)]
+        before, after = (
+            ', '.join(f'[{i}] {_text(values[i])}' for i in where) for values in (old, new)
+        )
+        return before, after
+    return _text(old), _text(new)
+
+
+def _cut(before: str, after: str) -> tuple[str, str]:
+    """Return texts that are not too long, with the place where they begin to differ."""
+    if max(len(before), len(after)) <= _SHOWN:
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    same = next((i for i, (a, b) in pairs if a != b), min(len(before), len(after)))
+    start = 0 if same < _SHOWN // 2 else same - _SHOWN // 4
+    shown = [text[start : start + _SHOWN] for text in (before, after)]
+    cut = [
+        ('...' if start else '') + part + ('...' if len(text) > start + _SHOWN else '')
+        for text, part in zip((before, after), shown, strict=True)
+    ]
+    return cut[0], cut[1]
+
+
+def _text(value: object) -> str:
+    if value is _ABSENT:
+        return 'nothing'
+    if value is None:
+        return 'none'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, float):
+        return 'hold' if math.isnan(value) else repr(value).removesuffix('.0')
+    if isinstance(value, (FieldSpec, ActionSpec)):
+        return f'{value.name}, of shape [{", ".join(map(str, _shape(value)))}]'
+    if is_dataclass(value):
+        inner = ', '.join(f'{f.name}: {_text(getattr(value, f.name))}' for f in fields(value))
+        return f'{type(value).__name__.lower()} ({inner})'
+    if isinstance(value, Mapping):
+        return '{' + ', '.join(f'{key}: {_text(item)}' for key, item in value.items()) + '}'
+    if isinstance(value, (tuple, list)):
+        if len(value) > _MANY and all(_same(item, value[0]) for item in value):
+            return f'{len(value)} times {_text(value[0])}'
+        return f'[{", ".join(map(_text, value))}]'
+    return str(value) or "''"
+
+
+def _shape(value: FieldSpec | ActionSpec) -> tuple[int, ...]:
+    return value.shape if isinstance(value, FieldSpec) else (value.action_size,)

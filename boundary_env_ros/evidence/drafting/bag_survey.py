@@ -1,0 +1,184 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at a robot through a bag, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+from pathlib import Path
+import struct
+from typing import Any
+
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.drafting.bag_messages import (
+    BagTopic,
+    needs_rosbags,
+    offers_of_bag,
+    open_bag,
+)
+from boundary_env_ros.evidence.drafting.draft import draft, is_own
+from boundary_env_ros.evidence.drafting.observer import TopicObserver
+from boundary_env_ros.evidence.drafting.survey import Survey
+from boundary_env_ros.storage.definitions import definition_of
+from boundary_env_ros.storage.message_types import fields_of_store, MessageTypes
+
+Progress = Callable[[int, int | None], None]
+"""Told how many messages were read, and of how many (None: not known)."""
+
+_OFTEN = 500
+
+#: What a definition, or bytes that are no message of it, make `rosbags` raise.
+_UNREADABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NameError,
+    RecursionError,
+    struct.error,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+def init_from_bag(path: Path, *, progress: Progress | None = None) -> str:
+    """
+    Return the text of a contract that is drafted from a bag.
+
+    Parameters
+    ----------
+    path
+        A rosbag2 folder (MCAP or SQLite, compressed or not), an ``.mcap`` file, a ``.db3`` file or
+        a run folder.
+    progress
+        Called now and then; see :data:`Progress`.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read, or nothing in it makes a contract.
+    MissingDependency
+        If ``rosbags`` is not installed.
+
+    """
+    return draft(survey_bag(path, progress=progress))
+
+
+def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
+    """Return what is to be seen of a robot in a bag; see :func:`init_from_bag`."""
+    decoders = _Decoders()
+    bag = open_bag(path)
+    total = bag.count
+    observers: dict[tuple[str, str], TopicObserver] = {}
+
+    def wanted(topic: BagTopic) -> bool:
+        if is_own(topic.name, topic.type):
+            return False
+        key = (topic.name, topic.type)
+        if key not in observers:
+            observers[key] = decoders.observer(topic)
+        return True
+
+    first, last, number = 0, 0, 0
+    for number, raw in enumerate(bag.messages(wanted), 1):
+        first, last = (min(first, raw.logged) if number > 1 else raw.logged), max(last, raw.logged)
+        observer = observers[(raw.topic.name, raw.topic.type)]
+        if not observer.is_readable:
+            observer.count(raw.logged)
+        else:
+            decoders.show(raw.topic, raw.data, raw.logged, observer)
+        if progress is not None and number % _OFTEN == 0:
+            progress(number, total)
+    if progress is not None:
+        progress(number, total)
+    if not number:
+        raise RecordError(
+            f'Expect messages of a robot in the bag {path}, actually: there are none'
+            f'{f" ({bag.tear})" if bag.tear else ""}. Record while the robot runs.'
+        )
+    offers = offers_of_bag(path)
+    return Survey(
+        source=f'the bag {path.resolve().name!r}',
+        seconds=(last - first) / NANOSECONDS,
+        topics=tuple(
+            observer.result(
+                reliability=offers.get(name, ('', ''))[0],
+                durability=offers.get(name, ('', ''))[1],
+            )
+            for (name, _), observer in observers.items()
+        ),
+        notes=(f'The bag is not whole: {bag.tear}.',) if bag.tear else (),
+    )
+
+
+class _Decoders:
+    """A decoder for each definition, made when its first message comes."""
+
+    def __init__(self) -> None:
+        try:
+            from rosbags import typesys
+            from rosbags.serde import SerdeError
+        except ImportError as error:
+            raise needs_rosbags(error) from error
+        self._typesys: Any = typesys
+        self._broken = (*_UNREADABLE, SerdeError, typesys.TypesysError)
+        self._stores: dict[BagTopic, Any] = {}
+
+    def observer(self, topic: BagTopic) -> TopicObserver:
+        """Return an observer for a topic that knows the definitions in the bag."""
+        try:
+            store = self._stores[topic] = self._store(topic)
+            fields = fields_of_store(store.fielddefs)
+        except (*self._broken, RecordError) as error:
+            observer = TopicObserver(topic.name, topic.type, MessageTypes([]))
+            observer.give_up(f'its definition cannot be read: {_text(error)}')
+            return observer
+        return TopicObserver(topic.name, topic.type, MessageTypes([], lambda: fields))
+
+    def show(self, topic: BagTopic, data: bytes, logged: int, observer: TopicObserver) -> None:
+        """Decode a message and let the observer see it."""
+        try:
+            message = self._stores[topic].deserialize_cdr(data, topic.type)
+        except self._broken as error:
+            observer.count(logged)
+            observer.give_up(f'a message could not be decoded: {_text(error)}')
+            return
+        observer.see(message, logged)
+
+    def _store(self, topic: BagTopic) -> Any:
+        typesys = self._typesys
+        text, language = topic.definition, topic.language
+        if not language:
+            installed = _installed_definition(topic.type)
+            if not installed:
+                # Bags from before Iron have no definitions; the common ones are known.
+                return typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+            text = installed
+        store = typesys.get_typestore(typesys.Stores.EMPTY)
+        if language == 'ros2idl':
+            types = {}
+            for part in text.split('=' * 80 + '\n'):
+                head, _, rest = part.partition('\n')
+                idl = rest if head.startswith('IDL: ') else part
+                if idl.strip():
+                    types.update(typesys.get_types_from_idl(idl))
+        else:
+            types = typesys.get_types_from_msg(text, topic.type)
+        store.register(types)
+        return store
+
+
+def _installed_definition(type_name: str) -> str:
+    entries = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    try:
+        return definition_of(type_name, [Path(entry) for entry in entries if entry])[0]
+    except RecordError:
+        return ''
+
+
+def _text(error: Exception) -> str:
+    return str(error).rstrip('.') or type(error).__name__

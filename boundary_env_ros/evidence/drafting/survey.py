@@ -1,0 +1,175 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What was seen of a robot's topics, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """
+    What values a number had.
+
+    Attributes
+    ----------
+    low, high
+        Least and greatest finite value, in the unit of the message.
+    odd
+        How many values were not finite.
+
+    """
+
+    low: float
+    high: float
+    odd: int = 0
+
+    @property
+    def moved(self) -> bool:
+        """Return whether it had more than one value."""
+        return self.high > self.low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """How many elements a sequence had: least and most."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageForm:
+    """
+    What the images of a topic are.
+
+    Attributes
+    ----------
+    height, width
+        Pixels; 0 if they cannot be told without decompressing one.
+    encoding
+        As in ``sensor_msgs/image_encodings.hpp``; empty if it cannot be told.
+    compressed
+        Text in the ``format`` of a compressed image; empty for one that is not.
+    depth
+        What the pixels of a depth image measured, finite ones that are not 0.
+    changed
+        Whether some images were not like the first.
+
+    """
+
+    height: int
+    width: int
+    encoding: str
+    compressed: str = ''
+    depth: Span | None = None
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ages:
+    """How old messages were when they came (s, arrival less stamp): least, mean, greatest."""
+
+    least: float
+    mean: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSurvey:
+    """
+    What was seen of one topic.
+
+    Attributes
+    ----------
+    name, type
+        Fully qualified name, ``/odom``, and type, ``nav_msgs/msg/Odometry``.
+    messages
+        How many messages came.
+    publishers, subscribers
+        How many there were; None if it is not known, as from a bag.
+    reliability, durability
+        What the publishers offer, in the words of rosbag2 (``reliable``, ``transient_local``);
+        empty if it is not known.
+    rate
+        Messages per second; None if there were not two of them.
+    longest_gap
+        Seconds between two messages at most; None if there were not two.
+    has_header
+        Whether the type begins with a ``std_msgs/Header``.
+    stamped
+        How many of the messages had a stamp in it that is not zero.
+    frames
+        The ``frame_id`` of the headers, each once, in the order of their appearance, the first
+        few.
+    ages
+        How old the stamped messages were when they came; None if it cannot be told.
+    spans
+        Values of each number, by field path; of sequences of constant length too, element by
+        element or, if they are long, one for all. Rotations are there as ``roll(...)``,
+        ``pitch(...)`` and ``yaw(...)`` besides.
+    lengths
+        Lengths of each sequence of numbers, by field path.
+    joints
+        Names of the joints of a ``JointState`` or ``JointTrajectory``, in the order of their
+        appearance.
+    joint_spans
+        Values of each quantity (``position``, ``velocity``, ``effort``) by joint.
+    image
+        Form of the images.
+    channels
+        Values of each channel of a point cloud, in its order.
+    points
+        Points of a cloud.
+    trouble
+        Why messages could not be read; empty if they could.
+
+    """
+
+    name: str
+    type: str
+    messages: int = 0
+    publishers: int | None = None
+    subscribers: int | None = None
+    reliability: str = ''
+    durability: str = ''
+    rate: float | None = None
+    longest_gap: float | None = None
+    has_header: bool = False
+    stamped: int = 0
+    frames: tuple[str, ...] = ()
+    ages: Ages | None = None
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    lengths: Mapping[str, Lengths] = field(default_factory=dict)
+    joints: tuple[str, ...] = ()
+    joint_spans: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
+    image: ImageForm | None = None
+    channels: Mapping[str, Span] = field(default_factory=dict)
+    points: Lengths | None = None
+    trouble: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """
+    What was seen of a robot.
+
+    Attributes
+    ----------
+    source
+        What was looked at, for the head of the draft: ``the bag "drive"``.
+    seconds
+        For how long.
+    topics
+        The topics, in any order.
+    notes
+        What whoever reads the draft should know about the survey, a sentence each.
+
+    """
+
+    source: str
+    seconds: float
+    topics: tuple[TopicSurvey, ...]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,235 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Records as Parquet: one file for each kind, a column for each field, nested as the record is.
+
+Nothing is lost: what is unknown is null, what is not a number is NaN, an enum is its name. The
+schema follows from the type hints of the record classes. pyarrow is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.evidence.record_hints import element_of, hints_of, optional_of
+from boundary_env_ros.storage.records import Entry, Record
+
+#: Columns beside those of the record: its place among all records, and when and where it came.
+ORDER, LOG_TIME, TOPIC = '_order', '_log_time', '_topic'
+
+#: Rows that are held at a time.
+_ROWS = 256
+
+#: Numbers that are 64 bits without a sign in the messages.
+_UNSIGNED = frozenset({'seed', 'sequence', 'decision_sequence', 'step'})
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependency(
+            f'Expect pyarrow for Parquet, actually: {error}. '
+            "Install it with `pip install 'boundary_env_ros[parquet]'`."
+        ) from error
+    return pa
+
+
+class ParquetWriter:
+    """
+    A file of records of one kind that is being written.
+
+    Parameters
+    ----------
+    path
+        The file; made here.
+    cls
+        The class of the records.
+
+    Raises
+    ------
+    MissingDependency
+        If pyarrow is not installed.
+
+    """
+
+    def __init__(self, path: Path, cls: type[Record]) -> None:
+        arrow = _arrow()
+        self.path = path
+        self._schema = schema_of(cls)
+        self._plain = _to_plain(cls)
+        self._rows: list[dict[str, Any]] = []
+        self._arrow = arrow
+        self._file = arrow.parquet.ParquetWriter(path, self._schema, compression='zstd')
+
+    def write(self, order: int, entry: Entry) -> None:
+        """
+        Write one record.
+
+        Raises
+        ------
+        RecordError
+            If a number has more than 64 bits.
+
+        """
+        row = self._plain(entry.record)
+        row[ORDER], row[LOG_TIME], row[TOPIC] = order, entry.log_time, entry.topic
+        self._rows.append(row)
+        if len(self._rows) >= _ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        try:
+            batch = self._arrow.RecordBatch.from_pylist(self._rows, schema=self._schema)
+        except (self._arrow.ArrowException, OverflowError) as error:
+            raise RecordError(
+                f'Expect records that fit the columns of {self.path.name}, actually: {error}.'
+            ) from error
+        self._file.write_batch(batch)
+        self._rows.clear()
+
+    def close(self) -> None:
+        """Write what is left, and the end of the file."""
+        try:
+            self._flush()
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> ParquetWriter:
+        """Return the file."""
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+
+def read_parquet(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
+    """
+    Yield the records of a file with their places among all, a few rows at a time.
+
+    Raises
+    ------
+    MissingDependency
+        If pyarrow is not installed.
+    RecordError
+        If the file cannot be read, or holds no records of the class.
+
+    """
+    arrow = _arrow()
+    make = _from_plain(cls)
+    number = 0
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    order, log_time, topic = (row.pop(n) for n in (ORDER, LOG_TIME, TOPIC))
+                    record: Record = make(row)
+                    yield order, Entry(record, topic, log_time, path, number)
+    except (arrow.ArrowException, OSError) as error:
+        raise RecordError(f'Expect a Parquet file, actually: {path}: {error}.') from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(
+            f'Expect records of {cls.__name__}, actually: {path.name}, row {number}: '
+            f'{type(error).__name__}: {error}. Was it written by another version of this package?'
+        ) from error
+
+
+def schema_of(cls: type[Record]) -> Any:
+    """Return the columns of a kind of record."""
+    arrow = _arrow()
+    return arrow.schema(
+        [
+            arrow.field(ORDER, arrow.int64(), nullable=False),
+            arrow.field(LOG_TIME, arrow.int64(), nullable=False),
+            arrow.field(TOPIC, arrow.string(), nullable=False),
+            *_columns(cls),
+        ]
+    )
+
+
+def _columns(cls: Any) -> list[Any]:
+    arrow = _arrow()
+    return [
+        arrow.field(name, _type_of(hint, name), nullable=optional_of(hint) is not None)
+        for name, hint in hints_of(cls)
+    ]
+
+
+def _type_of(hint: Any, name: str) -> Any:
+    arrow = _arrow()
+    hint = optional_of(hint) or hint
+    element = element_of(hint)
+    if element is not None:
+        return arrow.list_(arrow.field('item', _type_of(element, name), nullable=False))
+    if is_dataclass(hint):
+        return arrow.struct(_columns(hint))
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        return arrow.string()
+    if hint is RosTime:
+        return arrow.int64()
+    if hint is int:
+        return arrow.uint64() if name in _UNSIGNED else arrow.int64()
+    kinds = {
+        float: arrow.float64(),
+        bool: arrow.bool_(),
+        str: arrow.string(),
+        bytes: arrow.binary(),
+    }
+    return kinds[hint]
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def _to_plain(hint: Any) -> Callable[[Any], Any]:
+    inner = optional_of(hint)
+    if inner is not None:
+        write = _to_plain(inner)
+        return lambda value: None if value is None else write(value)
+    element = element_of(hint)
+    if element is not None:
+        write = _to_plain(element)
+        return lambda value: [write(item) for item in value]
+    if is_dataclass(hint):
+        cls: Any = hint
+        writers = [(name, _to_plain(h)) for name, h in hints_of(cls)]
+        return lambda value: {name: write(getattr(value, name)) for name, write in writers}
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        return lambda value: value.name
+    return lambda value: value
+
+
+def _from_plain(hint: Any) -> Callable[[Any], Any]:
+    inner = optional_of(hint)
+    if inner is not None:
+        read = _from_plain(inner)
+        return lambda data: None if data is None else read(data)
+    element = element_of(hint)
+    if element is not None:
+        read = _from_plain(element)
+        return lambda data: tuple(read(item) for item in data)
+    if is_dataclass(hint):
+        cls: Any = hint
+        readers = [(name, _from_plain(h)) for name, h in hints_of(cls)]
+        return lambda data: cls(**{name: read(data[name]) for name, read in readers})
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        names = {member.name: member for member in hint}
+        return lambda data: names[data]
+    return lambda data: data

@@ -1,0 +1,232 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The part of the audit that reads the raw messages of a bag.
+
+A record is looked at a little later than it comes, when every message that it can be of has come:
+topics overtake each other on their way to the recorder.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.lockstep import WorldAdvanced
+from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.serialization import from_message
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.evidence.raw.commands import CommandChecks, END
+from boundary_env_ros.evidence.raw.decisions import DecisionChecks
+from boundary_env_ros.evidence.raw.feedback import FeedbackChecks
+from boundary_env_ros.evidence.raw.observations import ObservationChecks
+from boundary_env_ros.evidence.raw.published import PublishedChecks
+from boundary_env_ros.evidence.raw.tape import Find, RecorderState, Tape
+from boundary_env_ros.evidence.raw.wiring import Message, STOP
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules.base import NotChecked, Rule
+from boundary_env_ros.storage.records import Message as Recorded
+from boundary_env_ros.storage.records import Record
+
+#: Nanoseconds of log time after which everything that a record can be of has come.
+DELAY = NANOSECONDS
+
+_PACKAGE = 'boundary_env_ros/msg/'
+_DECISION = f'{_PACKAGE}GateDecision'
+_REQUEST = f'{_PACKAGE}ActionRequest'
+_OBSERVATION = f'{_PACKAGE}Observation'
+_RECORDER = f'{_PACKAGE}RecorderStatus'
+_ADVANCED = f'{_PACKAGE}WorldAdvanced'
+_OWN = (_REQUEST, _OBSERVATION, _RECORDER, _ADVANCED)
+
+#: The rules that need each kind of use.
+_RULES_OF: Mapping[str, tuple[Rule, ...]] = {
+    'gate': (
+        sensors.measurement_from_sensors,
+        sensors.measurement_newest,
+        sensors.ruling_from_sensors,
+    ),
+    'field': (
+        sensors.fields_from_sensors,
+        sensors.fields_newest,
+        sensors.judgement_from_sensors,
+    ),
+    'evaluator': (sensors.evaluator_from_sensors,),
+    'feedback': (sensors.measured_from_sensors,),
+    'command': (sensors.command_on_topic, sensors.command_decided),
+    'emergency': (sensors.emergency_stop_heard,),
+}
+
+
+class RawAuditor:
+    """
+    Takes the raw messages of a record and its records, and holds these against those.
+
+    Parameters
+    ----------
+    contract, task
+        The contract, and its task; None if that is not installed.
+    topics
+        Type of each topic of the record.
+    find
+        Takes what is found.
+    host
+        Host whose clock the log times are of; empty: that of the recorder.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        task: Task | None,
+        topics: Mapping[str, str],
+        find: Find,
+        host: str = '',
+    ) -> None:
+        self.tape = Tape(contract, topics, find, host)
+        self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
+        self._gate_speaks = _DECISION in topics.values()
+        self._observations = ObservationChecks(self.tape, task)
+        self._decisions = DecisionChecks(self.tape, Limits.of(contract))
+        self._feedback = FeedbackChecks(self.tape)
+        self._commands = CommandChecks(self.tape)
+        self._published = PublishedChecks(self.tape)
+        self._start: dict[str, Transition] = {}
+        self._pending: deque[tuple[int, Callable[[], None]]] = deque()
+        self._groups = tuple(
+            (agent, group, wiring.uses[f'command {group.name}'])
+            for agent, wiring in self.tape.wiring.items()
+            for group, _ in wiring.groups
+        )
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Return the topics whose messages are wanted."""
+        return self.tape.listened | frozenset(self._own)
+
+    # Taking --------------------------------------------------------------------------------------
+
+    def message(self, recorded: Recorded) -> None:
+        """
+        Take the next raw message.
+
+        Raises
+        ------
+        RecordError
+            If it is not what its topic says.
+
+        """
+        kind = self._own.get(recorded.topic)
+        if kind is not None:
+            self._own_message(kind, recorded.decode(), recorded.log_time)
+        if recorded.topic in self.tape.listened:
+            self._sensor_message(recorded)
+        self._advance(recorded.log_time)
+
+    def _own_message(self, kind: str, message: Message, log_time: int) -> None:
+        if kind == _REQUEST:
+            request = from_message(ActionRequest, message)
+            self._published.request(request, log_time)
+            if self._gate_speaks:
+                self._later(log_time, partial(self._request, request, log_time))
+        elif kind == _OBSERVATION:
+            self._published.observation(from_message(Observation, message), log_time)
+        elif kind == _RECORDER:
+            self.tape.recorder(from_message(RecorderState, message))
+        else:
+            self.tape.advanced(from_message(WorldAdvanced, message))
+
+    def _sensor_message(self, recorded: Recorded) -> None:
+        heard = self.tape.hear(recorded)
+        for agent, group, use in self._groups:
+            if use.topic == recorded.topic:
+                self._commands.sent(agent, group, use, heard)
+        for agent, wiring in self.tape.wiring.items():
+            stop = wiring.uses.get(STOP)
+            if stop is not None and stop.topic == recorded.topic and STOP in heard.readings:
+                pressed = bool(heard.readings[STOP].values[0])
+                self._decisions.pressed(agent, heard, pressed=pressed)
+
+    def add(self, record: Record, log_time: int) -> None:
+        """Take the next record; it is looked at when what it speaks of has come."""
+        if isinstance(record, Transition):
+            if record.id.agent not in self._start or record.reset is not None:
+                self._start[record.id.agent] = record
+            start = self._start[record.id.agent]
+            self._later(log_time, partial(self._transition, record, start, log_time))
+        elif isinstance(record, GateDecision):
+            self._published.answered(record)
+            self._commands.decided(record, log_time)
+            self._later(log_time, partial(self._decision, record, log_time))
+        elif isinstance(record, EvaluatorRecord):
+            self._published.evaluator(record, log_time)
+        elif isinstance(record, ActuationEvidence):
+            self._later(log_time, partial(self._feedback.evidence, record))
+        self._advance(log_time)
+
+    def finish(self, *, torn: bool) -> None:
+        """Look at all that is left, once the record is at its end."""
+        while self._pending:
+            self._pending.popleft()[1]()
+        self._commands.finish(self.tape.now, torn=torn)
+
+    # Looking -------------------------------------------------------------------------------------
+
+    def _later(self, log_time: int, look: Callable[[], None]) -> None:
+        self._pending.append((log_time + DELAY, look))
+
+    def _advance(self, log_time: int) -> None:
+        self.tape.now = max(self.tape.now, log_time)
+        while self._pending and self._pending[0][0] <= self.tape.now:
+            self._pending.popleft()[1]()
+        self._commands.check(self.tape.now - DELAY)
+
+    def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
+        self._observations.check(now, start, log_time)
+        self._feedback.check(now)
+        self._published.check_observation(now, log_time)
+        evaluator = self._published.evaluator_of(now)
+        if evaluator is not None:
+            self._observations.evaluator(evaluator[0].fields, now, evaluator[1])
+        if not self._gate_speaks:
+            for decision in now.decisions:
+                self._decision(decision, log_time)
+
+    def _request(self, request: ActionRequest, log_time: int) -> None:
+        if log_time < self.tape.now - END:
+            self._published.check_answered(request)
+
+    def _decision(self, decision: GateDecision, log_time: int) -> None:
+        asked = self._published.asked(decision)
+        self._decisions.check(decision, log_time, asked)
+        self._published.check_request(decision, log_time)
+
+    # Saying --------------------------------------------------------------------------------------
+
+    @property
+    def not_checked(self) -> tuple[NotChecked, ...]:
+        """Return what the record has no topics for."""
+        found: list[NotChecked] = []
+        evaluator = {f'field {spec.name}' for spec in self.tape.contract.evaluator}
+        several = len(self.tape.wiring) > 1
+        for agent, wiring in self.tape.wiring.items():
+            for use in wiring.missing:
+                kind = 'evaluator' if use.name in evaluator else use.name.partition(' ')[0]
+                whose = f' of {agent}' if several else ''
+                why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
+                found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF[kind]]
+        for kind, rule in (
+            (_REQUEST, sensors.request_as_published),
+            (_REQUEST, sensors.request_answered),
+            (_OBSERVATION, sensors.observation_as_published),
+        ):
+            if kind not in self._own.values():
+                why = f'no topic of type {kind} in the record'
+                found.append(NotChecked(rule=rule.id, why=why))
+        return tuple(found)

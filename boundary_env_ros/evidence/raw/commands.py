@@ -1,0 +1,187 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The messages on the command topics, held against the decisions of the gate, one for one."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from boundary_env_ros.core.contract import ActionSpec, Vector
+from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.raw.window import Heard
+from boundary_env_ros.evidence.raw.wiring import Use
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules.base import Mismatch, vector
+
+#: Nanoseconds at the end of a record in which one half of a pair may be missing.
+END = NANOSECONDS // 5
+
+#: Nanoseconds that a message without a stamp may be apart from its decision.
+_APART = NANOSECONDS // 2
+
+
+@dataclass(slots=True)
+class _Command:
+    """One command that is still without its other half."""
+
+    values: Vector
+    stamp: int | None
+    log_time: int
+    decision: GateDecision | None
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """The commands of one group that wait for their other half."""
+
+    decided: deque[_Command]
+    sent: deque[_Command]
+    begun: int | None = None
+
+
+class CommandChecks:
+    """
+    Pairs the command messages with the decisions.
+
+    Parameters
+    ----------
+    tape
+        What the topics said.
+
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._pairs: dict[tuple[str, str], _Pairs] = {}
+
+    def _of(self, agent: str, group: str) -> _Pairs:
+        return self._pairs.setdefault((agent, group), _Pairs(deque(), deque()))
+
+    def decided(self, decision: GateDecision, log_time: int) -> None:
+        """Take a decision as the gate published it."""
+        wiring = self._tape.wiring.get(decision.id.agent)
+        if wiring is None:
+            return
+        for group, start in wiring.groups:
+            if self._tape.use(decision.id.agent, f'command {group.name}') is None:
+                continue
+            pairs = self._of(decision.id.agent, group.name)
+            if pairs.begun is None:
+                pairs.begun = log_time
+            if decision.published:
+                commanded = decision.commanded
+                pairs.decided.append(
+                    _Command(
+                        decision.command[start : start + group.size],
+                        commanded.ros.nanoseconds if commanded else None,
+                        log_time,
+                        decision,
+                    )
+                )
+
+    def sent(self, agent: str, group: ActionSpec, use: Use, heard: Heard) -> None:
+        """Take a message of a command topic."""
+        reading = heard.readings.get(use.name)
+        values = () if reading is None else reading.values
+        pairs = self._of(agent, group.name)
+        pairs.sent.append(_Command(values, heard.stamp, heard.log_time, None))
+
+    def check(self, until: int) -> None:
+        """Pair what the recorder had before a time, nanoseconds; both halves must be there."""
+        for (agent, group), pairs in self._pairs.items():
+            use = self._tape.use(agent, f'command {group}')
+            if use is None:
+                continue
+            while pairs.decided and pairs.decided[0].log_time < until:
+                self._on_topic(pairs.decided.popleft(), pairs, use)
+            while pairs.sent and pairs.sent[0].log_time < until:
+                # Its decision, had it been there before, would have taken it away.
+                self._decided_by(agent, pairs.sent.popleft(), pairs, use)
+
+    def finish(self, end: int, *, torn: bool) -> None:
+        """Pair all that is left; at the end of a record one half may be missing."""
+        self.check(end - (NANOSECONDS if torn else END))
+        for (agent, group), pairs in self._pairs.items():
+            use = self._tape.use(agent, f'command {group}')
+            while pairs.decided and use is not None:
+                command = pairs.decided.popleft()
+                if _partner(command, pairs.sent) is not None:
+                    self._on_topic(command, pairs, use)
+            pairs.decided.clear()
+            pairs.sent.clear()
+
+    def _on_topic(self, command: _Command, pairs: _Pairs, use: Use) -> None:
+        decision = command.decision
+        assert decision is not None  # what was decided was by a decision
+        partner = _partner(command, pairs.sent)
+        place = f'decision {decision.sequence}.command'
+        if partner is None:
+            if not self._tape.excused(use, command.stamp, command.log_time):
+                self._tape.find(
+                    sensors.command_on_topic,
+                    Mismatch(
+                        field=place,
+                        expected=f'a message on {use.topic} with the stamp of `commanded`',
+                        actual=f'none of {vector(command.values)}',
+                    ),
+                    decision.id,
+                )
+            return
+        pairs.sent.remove(partner)
+        self._tape.checked['commands'] += 1
+        if not _equal(command.values, partner.values):
+            self._tape.find(
+                sensors.command_on_topic,
+                Mismatch(
+                    field=place,
+                    expected=f'{vector(partner.values)} as on {use.topic}',
+                    actual=vector(command.values),
+                ),
+                decision.id,
+            )
+
+    def _decided_by(self, agent: str, command: _Command, pairs: _Pairs, use: Use) -> None:
+        partner = _partner(command, pairs.decided)
+        if partner is not None:
+            pairs.decided.remove(partner)
+            pairs.sent.appendleft(command)
+            self._on_topic(partner, pairs, use)
+            return
+        if pairs.begun is None or command.log_time < pairs.begun - _APART:
+            self._tape.unsupported[use.name] += 1
+            return  # The recorder heard of this gate only later.
+        self._tape.find(
+            sensors.command_decided,
+            Mismatch(
+                field=f'{use.topic} of {agent}',
+                expected='a decision of the gate for each message',
+                actual=f'none for {vector(command.values)} at {command.log_time} ns',
+            ),
+            None,
+        )
+
+
+def _partner(command: _Command, others: deque[_Command]) -> _Command | None:
+    """Return the other half: by stamp, or where messages have none, by value and time."""
+    stamped = command.stamp is not None and any(other.stamp is not None for other in others)
+    if stamped:
+        same = [other for other in others if other.stamp == command.stamp]
+    else:
+        same = [o for o in others if abs(o.log_time - command.log_time) < _APART]
+    fitting = [other for other in same if _equal(other.values, command.values)]
+    if fitting or not stamped:
+        # Without stamps the order alone tells a changed command from a lost one.
+        return next(iter(fitting or same), None)
+    return next(iter(same), None)
+
+
+def _equal(one: Vector, other: Vector) -> bool:
+    """Return whether two commands are the same in the precision of the message."""
+    return len(one) == len(other) and all(
+        a == b or np.float32(a) == np.float32(b) for a, b in zip(one, other, strict=True)
+    )

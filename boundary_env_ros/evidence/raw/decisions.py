@@ -1,0 +1,277 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions of the gate, held against what the sensors said."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from boundary_env_ros.core.decision import GateDecision, Measurement, Trigger, Verdict
+from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.timebase import Instant, to_nanoseconds
+from boundary_env_ros.evidence.raw.support import (
+    Claim,
+    nanoseconds,
+    newest_in_lockstep,
+    supporting,
+)
+from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.raw.window import Heard, measured
+from boundary_env_ros.evidence.raw.wiring import same_topic, Use
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
+from boundary_env_ros.evidence.rules.gate import same_numbers
+from boundary_env_ros.evidence.rules.recompute import reasons_of, ruling_of
+
+#: Presses and releases of the emergency stop that are remembered.
+_PRESSES = 256
+
+#: Nanoseconds by which two clocks of one host may be read apart.
+_READING = 2_000_000
+
+
+@dataclass(slots=True)
+class _Agent:
+    """What is remembered of one gate."""
+
+    episode: str = ''
+    begun: int = 0
+    used: dict[str, Heard] = field(default_factory=dict)
+    presses: deque[tuple[int, bool]] = field(default_factory=lambda: deque(maxlen=_PRESSES))
+
+
+class DecisionChecks:
+    """
+    Holds decisions against the sensor topics.
+
+    Parameters
+    ----------
+    tape
+        What the topics said.
+    limits
+        What the gate's rules need of the contract.
+
+    """
+
+    def __init__(self, tape: Tape, limits: Limits) -> None:
+        self._tape = tape
+        self._limits = limits
+        self._agents: dict[str, _Agent] = {}
+
+    def pressed(self, agent: str, heard: Heard, *, pressed: bool) -> None:
+        """Take the state of the emergency stop."""
+        self._of(agent).presses.append((heard.log_time, pressed))
+
+    def _of(self, agent: str) -> _Agent:
+        return self._agents.setdefault(agent, _Agent())
+
+    def check(self, decision: GateDecision, log_time: int, asked: int | None) -> None:
+        """
+        Look at a decision.
+
+        Parameters
+        ----------
+        decision
+            The decision.
+        log_time
+            When the recorder had it.
+        asked
+            When the recorder had its request, nanoseconds; None if it did not.
+
+        """
+        agent = self._of(decision.id.agent)
+        instant = decision.decided or decision.commanded
+        now = self._tape.on_tape(instant)
+        if decision.id.episode_id != agent.episode:
+            agent.episode, agent.begun = decision.id.episode_id, log_time if now is None else now
+        said: dict[str, Measurement] = {}
+        for measurement in decision.measurements:
+            use = self._tape.use(decision.id.agent, f'gate {measurement.name}')
+            if use is None:
+                continue
+            heard = self._measurement(decision, measurement, use, log_time)
+            if heard is None:
+                continue
+            newest = self._newest(decision, measurement, use, heard, instant, asked, agent)
+            values = newest.readings[use.name].values
+            if newest is not heard or not same(values, measurement.values):
+                said[measurement.name] = replace(measurement, values=values)
+        if said:
+            self._rule_again(decision, said)
+        if now is not None:
+            self._emergency_stop(decision, agent, now, asked)
+
+    def _measurement(
+        self, decision: GateDecision, measurement: Measurement, use: Use, log_time: int
+    ) -> Heard | None:
+        """Hold one measurement against the message that it is of, and return that."""
+        tape, place = self._tape, f'decision {decision.sequence}.{measurement.name}'
+        rule = sensors.measurement_from_sensors
+        if not measurement.received_steady:
+            first = tape.window(use).first
+            if (
+                first is not None
+                and log_time - first.log_time > tape.grace
+                and not decision.seeded
+            ):
+                tape.find(
+                    sensors.measurement_newest,
+                    Mismatch(
+                        field=place,
+                        expected=f'what {use.topic} said',
+                        actual='nothing received',
+                    ),
+                    decision.id,
+                )
+            return None
+        claim = Claim(
+            use=use,
+            captured=measurement.captured,
+            published=None,
+            fits=lambda heard: same(heard.readings[use.name].values, measurement.values),
+            until=tape.latest(decision.decided or decision.commanded),
+        )
+        heard = supporting(tape, claim)
+        if heard is None:
+            if not tape.excused(use, nanoseconds(measurement.captured), log_time):
+                tape.find(
+                    rule,
+                    Mismatch(
+                        field=place,
+                        expected=f'a message on {use.topic} of that stamp',
+                        actual=f'{vector(measurement.values)} of no message',
+                    ),
+                    decision.id,
+                )
+            return None
+        tape.checked['measurements'] += 1
+        if not same_topic(use.topic, measurement.topic):
+            tape.find(
+                rule,
+                Mismatch(
+                    field=f'{place}.topic',
+                    expected=repr(use.topic),
+                    actual=repr(measurement.topic),
+                ),
+                decision.id,
+            )
+        values = heard.readings[use.name].values
+        if not same(values, measurement.values):
+            tape.find(
+                rule,
+                Mismatch(
+                    field=f'{place}.values',
+                    expected=f'{vector(values)} of the message on {use.topic} with that stamp',
+                    actual=vector(measurement.values),
+                ),
+                decision.id,
+            )
+        return heard
+
+    def _newest(
+        self,
+        decision: GateDecision,
+        measurement: Measurement,
+        use: Use,
+        heard: Heard,
+        instant: Instant | None,
+        asked: int | None,
+        agent: _Agent,
+    ) -> Heard:
+        """Hold a message against the newest one that the gate can have had, and return that."""
+        tape = self._tape
+        newest: Heard | None = None
+        now = tape.on_tape(instant)
+        if tape.lockstep:
+            if decision.trigger is not Trigger.TIMER and now is not None:
+                newest = newest_in_lockstep(
+                    tape,
+                    use,
+                    heard,
+                    episode_id=decision.id.episode_id,
+                    step=decision.id.step - 1,
+                    world_time=now,
+                )
+        elif now is not None and instant is not None:
+            got = now - (instant.steady - measurement.received_steady)
+            if not tape.contract.sim_time and got < heard.publish_time - _READING:
+                tape.find(
+                    sensors.measurement_from_sensors,
+                    Mismatch(
+                        field=f'decision {decision.sequence}.{measurement.name}.received_steady',
+                        expected='not before the message was sent',
+                        actual=f'{(heard.publish_time - got) / 1e9:.6g} s before it',
+                    ),
+                    decision.id,
+                )
+            waited = 0 if asked is None or decision.decided is None else now - asked
+            slack = tape.slack(f'{decision.id.agent} {use.name}', got - heard.log_time, waited)
+            newest = tape.window(use).last_before(now - slack, use.name)
+        last = agent.used.get(use.name, heard)
+        agent.used[use.name] = max(last, heard, key=lambda one: one.number)
+        expected = ''
+        if heard.number < last.number:
+            expected = 'no older message than the decision before'
+            newest = last if newest is None or newest.number < last.number else newest
+        elif newest is not None and newest.number > heard.number:
+            expected = 'the newest message that was there'
+        elif newest is not None and tape.lockstep and newest.number < heard.number:
+            expected = 'a message that was there already'
+        if not expected:
+            return heard
+        newest = newest if newest is not None and measured(newest, use.name) else heard
+        tape.find(
+            sensors.measurement_newest,
+            Mismatch(
+                field=f'decision {decision.sequence}.{measurement.name}',
+                expected=f'{expected}, {vector(newest.readings[use.name].values)}',
+                actual=f'{vector(measurement.values)} of another one',
+            ),
+            decision.id,
+        )
+        return newest
+
+    def _rule_again(self, decision: GateDecision, said: dict[str, Measurement]) -> None:
+        """Run the rules of the gate on what the sensors said."""
+        measurements = {m.name: said.get(m.name, m) for m in decision.measurements}
+        ruling = ruling_of(decision, self._limits, measurements)
+        if ruling is None:
+            return
+        if (
+            ruling.verdict is not decision.verdict
+            or not same_numbers(ruling.admitted, decision.admitted_action)
+            or not same_numbers(ruling.command, decision.command)
+        ):
+            self._tape.find(
+                sensors.ruling_from_sensors,
+                Mismatch(
+                    field=f'decision {decision.sequence}',
+                    expected=f'{ruling.verdict.name} {vector(ruling.command)} '
+                    f'{reasons_of(ruling.results)}',
+                    actual=f'{decision.verdict.name} {vector(decision.command)}',
+                ),
+                decision.id,
+            )
+
+    def _emergency_stop(
+        self, decision: GateDecision, agent: _Agent, now: int, asked: int | None
+    ) -> None:
+        if decision.emergency_stop or decision.verdict is Verdict.REJECTED:
+            return
+        waited = 0 if asked is None or decision.decided is None else now - asked
+        slack = self._tape.slack(f'{decision.id.agent} emergency stop', waited)
+        slack += to_nanoseconds(self._limits.safety.gate_period)
+        before = [(at, pressed) for at, pressed in agent.presses if at < now - slack]
+        since = [at for at, pressed in before if pressed and at >= agent.begun]
+        if since or (before and before[-1][1]):
+            self._tape.find(
+                sensors.emergency_stop_heard,
+                Mismatch(
+                    field=f'decision {decision.sequence}.emergency_stop',
+                    expected=f'True, {(now - (since or [before[-1][0]])[0]) / 1e9:.3g} s after '
+                    'it was pressed',
+                    actual='False',
+                ),
+                decision.id,
+            )

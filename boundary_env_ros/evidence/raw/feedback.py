@@ -1,0 +1,96 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the robot did, held against the raw messages of the feedback."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.transition import ActuationEvidence, Transition
+from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.raw.window import Heard
+from boundary_env_ros.evidence.raw.wiring import Use
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
+
+
+class FeedbackChecks:
+    """
+    Holds measured actions and evidence of execution against the feedback.
+
+    Parameters
+    ----------
+    tape
+        What the topics said.
+
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def check(self, now: Transition) -> None:
+        """Hold the measured action of a step, and the evidence in it, against the feedback."""
+        if now.measured_at is not None and now.measured_action:
+            self._held(now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action)
+        if now.actuated is not None:
+            self._held(now.id, 'actuated', now.actuated.nanoseconds, None)
+
+    def evidence(self, evidence: ActuationEvidence) -> None:
+        """Look at evidence of execution that came late."""
+        place = f'evidence for decision {evidence.decision_sequence}'
+        self._held(evidence.id, place, evidence.actuated.nanoseconds, evidence.measured)
+
+    def _held(self, of: StepId, place: str, stamp: int, values: Vector | None) -> None:
+        """Ask for a message of some feedback with a stamp, and with its part of the values."""
+        tape = self._tape
+        wiring = tape.wiring.get(of.agent)
+        if wiring is None:
+            return
+        told: list[str] = []
+        uses: list[Use] = []
+        found = False
+        for group, start in wiring.groups:
+            use = tape.use(of.agent, f'feedback {group.name}')
+            if use is None:
+                return
+            uses.append(use)
+            part = None if values is None else values[start : start + group.size]
+            now = tape.window(use).stamped(stamp)
+            if any(_is_of(heard, use, part) for heard in now):
+                found = True
+            elif part is not None and not _earlier(tape, use, part, stamp):
+                # Of several groups only one need have come just then.
+                told += [
+                    f'{vector(heard.readings[use.name].values)} on {use.topic}'
+                    for heard in now
+                    if use.name in heard.readings
+                ] or [f'a message on {use.topic}']
+        if found and not told:
+            tape.checked['feedback'] += 1
+            return
+        if not uses or (not found and tape.excused(uses[0], stamp, tape.now)):
+            return
+        tape.find(
+            sensors.measured_from_sensors,
+            Mismatch(
+                field=place,
+                expected=', '.join(told)
+                or f'a message of that stamp on {" or ".join(u.topic for u in uses)}',
+                actual=vector(values or ()) if told else f'none of {stamp} ns',
+            ),
+            of,
+        )
+
+
+def _is_of(heard: Heard, use: Use, values: Vector | None) -> bool:
+    reading = heard.readings.get(use.name)
+    return reading is not None and (values is None or same(reading.values, values))
+
+
+def _earlier(tape: Tape, use: Use, values: Vector, stamp: int) -> bool:
+    """Return whether a message from before has the values."""
+    return any(
+        _is_of(heard, use, values)
+        for heard in tape.window(use).newest_first()
+        if heard.stamp is None or heard.stamp < stamp
+    )

@@ -1,0 +1,396 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Observations, measured actions and judgements, held against what the sensors said."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from boundary_env_ros.core.contract import FieldSpec, Vector
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.derived import Frames
+from boundary_env_ros.core.fields import Reading
+from boundary_env_ros.core.observation import (
+    bring_inside,
+    FieldStatus,
+    freeze,
+    ObservationField,
+    Sample,
+)
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.evidence.memory import PAST
+from boundary_env_ros.evidence.raw.support import (
+    Claim,
+    nanoseconds,
+    newest_in_lockstep,
+    supporting,
+)
+from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.raw.window import Heard
+from boundary_env_ros.evidence.raw.wiring import same_topic, Use
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules.base import (
+    Mismatch,
+    number,
+    Rule,
+    same,
+    vector,
+    WRONG_INPUT,
+)
+from boundary_env_ros.evidence.rules.freezing import sample_of
+from boundary_env_ros.evidence.rules.step import judged, values_of
+
+#: What freezing a sample makes of it, attribute by attribute.
+_FROZEN = ('values', 'clipped', 'age', 'status', 'confidence', 'image', 'frame_id')
+
+#: Nanoseconds by which two clocks of one host may be read apart.
+_READING = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frozen:
+    """
+    What the checks of one observation need to know of it.
+
+    Attributes
+    ----------
+    id, closed
+        The step, and when it was frozen.
+    late
+        Nanoseconds by which whoever froze it was late.
+    log_time
+        When the recorder had the record.
+    where
+        What its fields are called in findings.
+    rule
+        The rule that its values must keep.
+    begun
+        Log time from which on the episode runs; None if that is not known.
+
+    """
+
+    id: StepId
+    closed: Instant
+    late: int
+    log_time: int
+    where: str
+    rule: Rule
+    begun: int | None
+
+
+class ObservationChecks:
+    """
+    Holds steps against the sensor topics.
+
+    Parameters
+    ----------
+    tape
+        What the topics said.
+    task
+        Judges the steps again; None if it is not installed.
+
+    """
+
+    def __init__(self, tape: Tape, task: Task | None) -> None:
+        self._tape = tape
+        self._task = task
+        self._past: dict[str, deque[Mapping[str, Vector]]] = {}
+
+    def check(self, now: Transition, start: Transition, log_time: int) -> None:
+        """
+        Look at a step.
+
+        Parameters
+        ----------
+        now, start
+            The step, and the reset that its episode began with.
+        log_time
+            When the recorder had it, nanoseconds.
+
+        """
+        contract = self._tape.contract
+        closed = self._tape.on_tape(now.closed)
+        late = 0 if closed is None else log_time - closed
+        late = max(late, round((now.tick_error or 0.0) * 1e9), 0)
+        frozen = _Frozen(
+            id=now.id,
+            closed=now.closed,
+            late=late,
+            log_time=log_time,
+            where='after',
+            rule=sensors.fields_from_sensors,
+            begun=self._tape.on_tape(start.closed),
+        )
+        if now.kind is Kind.RESET:
+            self._past.pop(now.id.agent, None)
+        past = self._past.setdefault(now.id.agent, deque(maxlen=PAST))
+        specs = (*contract.observation, *contract.state)
+        said = self._fields(specs, (*now.after, *now.state), frozen, tuple(past))
+        self._judge(now, start, said, past[-1] if past else None)
+        past.append(said)
+
+    def evaluator(
+        self, fields: Sequence[ObservationField], now: Transition, log_time: int
+    ) -> None:
+        """Look at the evaluator's fields of a step."""
+        frozen = _Frozen(
+            id=now.id,
+            closed=now.closed,
+            late=max(0, log_time - (self._tape.on_tape(now.closed) or log_time)),
+            log_time=log_time,
+            where='evaluator',
+            rule=sensors.evaluator_from_sensors,
+            begun=None,
+        )
+        self._fields(self._tape.contract.evaluator, fields, frozen, ())
+
+    # Fields --------------------------------------------------------------------------------------
+
+    def _fields(
+        self,
+        specs: Sequence[FieldSpec],
+        fields: Sequence[ObservationField],
+        frozen: _Frozen,
+        past: Frames,
+    ) -> Mapping[str, Vector]:
+        """Hold fields against the messages that they are of; return the values of those."""
+        by_name = {field.name: field for field in fields}
+        if tuple(by_name) != tuple(spec.name for spec in specs):
+            return values_of(tuple(fields))  # named by the rule about fields
+        heard: dict[str, tuple[Use, Heard]] = {}
+        for spec in specs:
+            use = self._tape.use(frozen.id.agent, f'field {spec.name}')
+            if use is None:
+                continue
+            found = self._support(spec, by_name[spec.name], use, frozen)
+            if found is not None:
+                heard[spec.name] = (use, found)
+        try:
+            expected = _freeze(specs, by_name, heard, frozen, past)
+        except WRONG_INPUT:
+            return values_of(tuple(fields))  # another number of values, which is named elsewhere
+        for spec in specs:
+            supported = spec.name in heard or (
+                spec.derived is not None and all(of in heard for of in spec.derived.of)
+            )
+            if supported:
+                self._compare(expected[spec.name], by_name[spec.name], frozen)
+        newest = {
+            name: (use, self._newest(by_name[name], use, found, frozen))
+            for name, (use, found) in heard.items()
+        }
+        if any(newest[name][1] is not found for name, (_, found) in heard.items()):
+            expected = _freeze(specs, by_name, newest, frozen, past)
+        return values_of(tuple(expected.values()))
+
+    def _support(
+        self, spec: FieldSpec, field: ObservationField, use: Use, frozen: _Frozen
+    ) -> Heard | None:
+        tape, place = self._tape, f'{frozen.where}.{field.name}'
+        if field.status is FieldStatus.MISSING:
+            self._never_came(field, use, frozen)
+            return None
+        claim = Claim(
+            use=use,
+            captured=field.captured,
+            published=field.published,
+            fits=lambda heard: _fits(spec, field, heard.readings[use.name]),
+            until=self._tape.latest(frozen.closed),
+        )
+        heard = supporting(tape, claim)
+        if heard is None:
+            sent = nanoseconds(field.captured, field.published)
+            if not tape.excused(use, sent, frozen.log_time):
+                tape.find(
+                    frozen.rule,
+                    Mismatch(
+                        field=place,
+                        expected=f'a message on {use.topic} of that stamp',
+                        actual=f'{vector(field.values)} of no message',
+                    ),
+                    frozen.id,
+                )
+            return None
+        tape.checked['fields'] += 1
+        if not same_topic(use.topic, field.source):
+            tape.find(
+                frozen.rule,
+                Mismatch(
+                    field=f'{place}.source', expected=repr(use.topic), actual=repr(field.source)
+                ),
+                frozen.id,
+            )
+        self._sent(field, use, heard, frozen)
+        return heard
+
+    def _never_came(self, field: ObservationField, use: Use, frozen: _Frozen) -> None:
+        """Look for a message of a field that is said never to have come in the episode."""
+        tape, now = self._tape, self._tape.on_tape(frozen.closed)
+        if now is None or frozen.begun is None:
+            return
+        slack = 0 if tape.lockstep else tape.slack(f'{frozen.id.agent} {use.name}', frozen.late)
+        came = tape.window(use).last_before(now - slack, use.name)
+        if came is not None and came.log_time > frozen.begun:
+            tape.find(
+                sensors.fields_newest,
+                Mismatch(
+                    field=f'{frozen.where}.{field.name}',
+                    expected=f'{vector(came.readings[use.name].values)} as on {use.topic}',
+                    actual='nothing: it never came',
+                ),
+                frozen.id,
+            )
+
+    def _sent(self, field: ObservationField, use: Use, heard: Heard, frozen: _Frozen) -> None:
+        """Hold the stamps of the middleware against those of the recorder."""
+        tape, sent = self._tape, field.published
+        if sent is None or not tape.same_clock(sent) or heard.publish_time == heard.log_time:
+            return
+        frozen_at = tape.on_tape(frozen.closed)
+        if sent.nanoseconds != heard.publish_time or (
+            frozen_at is not None and heard.publish_time > frozen_at + _READING
+        ):
+            tape.find(
+                frozen.rule,
+                Mismatch(
+                    field=f'{frozen.where}.{field.name}.published',
+                    expected=f'{heard.publish_time} as on {use.topic}, before it was frozen',
+                    actual=str(sent.nanoseconds),
+                ),
+                frozen.id,
+            )
+
+    def _compare(
+        self, expected: ObservationField, field: ObservationField, frozen: _Frozen
+    ) -> None:
+        for name in _FROZEN:
+            ours, theirs = getattr(expected, name), getattr(field, name)
+            if name == 'image' and theirs is not None and ours is not None:
+                ours, theirs = ours.sha256, theirs.sha256
+            if not same(ours, theirs):
+                self._tape.find(
+                    frozen.rule,
+                    Mismatch(
+                        field=f'{frozen.where}.{field.name}.{name}',
+                        expected=f'{_told(ours)} from {field.source}',
+                        actual=_told(theirs),
+                    ),
+                    frozen.id,
+                )
+
+    def _newest(self, field: ObservationField, use: Use, heard: Heard, frozen: _Frozen) -> Heard:
+        """Hold a message against the newest that can have been there, and return that."""
+        tape, newest = self._tape, None
+        now = tape.on_tape(frozen.closed)
+        if now is None:
+            return heard
+        if tape.lockstep:
+            newest = newest_in_lockstep(
+                tape,
+                use,
+                heard,
+                episode_id=frozen.id.episode_id,
+                step=frozen.id.step,
+                world_time=now,
+            )
+        else:
+            arrived = field.arrived
+            delay = 0
+            if arrived is not None and tape.same_clock(arrived):
+                delay = arrived.nanoseconds - heard.log_time
+            slack = tape.slack(f'{frozen.id.agent} {use.name}', delay, frozen.late)
+            newest = tape.window(use).last_before(now - slack, use.name)
+        if newest is None or newest.number == heard.number:
+            return heard
+        if newest.number < heard.number and not tape.lockstep:
+            return heard
+        tape.find(
+            sensors.fields_newest,
+            Mismatch(
+                field=f'{frozen.where}.{field.name}',
+                expected=f'the newest message on {use.topic} that was there, '
+                f'{vector(newest.readings[use.name].values)}',
+                actual=f'{vector(field.values)} of another one',
+            ),
+            frozen.id,
+        )
+        return newest
+
+    # The rest of a step --------------------------------------------------------------------------
+
+    def _judge(
+        self,
+        now: Transition,
+        start: Transition,
+        after: Mapping[str, Vector],
+        before: Mapping[str, Vector] | None,
+    ) -> None:
+        """Let the task judge what the sensors said."""
+        if self._task is None or start.reset is None or now.kind is not Kind.STEP:
+            return
+        before = values_of(now.before) if before is None else before
+        self._tape.checked['judgements'] += 1
+        claimed = values_of(now.before)
+        if same(_sorted(after), _sorted(values_of((*now.after, *now.state)))) and all(
+            same(before.get(name), values) for name, values in claimed.items()
+        ):
+            return  # What the sensors said is what the step says, and that is judged elsewhere.
+        for mismatch in judged(
+            now, self._task, self._tape.contract, start.reset, before=before, after=after
+        ):
+            self._tape.find(sensors.judgement_from_sensors, mismatch, now.id)
+
+
+def _sorted(values: Mapping[str, Vector]) -> tuple[tuple[str, Vector], ...]:
+    return tuple(sorted(values.items()))
+
+
+def _fits(spec: FieldSpec, field: ObservationField, reading: Reading) -> bool:
+    if spec.is_image:
+        return (
+            reading.image is not None
+            and field.image is not None
+            and (reading.image.sha256 == field.image.sha256)
+        )
+    return same(bring_inside(reading.values, spec)[0], field.values)
+
+
+def _freeze(
+    specs: Sequence[FieldSpec],
+    fields: Mapping[str, ObservationField],
+    heard: Mapping[str, tuple[Use, Heard]],
+    frozen: _Frozen,
+    past: Frames,
+) -> Mapping[str, ObservationField]:
+    """Return the fields that the environment makes of messages, and of what no message tells."""
+    latest: dict[str, Sample] = {}
+    for spec in specs:
+        sample = sample_of(fields[spec.name])
+        if spec.name in heard:
+            use, message = heard[spec.name]
+            reading = message.readings[use.name]
+            sample = replace(
+                sample,
+                values=reading.values,
+                confidence=reading.confidence,
+                image=reading.image,
+            )
+        if spec.derived is None and fields[spec.name].status is not FieldStatus.MISSING:
+            latest[spec.name] = sample
+    sources = {name: field.source for name, field in fields.items()}
+    found = freeze(specs, latest, sources, observed=frozen.closed, past=past)
+    return {field.name: field for field in found}
+
+
+def _told(value: object) -> str:
+    if isinstance(value, tuple):
+        return vector(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, FieldStatus):
+        return value.name
+    return number(value) if isinstance(value, float) else repr(value)

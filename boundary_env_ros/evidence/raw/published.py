@@ -1,0 +1,176 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What policy and environment published themselves, held against what others say of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TypeVar
+
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import EvaluatorRecord, Transition
+from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
+
+T = TypeVar('T')
+
+#: Nanoseconds after the first message of a topic in which a record may still speak of one before.
+_LATE = NANOSECONDS // 10
+
+#: Requests, observations and records that wait to be spoken of.
+_WAITING = 1024
+
+
+class _Waiting(OrderedDict[tuple[object, ...], T]):
+    """The last few of something, by what tells it apart."""
+
+    def put(self, key: tuple[object, ...], value: T) -> None:
+        self[key] = value
+        if len(self) > _WAITING:
+            self.popitem(last=False)
+
+
+class PublishedChecks:
+    """
+    Holds requests and observations against decisions and steps.
+
+    Parameters
+    ----------
+    tape
+        What is known of the record.
+
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
+        self._observations: _Waiting[Observation] = _Waiting()
+        self._evaluator: _Waiting[tuple[EvaluatorRecord, int]] = _Waiting()
+        self._decided = False
+        self._answered: _Waiting[None] = _Waiting()
+        self._first: dict[str, int] = {}
+
+    # Taking --------------------------------------------------------------------------------------
+
+    def request(self, request: ActionRequest, log_time: int) -> None:
+        """Take a request as the policy published it."""
+        self._first.setdefault('request', log_time)
+        key = (request.lease_id, request.sequence)
+        found = self._requests.get(key)
+        if found is None:
+            self._requests.put(key, [(request, log_time)])
+        elif len(found) < _WAITING:
+            found.append((request, log_time))
+
+    def observation(self, observation: Observation, log_time: int) -> None:
+        """Take an observation as the environment published it."""
+        self._first.setdefault('observation', log_time)
+        self._observations.put(_step(observation), observation)
+
+    def evaluator(self, record: EvaluatorRecord, log_time: int) -> None:
+        """Take a record of the evaluator, which waits for its step."""
+        self._evaluator.put(_step(record), (record, log_time))
+
+    def evaluator_of(self, transition: Transition) -> tuple[EvaluatorRecord, int] | None:
+        """Return the evaluator's record of a step, and when it came."""
+        return self._evaluator.pop(_step(transition), None)
+
+    # Checking ------------------------------------------------------------------------------------
+
+    def asked(self, decision: GateDecision) -> int | None:
+        """Return when the recorder had the request of a decision; None if it did not."""
+        request = decision.request
+        if request is None:
+            return None
+        found = self._requests.get((request.lease_id, request.sequence))
+        return None if not found else found[0][1]
+
+    def check_request(self, decision: GateDecision, log_time: int) -> None:
+        """Hold the request that a decision carries against the one that was published."""
+        request, rule = decision.request, sensors.request_as_published
+        first = self._first.get('request')
+        if request is None or first is None:
+            return
+        place = f'decision {decision.sequence}.request'
+        found = self._requests.get((request.lease_id, request.sequence), [])
+        if any(same(published, request) for published, _ in found):
+            self._tape.checked['requests'] += 1
+            return
+        if not found and log_time - first < _LATE:
+            self._tape.unsupported['requests'] += 1
+            return
+        self._tape.find(
+            rule,
+            Mismatch(
+                field=place,
+                expected=f'{vector(found[0][0].action)} as published'
+                if found
+                else 'a request that was published',
+                actual=vector(request.action)
+                + (
+                    ' with other instants or names'
+                    if found and found[0][0].action == request.action
+                    else ''
+                ),
+            ),
+            decision.id,
+        )
+
+    def answered(self, decision: GateDecision) -> None:
+        """Take note of a decision, whose request is answered with it."""
+        self._decided = True
+        if decision.request is not None:
+            self._answered.put((decision.request.lease_id, decision.request.sequence), None)
+
+    def check_answered(self, request: ActionRequest) -> None:
+        """Ask for a decision on a request."""
+        if not self._decided or (request.lease_id, request.sequence) in self._answered:
+            return
+        self._tape.find(
+            sensors.request_answered,
+            Mismatch(
+                field=f'request {request.sequence} of lease {request.lease_id}',
+                expected='a decision of the gate',
+                actual='none',
+            ),
+            request.id,
+        )
+
+    def check_observation(self, transition: Transition, log_time: int) -> None:
+        """Hold the observation in a step against the one that was published."""
+        first = self._first.get('observation')
+        if first is None or (transition.reset is not None and transition.truncated):
+            return  # A reset that failed shows nothing to the policy.
+        observation = self._observations.pop(_step(transition), None)
+        if observation is None:
+            if log_time - first < _LATE:
+                self._tape.unsupported['observations'] += 1
+                return
+            actual, expected = 'none of that step', 'an observation that was published'
+        elif same(observation.fields, transition.after) and observation.observed == (
+            transition.closed
+        ):
+            self._tape.checked['observations'] += 1
+            return
+        else:
+            expected = 'as published'
+            actual = 'another ' + (
+                ', '.join(
+                    theirs.name
+                    for ours, theirs in zip(observation.fields, transition.after, strict=False)
+                    if not same(ours, theirs)
+                )
+                or 'instant or number of fields'
+            )
+        self._tape.find(
+            sensors.observation_as_published,
+            Mismatch(field='after', expected=expected, actual=actual),
+            transition.id,
+        )
+
+
+def _step(record: Observation | EvaluatorRecord | Transition) -> tuple[object, ...]:
+    return record.id.agent, record.id.episode_id, record.id.step

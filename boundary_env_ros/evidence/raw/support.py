@@ -1,0 +1,107 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which raw message a value in a record is of, and which it ought to be of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+
+from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.raw.window import Heard, measured
+from boundary_env_ros.evidence.raw.wiring import Use
+
+#: Messages without a stamp among which the one that a value is of is looked for.
+_NEAR = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """
+    A value that a record says was measured.
+
+    Attributes
+    ----------
+    use
+        Where it is said to come from.
+    captured, published
+        Its stamps, as far as it has them.
+    fits
+        Whether a message gives the value; to choose among messages that nothing else tells apart.
+    until
+        Log time behind which a message without a stamp cannot be the one, nanoseconds; None if
+        that is not known.
+
+    """
+
+    use: Use
+    captured: Stamp | None
+    published: Stamp | None
+    fits: Callable[[Heard], bool]
+    until: int | None
+
+
+def nanoseconds(*stamps: Stamp | None) -> int | None:
+    """Return the first of some stamps that is known, as nanoseconds."""
+    return next((stamp.nanoseconds for stamp in stamps if stamp is not None), None)
+
+
+def supporting(tape: Tape, claim: Claim) -> Heard | None:
+    """Return the message that a value is of: that with its stamps, or the nearest to it."""
+    window, name = tape.window(claim.use), claim.use.name
+    if claim.captured is not None:
+        same = [h for h in window.stamped(claim.captured.nanoseconds) if name in h.readings]
+        return _preferred(tape, claim, same)
+    unstamped = (
+        heard
+        for heard in window.newest_first()
+        if heard.stamp is None and (claim.until is None or heard.log_time <= claim.until)
+    )
+    near = list(islice(unstamped, _NEAR))
+    if claim.published is not None and tape.same_clock(claim.published):
+        near = [h for h in near if h.publish_time == claim.published.nanoseconds]
+    return _preferred(tape, claim, [heard for heard in near if measured(heard, name)])
+
+
+def _preferred(tape: Tape, claim: Claim, candidates: list[Heard]) -> Heard | None:
+    sent = claim.published
+    if sent is not None and tape.same_clock(sent):
+        exact = [heard for heard in candidates if heard.publish_time == sent.nanoseconds]
+        candidates = exact or candidates
+    fitting = [heard for heard in candidates if claim.fits(heard)]
+    return next(iter(fitting or candidates), None)
+
+
+def newest_in_lockstep(
+    tape: Tape, use: Use, heard: Heard, *, episode_id: str, step: int, world_time: int
+) -> Heard | None:
+    """
+    Return the message that everybody waited for in lockstep; None if that cannot be told.
+
+    Parameters
+    ----------
+    heard
+        The message that a value is of; simulated time stands still while the world is reset, so
+        another one may have its stamp.
+    episode_id, step
+        The step whose advance brought it.
+    world_time
+        Log time behind which nothing can have been there.
+
+    """
+    window = tape.window(use)
+    last = tape.announced(use.topic, episode_id, step)
+    if last is None:
+        # Nobody reports advances to himself: in one process the order of the record is exact.
+        return None if tape.reports else window.last_before(world_time + 1, use.name)
+    found = window.stamped(last)
+    if not found:
+        return None
+    if heard.stamp == last:
+        return heard
+    for heard in window.newest_first():
+        if heard.number <= found[-1].number and measured(heard, use.name):
+            return heard
+    return None

@@ -1,0 +1,230 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The raw messages of a record, as far as the checks need them, and what is known of its gaps."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.lockstep import WorldAdvanced
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.evidence.raw.window import Heard, Window
+from boundary_env_ros.evidence.raw.wiring import Use, wired, Wiring
+from boundary_env_ros.evidence.rules.base import Mismatch, Rule
+from boundary_env_ros.storage.records import Message as Recorded
+
+Find: TypeAlias = Callable[[Rule, Mismatch, StepId | None], None]
+
+#: Nanoseconds after the first message of a topic in which a record may still speak of one before.
+BEGINNING = 2 * NANOSECONDS
+
+#: Reports of advances (lockstep) that are remembered.
+_REPORTS = 128
+
+#: Delays of the transport that are remembered.
+_DELAYS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderState:
+    """What is looked at of a ``RecorderStatus``."""
+
+    lost: int
+    taken: Instant
+
+
+class Tape:
+    """
+    What the topics of a record said lately.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    topics
+        Type of each topic of the record.
+    find
+        Takes what is found.
+    host
+        Host whose clock the log times are of; empty: that of the recorder.
+
+    Attributes
+    ----------
+    checked
+        How many measurements, fields, commands ... were held against a raw message.
+    unsupported
+        How many could not, because the message is older than the record, or the recorder says
+        that it lost some.
+
+    """
+
+    def __init__(
+        self, contract: Contract, topics: Mapping[str, str], find: Find, host: str = ''
+    ) -> None:
+        self.contract = contract
+        self.lockstep = contract.pacing is Pacing.LOCKSTEP
+        self.topics = topics
+        self.find = find
+        self.wiring: dict[str, Wiring] = {
+            agent: wired(contract, agent, topics) for agent in contract.agents
+        }
+        self.checked: Counter[str] = Counter()
+        self.unsupported: Counter[str] = Counter()
+        self.now = 0
+        # After the first message of a topic, so long nobody must have had one.
+        self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
+        self._number = 0
+        self._windows: dict[str, Window] = {}
+        self._uses: dict[str, list[Use]] = {}
+        for wiring in self.wiring.values():
+            for use in wiring.uses.values():
+                if use.topic:
+                    self._uses.setdefault(use.topic, []).append(use)
+                    self._windows.setdefault(use.topic, Window())
+        self._lost = self._forgiven = 0
+        self._host, self._own_host = host, bool(host)
+        self._announced: dict[str, dict[int, int]] = {}
+        self._reports: deque[tuple[StepId, Mapping[str, int]]] = deque(maxlen=_REPORTS)
+        self._delays: dict[str, deque[int]] = {}
+
+    @property
+    def reports(self) -> bool:
+        """Return whether the record has reports of advances (lockstep)."""
+        return bool(self._reports)
+
+    @property
+    def listened(self) -> frozenset[str]:
+        """Return the topics that somebody uses."""
+        return frozenset(self._uses)
+
+    def use(self, agent: str, name: str) -> Use | None:
+        """Return a use that the record has a topic for."""
+        wiring = self.wiring.get(agent)
+        use = None if wiring is None else wiring.uses.get(name)
+        return use if use is not None and use.topic else None
+
+    def window(self, use: Use) -> Window:
+        """Return the last messages of the topic of a use."""
+        return self._windows[use.topic]
+
+    # Messages ------------------------------------------------------------------------------------
+
+    def hear(self, recorded: Recorded) -> Heard:
+        """Take a message of a topic that somebody uses."""
+        self._number += 1
+        uses = self._uses[recorded.topic]
+        return self._windows[recorded.topic].take(self._number, recorded, uses)
+
+    def recorder(self, state: RecorderState) -> None:
+        """Take the state of the recorder."""
+        if not self._own_host:
+            self._lost, self._host = state.lost, state.taken.ros.host
+
+    def lose(self, number: int) -> None:
+        """Take note of messages that got lost on their way here."""
+        self._lost += number
+
+    def advanced(self, report: WorldAdvanced) -> None:
+        """Take the world's report of an advance (lockstep)."""
+        last = {
+            topic: int(stamp)
+            for topic, count, stamp in zip(
+                report.topics, report.published, report.last_stamp, strict=False
+            )
+            if count
+        }
+        self._reports.append((report.id, last))
+
+    def announced(self, topic: str, episode_id: str, step: int) -> int | None:
+        """
+        Return the stamp of the last message that was announced on a topic up to a step (lockstep).
+
+        None if no report says so; 0 if its messages have no stamps.
+        """
+        if not any(
+            report.episode_id == episode_id and report.step == step for report, _ in self._reports
+        ):
+            return None
+        for report, last in reversed(self._reports):
+            if report.episode_id == episode_id and report.step <= step and topic in last:
+                return last[topic]
+        return None
+
+    # What may excuse a gap -----------------------------------------------------------------------
+
+    def excused(self, use: Use, sent: int | None, log_time: int) -> bool:
+        """
+        Return whether a message of a topic may honestly be missing; each lost one excuses once.
+
+        The recorder may have come late to the topic, or have said that it lost messages.
+
+        Parameters
+        ----------
+        use
+            The use of the topic.
+        sent
+            Stamp of the message, or when it was sent, nanoseconds; None if neither is known.
+        log_time
+            When the recorder had what speaks of it.
+
+        """
+        first = self.window(use).first
+        if first is None or (
+            log_time - first.log_time < BEGINNING
+            and (sent is None or sent < (first.stamp or first.publish_time))
+        ):
+            self.unsupported[use.name] += 1
+            return True
+        if self._lost > self._forgiven:
+            self._forgiven += 1
+            self.unsupported[use.name] += 1
+            return True
+        return False
+
+    def on_tape(self, instant: Instant | None) -> int | None:
+        """Return an instant as a log time of the record; None if its clock is another."""
+        if instant is None or (self._host and instant.ros.host != self._host):
+            return None
+        expected = Clock.ROS if self.contract.sim_time else Clock.SYSTEM
+        return instant.ros.nanoseconds if instant.ros.clock is expected else None
+
+    def latest(self, instant: Instant | None) -> int | None:
+        """Return the log time behind which nothing can have been known at an instant."""
+        now = self.on_tape(instant)
+        if now is None:
+            return None
+        return now if self.lockstep else now + to_nanoseconds(self.contract.period / 2.0)
+
+    def same_clock(self, stamp: Stamp | None) -> bool:
+        """Return whether a stamp of the middleware is on the clock of the log times."""
+        return (
+            stamp is not None
+            and not self.contract.sim_time
+            and stamp.clock is Clock.SYSTEM
+            and (not self._host or stamp.host == self._host)
+        )
+
+    def slack(self, name: str, *delays: int) -> int:
+        """
+        Return the nanoseconds by which a listener may know less than the recorder.
+
+        Parameters
+        ----------
+        name
+            The use, whose earlier delays count too.
+        delays
+            By how much later than the recorder the listener had what can be compared just now.
+
+        """
+        known = self._delays.setdefault(name, deque(maxlen=_DELAYS))
+        known.append(max((0, *delays)))
+        floor = to_nanoseconds(max(0.03, self.contract.period / 2.0))
+        if self.contract.sim_time and not self.lockstep:
+            # The record knows simulated time only as finely as `/clock` told it.
+            floor += to_nanoseconds(self.contract.period)
+        return floor + max(known) + sum(max(0, delay) for delay in delays)

@@ -1,0 +1,149 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which recorded topic is which topic of the contract, and who reads what there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from boundary_env_ros.core.contract import ActionSpec, Contract, Vector
+from boundary_env_ros.core.fields import reader, Reading, stamp_of
+from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, gate_inputs, Input
+
+Message = Any  # anything with the attributes of the message
+
+STOP_TYPE = 'std_msgs/msg/Bool'
+STOP = 'emergency stop'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """
+    One use of one recorded topic by one agent.
+
+    Attributes
+    ----------
+    name
+        ``gate <input>``, ``field <name>``, ``feedback <group>``, ``command <group>`` or the
+        emergency stop.
+    topic
+        Its name in the record; empty if the record has no such topic.
+    wanted
+        Its name in the contract.
+    read
+        From the message to the reading.
+
+    """
+
+    name: str
+    topic: str
+    wanted: str
+    read: Callable[[Message], Reading]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """
+    The uses of one agent.
+
+    Attributes
+    ----------
+    uses
+        By name.
+    groups
+        The groups of the action, each with where its values begin in the command.
+
+    """
+
+    uses: Mapping[str, Use] = field(default_factory=dict)
+    groups: Sequence[tuple[ActionSpec, int]] = ()
+
+    @property
+    def missing(self) -> tuple[Use, ...]:
+        """Return the uses that the record has no topic for."""
+        return tuple(use for use in self.uses.values() if not use.topic)
+
+
+def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
+    """
+    Find the topics of one agent in a record.
+
+    Parameters
+    ----------
+    contract, agent
+        The contract, and one of its agents.
+    topics
+        Type of each topic of the record.
+
+    """
+    named = _Named(contract, agent, topics)
+    inputs = [('gate', item) for item in gate_inputs(contract)]
+    inputs += [('field', item) for item in field_inputs(contract, named)]
+    inputs += [('feedback', item) for item in feedback_inputs(contract)]
+    uses = [_use(kind, item, named) for kind, item in inputs]
+    groups: list[tuple[ActionSpec, int]] = []
+    start = 0
+    for group in contract.action:
+        groups.append((group, start))
+        start += group.size
+        uses.append(
+            Use(
+                name=f'command {group.name}',
+                topic=named.find(group.topic, group.type),
+                wanted=group.topic,
+                read=_plain(reader(group.source)),
+            )
+        )
+    stop = contract.safety.emergency_stop
+    if stop:
+        uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
+    return Wiring(uses={use.name: use for use in uses}, groups=groups)
+
+
+def _use(kind: str, item: Input, named: _Named) -> Use:
+    return Use(
+        name=f'{kind} {item.name}',
+        topic=named.find(item.topic, item.type),
+        wanted=item.topic,
+        read=item.read,
+    )
+
+
+class _Named(dict[str, str]):
+    """Name in the record of each topic of the contract; the contract's own where there is none."""
+
+    def __init__(self, contract: Contract, agent: str, topics: Mapping[str, str]) -> None:
+        super().__init__()
+        self._contract, self._agent, self._topics = contract, agent, topics
+
+    def __missing__(self, topic: str) -> str:
+        return self.find(topic, '') or topic
+
+    def find(self, topic: str, type_name: str) -> str:
+        """Return the name of a topic in the record; empty if it is not there, or not one alone."""
+        wanted = self._contract.topic_of(self._agent, topic).lstrip('/')
+        found = [
+            name
+            for name, kind in self._topics.items()
+            if same_topic(name, wanted) and type_name in ('', kind)
+        ]
+        exact = [name for name in found if name.lstrip('/') == wanted]
+        if exact:
+            return exact[0]
+        return found[0] if len(found) == 1 else ''
+
+
+def same_topic(name: str, wanted: str) -> bool:
+    """Return whether a topic of a record may be one of the contract, in whatever namespace."""
+    wanted = wanted.lstrip('/')
+    return name.lstrip('/') == wanted or name.endswith(f'/{wanted}')
+
+
+def _plain(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
+    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+
+
+def _pressed(message: Message) -> Reading:
+    return Reading(values=(float(bool(message.data)),), stamp=None)

@@ -1,0 +1,397 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Contract, gates, environments and a simulated robot in one process, in lockstep, no middleware.
+
+The same core objects as over ROS, in the same order, leave the same records. The ROS clock is the
+world's own time, which starts at the first period so that no stamp is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+import json
+import socket
+import time
+import uuid
+
+import numpy as np
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.causes import ABANDONED
+from boundary_env_ros.core.contract import Contract, Pacing, Vector, WaitStep, WorldStep
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId
+from boundary_env_ros.core.environment import Begin, Effect
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import EpisodeEnded, LinkError, ResetFailed, SimulationFailed
+from boundary_env_ros.facade.embedded_boundary import Boundary
+from boundary_env_ros.facade.images import pixels_of
+from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.simulation.messages import PlainMessage
+from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+Sink = Callable[[Effect | GateDecision], None]
+
+
+class EmbeddedWorld:
+    """
+    A world with all agents of a contract, in this process.
+
+    Every agent has a gate and an environment of its own, over one robot. All begin together, with
+    one seed, and so sample the same world, which is reset once. It advances once all whose episode
+    runs have acted. One whose episode ended is out until the next :meth:`begin`: its gate brakes
+    what it commanded last, then falls silent, and the driver's own timeout takes over.
+
+    Parameters
+    ----------
+    loaded
+        The contract; its pacing must be lockstep, and its reset one that needs no robot but this.
+    robot
+        The robot, or the name of an installed one; default: that with the contract's name.
+    sink
+        Is given every record as it is made.
+    client
+        Name of this client in the record.
+
+    Raises
+    ------
+    LinkError
+        If the contract asks for what one process has not.
+    BoundaryError
+        If no such robot is installed.
+
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        *,
+        robot: SimulatedRobot | str | None = None,
+        sink: Sink | None = None,
+        client: str = 'embedded',
+    ) -> None:
+        contract = loaded.contract
+        _check(contract)
+        self._contract, self._digest = contract, loaded.digest
+        self._host = socket.gethostname()
+        self._now = to_nanoseconds(contract.period)
+        self._robot = (
+            make_robot(contract, self._now, name=robot or '')
+            if robot is None or isinstance(robot, str)
+            else robot
+        )
+        self._sink = sink or (lambda record: None)
+        self._client = client
+        self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
+        self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
+        self._failed = ''
+        self._closed = False
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """All agents of the contract."""
+        return self._contract.agents
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The agents whose episode runs, and who have to act in the next step."""
+        return tuple(
+            agent
+            for agent, boundary in self._boundaries.items()
+            if boundary.state is EpisodeState.RUNNING
+        )
+
+    def begin(
+        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
+    ) -> dict[str, Delivery]:
+        """
+        Begin an episode of every agent and return their resets; see :meth:`Link.begin`.
+
+        Episodes that still run are ended first, as ``abandoned``.
+        """
+        self._check_open()
+        self._failed = ''
+        begin = Begin(
+            digest=self._digest,
+            client=self._client,
+            client_version=__version__,
+            wrappers=tuple(wrappers),
+            # One seed for all: they must sample the same world.
+            seed=seed,
+            options=json.dumps(dict(options)) if options else '',
+        )
+        drawn = int(np.random.default_rng().integers(2**63))
+        for boundary in self._boundaries.values():
+            self._begin(boundary, begin, drawn)
+        self._go_on()
+        for boundary in self._boundaries.values():
+            self._check_reset(boundary)
+        return {agent: boundary.last for agent, boundary in self._boundaries.items()}
+
+    def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
+        """
+        Send an action of every agent that runs, and return what they close; see :meth:`Link.step`.
+
+        Parameters
+        ----------
+        actions
+            By agent, for exactly those of :attr:`running`; all of one length.
+
+        Raises
+        ------
+        EpisodeEnded
+            If there is none.
+        LinkError
+            If actions are missing, come from agents that do not run, or differ in length.
+        SimulationFailed
+            If a step did not close.
+
+        """
+        self._check_open()
+        running = self.running
+        if not running:
+            raise EpisodeEnded(
+                'Expect a running episode, actually: none was begun, or all have ended. '
+                'Call begin() first.'
+            )
+        if set(actions) != set(running):
+            raise LinkError(
+                f'Expect an action of each agent that runs ({", ".join(running)}), '
+                f'actually: {", ".join(actions) or "none"}.'
+            )
+        if len({len(action) for action in actions.values()}) > 1:
+            raise LinkError(
+                'Expect as many numbers from every agent (chunks of one length), actually: '
+                f'{ {agent: len(action) for agent, action in actions.items()} }.'
+            )
+        for agent, boundary in self._boundaries.items():
+            boundary.closed = boundary.closed[-1:]
+            self._alive(boundary)
+            if agent in actions:
+                self._request(boundary, actions[agent])
+        self._go_on()
+        closed = {agent: tuple(self._boundaries[agent].closed[1:]) for agent in running}
+        if not all(closed.values()):
+            raise SimulationFailed(self._failed or 'Expect a closed step, actually: none.')
+        return closed
+
+    def close(self) -> None:
+        """End the episodes that still run as ``abandoned``; nothing can be stepped any more."""
+        if self._closed:
+            return
+        self._closed = True
+        for boundary in self._boundaries.values():
+            ending = boundary.environment.end(
+                ABANDONED, self._client, 'the client closed', self._instant()
+            )
+            self._carry(boundary, ending)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
+
+    # One agent -----------------------------------------------------------------------------------
+
+    def _begin(self, boundary: Boundary, begin: Begin, drawn_seed: int) -> None:
+        episode_id, lease_id = str(uuid.uuid4()), str(uuid.uuid4())
+        now = self._instant()
+        _, effects = boundary.environment.begin(
+            begin, episode_id=episode_id, drawn_seed=drawn_seed, now=now
+        )
+        boundary.forget(lease_id)
+        # The gate must hear of the episode before it can be armed for it.
+        for effect in effects:
+            if isinstance(effect, EpisodeStatus):
+                self._decided(boundary, boundary.gate.heard(effect, now))
+        boundary.gate.arm(
+            digest=self._digest,
+            agent=boundary.agent,
+            episode_id=episode_id,
+            client=self._client,
+            lease_id=lease_id,
+            now=now,
+        )
+        self._alive(boundary)
+        self._carry(boundary, effects)
+
+    def _check_reset(self, boundary: Boundary) -> None:
+        if boundary.state is EpisodeState.RUNNING:
+            return
+        message = boundary.environment.status(self._instant()).message
+        unsent = sorted(boundary.topics - set(self._robot.topics))
+        raise ResetFailed(
+            message
+            or self._failed
+            or 'Expect a whole observation after the reset, actually: none came. '
+            f'The robot sends nothing on: {", ".join(unsent) or "(it sends on every topic)"}.'
+        )
+
+    def _request(self, boundary: Boundary, action: Vector) -> None:
+        last = boundary.last
+        boundary.sequence += 1
+        now = self._instant()
+        request = ActionRequest(
+            id=StepId(
+                digest=self._digest,
+                agent=boundary.agent,
+                episode_id=last.transition.id.episode_id,
+                step=last.transition.id.step + 1,
+            ),
+            lease_id=boundary.lease_id,
+            sequence=boundary.sequence,
+            action=action,
+            horizon=max(1, len(action) // self._contract.action_size),
+            observed=last.transition.closed,
+            delivered=last.delivered,
+            requested=now,
+            client=self._client,
+            client_version=__version__,
+        )
+        self._decided(boundary, boundary.gate.request(request, now))
+
+    def _alive(self, boundary: Boundary) -> None:
+        """
+        Be the sign of life of gate, environment and recorder.
+
+        In one process they live and die together.
+        """
+        now, environment, gate = self._instant(), boundary.environment, boundary.gate
+        self._carry(boundary, environment.recorder_status(now))
+        self._carry(boundary, environment.gate_status(gate.status(now), now))
+        self._decided(boundary, gate.heard(environment.status(now), now))
+
+    def _decided(self, boundary: Boundary, decisions: Sequence[GateDecision]) -> None:
+        for decision in decisions:
+            now = self._instant()
+            whole = replace(decision, commanded=now) if decision.published else decision
+            if whole.published:
+                self._command(boundary, whole.command)
+            self._sink(whole)
+            self._carry(boundary, boundary.environment.decision(whole, now))
+
+    def _command(self, boundary: Boundary, command: Vector) -> None:
+        begin = 0
+        for topic, size in boundary.commands:
+            self._robot.command(topic, command[begin : begin + size], self._now)
+            begin += size
+
+    def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, ResetWorld):
+                boundary.reset = effect
+            elif isinstance(effect, WorldAdvance):
+                boundary.advance = effect
+            else:
+                now = self._instant()
+                if isinstance(effect, Transition):
+                    boundary.closed.append(
+                        Delivery(transition=effect, delivered=now, images=dict(boundary.images))
+                    )
+                self._sink(effect)
+                if isinstance(effect, EpisodeStatus):
+                    # It may be the turn of the next action of a chunk.
+                    self._decided(boundary, boundary.gate.heard(effect, now))
+
+    # The world -----------------------------------------------------------------------------------
+
+    def _instant(self) -> Instant:
+        return Instant(ros=self._stamp(self._now), steady=time.monotonic_ns())
+
+    def _stamp(self, nanoseconds: int) -> Stamp:
+        return Stamp(clock=Clock.ROS, nanoseconds=nanoseconds, host=self._host)
+
+    def _go_on(self) -> None:
+        """Reset and advance the world for as long as all whose episode lasts ask for it."""
+        while True:
+            lasting = [b for b in self._boundaries.values() if not b.state.over]
+            if lasting and all(boundary.reset for boundary in lasting):
+                self._reset(lasting)
+            elif lasting and all(boundary.advance for boundary in lasting):
+                self._advance(lasting)
+            else:
+                return
+
+    def _reset(self, boundaries: Sequence[Boundary]) -> None:
+        requests = [boundary.reset for boundary in boundaries]
+        first = requests[0]
+        assert first is not None  # the caller asked
+        if any(request != first for request in requests):
+            raise ResetFailed(
+                'Expect every agent to sample the same world from one seed, actually: they '
+                f'differ. sample_reset of the task {self._contract.task.name!r} must depend on '
+                'its generator and options alone.'
+            )
+        answer = self._robot.reset(first, self._now)
+        for boundary in boundaries:
+            boundary.reset = None
+            self._carry(boundary, boundary.environment.world_reset(answer, self._instant()))
+
+    def _advance(self, boundaries: Sequence[Boundary]) -> None:
+        first = boundaries[0].advance
+        assert first is not None  # the caller asked
+        for boundary in self._boundaries.values():
+            if boundary.state.over:
+                self._decided(boundary, boundary.gate.tick(self._instant()))
+        target = self._now + first.duration
+        emissions: tuple[Emission, ...] = ()
+        try:
+            emissions = self._robot.advance(target)
+            self._failed = ''
+        except SimulationFailed as error:
+            self._failed = str(error)
+        self._now = target
+        now = self._instant()
+        for emission in emissions:
+            self._deliver(emission, now)
+        for boundary in boundaries:
+            advance = boundary.advance
+            assert advance is not None  # as of the first
+            boundary.advance = None
+            own = [emission for emission in emissions if emission.topic in boundary.topics]
+            report = Advanced(report=report_of(advance.id, own, self._failed), now=self._now)
+            self._decided(boundary, boundary.gate.advanced(report, now))
+            self._carry(boundary, boundary.environment.advanced(report, now))
+            if boundary.state is EpisodeState.RESETTING:
+                # A step of the reset that waits has a deadline, which else nobody looked at.
+                self._carry(boundary, boundary.environment.watch(self._instant()))
+
+    def _deliver(self, emission: Emission, now: Instant) -> None:
+        boundary = self._owner.get(emission.topic)
+        if boundary is None or emission.fields is None:
+            return  # nobody listens, or it was dropped
+        message = PlainMessage(emission.fields)
+        spec = boundary.pictures.get(emission.topic)
+        if spec is not None:
+            boundary.images[spec.name] = pixels_of(spec, message)
+        for hear in boundary.hear[emission.topic]:
+            self._carry(boundary, hear(message, now))
+
+
+def _check(contract: Contract) -> None:
+    """Refuse what needs more than this process."""
+    if contract.pacing is not Pacing.LOCKSTEP:
+        raise LinkError(
+            'Expect a contract in lockstep for the embedded link, actually: realtime. '
+            "Pass pacing='lockstep'."
+        )
+    several = len(contract.agents) > 1
+    for index, step in enumerate(contract.episode.reset.steps):
+        if isinstance(step, WorldStep) or (isinstance(step, WaitStep) and not several):
+            continue
+        why = (
+            'Each agent would wait for a time of its own.'
+            if isinstance(step, WaitStep)
+            else 'It asks for somebody who is not there.'
+        )
+        raise LinkError(
+            f'episode.reset.procedure[{index}]: expect only '
+            f'{"`world` steps for several agents" if several else "`world` and `wait` steps"} '
+            f'in one process, actually: `{type(step).__name__.removesuffix("Step").lower()}`. '
+            f"{why} Use the link 'ros', or leave the step out."
+        )

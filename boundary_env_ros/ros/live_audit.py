@@ -1,0 +1,231 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of a live boundary: it listens to what a recorder listens to, and judges at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+import socket
+import time
+from typing import Any
+import uuid
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import LinkError, RecordError
+from boundary_env_ros.evidence.findings import AuditReport, Finding
+from boundary_env_ros.evidence.live import contract_of, LiveAudit
+from boundary_env_ros.evidence.run_files import with_task
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg, message_class
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.recorded_topics import RawMessage, RawSubscriptions, recorded_topics
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.records import ContractDescription, Message, RECORDS
+
+# Between two looks at what has come, s.
+_POLL = 0.02
+# Between two looks for publishers that offer less than is asked for, s.
+_ADAPT = 0.1
+# After the last ending that is waited for, s: what speaks of it may still be on its way.
+_LAST = 1.5
+
+
+def live_audit(
+    *,
+    episodes: int | None = None,
+    seconds: float | None = None,
+    domain_id: int | None = None,
+    namespace: str = '',
+    wait: float = 30.0,
+    told: Callable[[Finding], None] = lambda finding: None,
+    progress: Callable[[int, int], None] = lambda ended, messages: None,
+) -> AuditReport:
+    """
+    Audit what is published, until enough of it was seen or somebody interrupts.
+
+    Parameters
+    ----------
+    episodes
+        Number of episodes, from begin to end, after which it ends by itself; None: never.
+    seconds
+        Seconds, steady, after which it ends by itself; None: never.
+    domain_id
+        ROS domain; None: that of ``ROS_DOMAIN_ID``.
+    namespace
+        Namespace of the nodes of the boundary.
+    wait
+        Seconds, steady, for a node of a boundary to be found.
+    told
+        Is told every finding as it is found.
+    progress
+        Is told now and then how many episodes have ended, and how many messages have come.
+
+    Returns
+    -------
+    AuditReport
+        What was found until the end, or until SIGINT.
+
+    Raises
+    ------
+    LinkError
+        If ROS does not start, or no boundary is found.
+    ContractError, DigestMismatch
+        If the contract that a node has latched cannot be used here.
+
+    """
+    context = Context()
+    try:
+        rclpy.init(
+            context=context,
+            domain_id=domain_id,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise LinkError(
+            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
+        ) from error
+    try:
+        node = rclpy.create_node(
+            f'live_audit_{uuid.uuid4().hex[:8]}',
+            namespace=namespace or None,
+            context=context,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        try:
+            loaded = _contract(node, context, wait)
+            listener = _Listener(node, loaded, told, episodes)
+            try:
+                return listener.run(episodes, seconds, progress)
+            finally:
+                listener.close()
+        finally:
+            node.destroy_node()
+    finally:
+        with suppress(RuntimeError):  # it may have been shut down by a signal already
+            rclpy.shutdown(context=context)
+
+
+def _contract(node: Node, context: Context, wait: float) -> LoadedContract:
+    """Wait for a node of the boundary, and return the contract that it has latched."""
+    described: list[Any] = []
+    topic = node.resolve_topic_name(names.CONTRACT)
+    subscription = node.create_subscription(
+        msg.ContractDescription, topic, described.append, names.LATCHED_MANY
+    )
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    try:
+        deadline = time.monotonic() + wait
+        while not described:
+            if time.monotonic() > deadline:
+                raise LinkError(
+                    f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
+                    'Start one, or check domain and namespace.'
+                )
+            executor.spin_once(timeout_sec=_ADAPT)
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+        node.destroy_subscription(subscription)
+    return contract_of(from_msg(ContractDescription, described[0]))
+
+
+class _Listener:
+    """Hears what a recorder hears, and hands it to the audit."""
+
+    def __init__(
+        self,
+        node: Node,
+        loaded: LoadedContract,
+        told: Callable[[Finding], None],
+        episodes: int | None,
+    ) -> None:
+        terms = with_task(loaded.contract)
+        topics = recorded_topics(node, loaded.contract)
+        self._sim_time = loaded.contract.sim_time
+        self._now = 0
+        self._messages = 0
+        self._types = {topic.type: message_class(topic.type) for topic in topics}
+        self._audit = LiveAudit(
+            loaded.contract,
+            terms.task,
+            {
+                topic.name: topic.type
+                for topic in topics
+                # What the recorder has lost is nothing to us.
+                if not topic.name.endswith(names.RECORDER_STATUS)
+            },
+            host=socket.gethostname(),
+            told=told,
+            episodes=episodes,
+        )
+        self._heard = RawSubscriptions(
+            node, topics, lambda topic, number: self._audit.lost(number)
+        )
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._heard.close()
+
+    def run(
+        self, episodes: int | None, seconds: float | None, progress: Callable[[int, int], None]
+    ) -> AuditReport:
+        """Listen until enough was seen, or SIGINT."""
+        begin = adapted = time.monotonic()
+        end = None if seconds is None else begin + seconds
+        # What was published while we were looking for the contract was not heard.
+        with suppress(KeyboardInterrupt):
+            while end is None or time.monotonic() < end:
+                self._poll()
+                now = time.monotonic()
+                if now - adapted > _ADAPT:
+                    adapted = now
+                    self._heard.adapt()
+                    progress(self._audit.ended, self._messages)
+                enough = episodes is not None and self._audit.ended >= episodes
+                if enough and (end is None or now + _LAST < end):
+                    end = now + _LAST
+                    episodes = None
+                time.sleep(_POLL)
+        self._poll()
+        return self._audit.report()
+
+    def _poll(self) -> None:
+        for message in self._heard.take():
+            self._messages += 1
+            self._take(message)
+
+    def _take(self, raw: RawMessage) -> None:
+        kind = self._types[raw.topic.type]
+        if raw.topic.type == 'rosgraph_msgs/msg/Clock':
+            clock = deserialize_message(raw.data, kind).clock
+            self._now = clock.sec * NANOSECONDS + clock.nanosec
+            return
+        received, published = raw.received, raw.published or raw.received
+        if self._sim_time:
+            received = published = self._now
+        message = Message(
+            raw.topic.name,
+            raw.topic.type,
+            received,
+            published,
+            raw.data,
+            lambda data: deserialize_message(data, kind),
+        )
+        cls = RECORDS.get(raw.topic.type)
+        if cls is not None:
+            try:
+                self._audit.add(from_msg(cls, message.decode()), received)
+            except RecordError as error:
+                self._audit.unreadable(raw.topic.name, str(error))
+        if raw.topic.name in self._audit.topics:
+            self._audit.message(message)

@@ -1,0 +1,180 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Carts in the warehouse as a simulated robot: one, or one for each agent of a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+import math
+
+from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError, ResetFailed
+from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.hall_model import MOST_CARTS
+from boundary_env_ros.simulation.messages import message_fields, WIRE
+from boundary_env_ros.simulation.robot import Emission
+from boundary_env_ros.simulation.warehouse import AchievedReset, ResetTarget, Warehouse
+
+_DEFAULT = CartConfig()
+
+
+class CartRobot:
+    """
+    Carts as a :class:`~boundary_env_ros.simulation.robot.SimulatedRobot`.
+
+    Each agent of the contract has a cart. Its command is (forward m/s, turn rad/s). A reset puts
+    it at ``start`` (x, y, yaw: m, rad, frame hall) and marks its ``goal`` (x, y); of several
+    agents, these are named ``<agent>.start`` and ``<agent>.goal``.
+
+    Parameters
+    ----------
+    contract
+        Its agents, its command topic, and the timeout of the driver.
+    start
+        Present time, ns.
+    options
+        See ``OPTIONS``.
+    config
+        What is declared about driver and sensors besides.
+
+    """
+
+    OPTIONS: Mapping[str, tuple[float, str]] = {
+        'actuator_delay': (
+            _DEFAULT.actuator_delay,
+            'Seconds from the arrival of a command to its effect.',
+        ),
+        'camera_rate': (_DEFAULT.camera.rate, 'Images a second; 0 switches the camera off.'),
+    }
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        start: int,
+        options: Mapping[str, float] | None = None,
+        config: CartConfig = _DEFAULT,
+    ) -> None:
+        self._agents = contract.agents
+        if len(self._agents) > MOST_CARTS:
+            raise BoundaryError(
+                f'Expect at most {MOST_CARTS} agents in the hall, actually: {len(self._agents)}.'
+            )
+        group = contract.action[0]
+        if len(contract.action) != 1 or group.size != 2:
+            raise BoundaryError(
+                'Expect an action with one group of two dimensions (forward m/s, turn rad/s) for '
+                f'carts, actually: {len(contract.action)} of {contract.command_size}.'
+            )
+        try:
+            self._hall = Warehouse(
+                _configured(config, options or {}, contract), start, carts=len(self._agents)
+            )
+        except ValueError as error:
+            raise BoundaryError(str(error)) from error
+        self._command_of = {
+            contract.topic_of(agent, group.topic): cart for cart, agent in enumerate(self._agents)
+        }
+        self._wire = tuple(
+            {name: (contract.topic_of(agent, topic), kind) for name, (topic, kind) in WIRE.items()}
+            for agent in self._agents
+        )
+        self.topics: Mapping[str, str] = {
+            topic: kind for wire in self._wire for topic, kind in wire.values()
+        }
+
+    def reset(self, request: ResetWorld, at: int) -> WorldReset:
+        """Put every cart at its start, and mark every goal."""
+        values = by_name(request.target)
+        targets = []
+        for agent in self._agents:
+            start, goal = (values.get(self._named(agent, what), ()) for what in ('start', 'goal'))
+            if len(start) != 3 or len(goal) != 2:
+                return WorldReset(
+                    error=f'Expect a reset target with {self._named(agent, "start")} (x, y, yaw) '
+                    f'and {self._named(agent, "goal")} (x, y), actually: '
+                    f'{ {name: list(v) for name, v in values.items()} }.'
+                )
+            x, y, yaw = start
+            targets.append(ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal[0], goal_y=goal[1]))
+        try:
+            achieved = self._hall.reset(targets, request.seed, at)
+        except ResetFailed as error:
+            return WorldReset(error=str(error))
+        return WorldReset(
+            achieved=tuple(
+                named
+                for agent, reached in zip(self._agents, achieved, strict=True)
+                for named in self._achieved(agent, reached)
+            ),
+            completed=at,
+            confirmed_by='simulated_robot',
+        )
+
+    def _named(self, agent: str, what: str) -> str:
+        return what if len(self._agents) == 1 else f'{agent}.{what}'
+
+    def _achieved(self, agent: str, reached: AchievedReset) -> tuple[NamedValues, NamedValues]:
+        target = reached.target
+        # The heading by as many turns as the target's: it is compared with that.
+        turns = round((target.yaw - reached.yaw) / (2.0 * math.pi))
+        return (
+            NamedValues(
+                name=self._named(agent, 'start'),
+                values=(reached.x, reached.y, reached.yaw + turns * 2.0 * math.pi),
+                unit=('m', 'm', 'rad'),
+            ),
+            NamedValues(
+                name=self._named(agent, 'goal'),
+                values=(target.goal_x, target.goal_y),
+                unit=('m', 'm'),
+            ),
+        )
+
+    def command(self, topic: str, values: Vector, arrived: int) -> None:
+        """Take a command; the actuator executes it after its declared delay."""
+        if topic not in self._command_of:
+            raise BoundaryError(
+                f'Expect a command on {", ".join(self._command_of)}, actually: on {topic}.'
+            )
+        if len(values) != 2:
+            raise BoundaryError(
+                'Expect a command of two values (forward m/s, turn rad/s), actually: '
+                f'{len(values)} on {topic}.'
+            )
+        linear, angular = values
+        self._hall.command(self._command_of[topic], linear, angular, arrived)
+
+    def advance(self, until: int) -> tuple[Emission, ...]:
+        """Let the carts run until then."""
+        emissions = []
+        for cart, reading in self._hall.advance(until):
+            topic, kind = self._wire[cart][reading.sensor]
+            stamped = kind != 'std_msgs/msg/Bool'
+            emissions.append(
+                Emission(
+                    topic=topic,
+                    type=kind,
+                    stamp=reading.captured_ns if stamped else 0,
+                    fields=None if reading.dropped else message_fields(reading),
+                )
+            )
+        return tuple(emissions)
+
+
+def _configured(
+    config: CartConfig, options: Mapping[str, float], contract: Contract
+) -> CartConfig:
+    driver_timeout = contract.action[0].driver_timeout
+    # Where carts meet, a touch is judged step by step, and none may fall between two of them.
+    hold = contract.period if len(contract.agents) > 1 else config.contact.hold
+    return replace(
+        config,
+        actuator_delay=options.get('actuator_delay', config.actuator_delay),
+        camera=replace(config.camera, rate=options.get('camera_rate', config.camera.rate)),
+        contact=replace(config.contact, hold=hold),
+        driver_timeout=config.driver_timeout if driver_timeout is None else driver_timeout,
+    )

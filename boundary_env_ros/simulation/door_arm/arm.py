@@ -1,0 +1,223 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+An arm in front of a door, driven step by step.
+
+::
+
+    arm = DoorArm()
+    arm.reset(arm.home, seed=7, at_ns=0)
+    arm.command_arm((0.0, -2.0, 2.2, -0.2, 0.0, 0.0), arrived_ns=0)
+    for reading in arm.advance(100_000_000):
+        ...
+"""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.simulation.door_arm.config import ArmConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.door_arm.driver import AppliedTargets, OnSilence, PositionDriver
+from boundary_env_ros.simulation.door_arm.physics import DoorGeometry, DoorPhysics
+from boundary_env_ros.simulation.door_arm.sensors import (
+    Camera,
+    HandlePose,
+    Hinge,
+    JointStates,
+    ToolPose,
+    Wrench,
+)
+from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset
+from boundary_env_ros.simulation.motion_sensors import Contact, Sensor
+from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
+from boundary_env_ros.simulation.stepping import Body, Stepping
+
+
+class DoorArm:
+    """
+    The arm with its drivers and sensors; time is an argument of every call.
+
+    After a reset with the same target and seed, the same commands at the same times since the
+    reset give the same readings, bit by bit, however time is cut into calls.
+
+    A new arm stands at its home, reset with seed 0 at ``start_ns``.
+
+    Parameters
+    ----------
+    config
+        What is declared about drivers and sensors.
+    start_ns
+        Present time, ns, in a clock of the caller's choice; it never runs backwards.
+
+    """
+
+    home = DoorReset(joints=(0.0, -2.0, 2.2, -0.2, 0.0, 0.0))
+
+    def __init__(self, config: ArmConfig | None = None, start_ns: int = 0) -> None:
+        self.config = config = ArmConfig() if config is None else config
+        self._physics = DoorPhysics()
+        geometry = self._physics.geometry
+        self._arm = PositionDriver(
+            low=geometry.joint_low,
+            high=geometry.joint_high,
+            max_speed=config.max_joint_speed,
+            duration=config.point_duration,
+            delay=config.actuator_delay,
+            timeout=config.arm_timeout,
+            on_silence=OnSilence.MEASURED,
+        )
+        self._gripper = PositionDriver(
+            low=(0.0,),
+            high=(geometry.most_open,),
+            max_speed=config.max_gripper_speed,
+            duration=0.0,
+            delay=config.actuator_delay,
+            timeout=config.gripper_timeout,
+            on_silence=OnSilence.SET,
+        )
+        sensors = _sensors(config, self._physics)
+        pipeline = SensorPipeline(
+            [
+                Channel(name=name, config=config.sensor(name), sensor=sensors[name])
+                for name in SENSOR_NAMES
+            ],
+            self._physics.step_ns,
+        )
+        self._time: Stepping[ArmState] = Stepping(
+            step_ns=self._physics.step_ns,
+            step=self._step,
+            bodies=[Body(pipeline=pipeline, state=self._physics.state)],
+            start_ns=start_ns,
+        )
+        self.reset(self.home, seed=0, at_ns=start_ns)
+
+    @property
+    def now_ns(self) -> int:
+        """Time up to which the arm was advanced, ns."""
+        return self._time.now_ns
+
+    @property
+    def true_state(self) -> ArmState:
+        """True state at the end of the last physics step, for evaluators."""
+        return self._physics.state(self._time.physics_ns)
+
+    @property
+    def geometry(self) -> DoorGeometry:
+        """Measures of arm and door."""
+        return self._physics.geometry
+
+    @property
+    def applied_arm(self) -> AppliedTargets | None:
+        """The last command of the arm that took effect since the reset; None before the first."""
+        return self._arm.applied
+
+    @property
+    def applied_gripper(self) -> AppliedTargets | None:
+        """The last command of the gripper that took effect since the reset, likewise."""
+        return self._gripper.applied
+
+    @property
+    def holding_since_ns(self) -> int | None:
+        """Since when the arm stays by itself for want of commands, ns; None if it does not."""
+        return self._arm.holding_since_ns
+
+    def reset(self, target: DoorReset, seed: int, at_ns: int) -> ArmState:
+        """
+        Put arm and door at rest as wanted, begin anew at at_ns, and return how they stand.
+
+        Commands and readings that were on their way are gone, also those of a simulation that
+        failed. A refused reset raises ResetFailed and changes nothing.
+
+        Parameters
+        ----------
+        target
+            Arm, door and handle; the arm must touch nothing, and reach the handle.
+        seed
+            Of all noise, 0 or more.
+        at_ns
+            When, ns; not before ``now_ns``.
+
+        """
+        self._time.check_restart(seed, at_ns)
+        self._check(target)
+        self._physics.place(target)
+        self._arm.restart(at_ns, target.joints)
+        self._gripper.restart(at_ns, (self.geometry.most_open,))
+        self._time.restart(seed, at_ns)
+        return self.true_state
+
+    def command_arm(self, targets: Vector, arrived_ns: int) -> None:
+        """Hand the arm's driver an angle for each joint, rad; see ``PositionDriver.receive``."""
+        self._arm.receive(targets, arrived_ns)
+
+    def command_gripper(self, opening: float, arrived_ns: int) -> None:
+        """Hand the gripper's driver an opening, m; see ``PositionDriver.receive``."""
+        self._gripper.receive((opening,), arrived_ns)
+
+    def advance(self, until_ns: int) -> tuple[Reading, ...]:
+        """Let time pass and return what is published by then; see ``Stepping.advance``."""
+        return tuple(reading for _, reading in self._time.advance(until_ns))
+
+    def _step(self, begin_ns: int) -> None:
+        step_ns = self._physics.step_ns
+        joints = self._arm.set_positions(begin_ns, step_ns, self._physics.angles)
+        (opening,) = self._gripper.set_positions(
+            begin_ns, step_ns, lambda: [self._physics.opening()]
+        )
+        self._physics.step(joints, opening)
+
+    def _check(self, target: DoorReset) -> None:
+        geometry = self.geometry
+        if len(target.joints) != len(ARM_JOINTS):
+            raise ResetFailed(
+                f'Expect a start of {len(ARM_JOINTS)} joint angles, actually: '
+                f'{len(target.joints)}.'
+            )
+        for name, value, low, high in zip(
+            ARM_JOINTS, target.joints, geometry.joint_low, geometry.joint_high, strict=True
+        ):
+            _check_range(name, value, low, high, 'rad')
+        _check_range('door angle', target.hinge, geometry.hinge_low, geometry.hinge_high, 'rad')
+        _check_range('door friction', target.friction, 0.0, math.inf, 'N m')
+        _check_range(
+            'handle radius', target.radius, geometry.radius_low, geometry.radius_high, 'm'
+        )
+        _check_range(
+            'handle height', target.height, geometry.height_low, geometry.height_high, 'm'
+        )
+        distance = self._physics.handle_distance(target)
+        if not distance <= geometry.reach:
+            raise ResetFailed(
+                f'Expect a handle within the reach of the arm ({geometry.reach:.2f} m from the '
+                f'shoulder), actually: {distance:.2f} m at radius {target.radius} m and height '
+                f'{target.height} m.'
+            )
+        met = self._physics.collisions(target)
+        if met:
+            raise ResetFailed(
+                f'Expect a start which touches nothing, actually: {", ".join(met)} at joints '
+                f'{list(target.joints)} rad.'
+            )
+
+
+def _check_range(what: str, value: float, low: float, high: float, unit: str) -> None:
+    if not (low <= value <= high and math.isfinite(value)):
+        raise ResetFailed(
+            f'Expect a {what} of {low:g} to {high:g} {unit}, actually: {value} {unit}.'
+        )
+
+
+def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmState]]:
+    return {
+        'joint_states': JointStates(config.joint_states),
+        'wrench': Wrench(config.wrench),
+        'tool_pose': ToolPose(),
+        'handle_pose': HandlePose(config.handle_pose),
+        'wrist_camera': Camera(config.wrist_camera, physics, lambda state: state.wrist_camera),
+        'scene_camera': Camera(config.scene_camera, physics, lambda state: state.scene_camera),
+        'hinge': Hinge(),
+        'contact': Contact(config.contact),
+    }

@@ -1,0 +1,137 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is declared about the simulated arm: its drivers, and how well each sensor measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from boundary_env_ros.simulation.config import (
+    CameraConfig,
+    check_numbers,
+    ContactConfig,
+    JointStateConfig,
+    SensorConfig,
+)
+
+SENSOR_NAMES = (
+    'joint_states',
+    'wrench',
+    'tool_pose',
+    'handle_pose',
+    'wrist_camera',
+    'scene_camera',
+    'hinge',
+    'contact',
+)
+"""Every sensor of the arm, in the order in which readings of one instant are returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrenchConfig(SensorConfig):
+    """
+    Force-torque sensor in the wrist, which has subtracted the weight of the gripper.
+
+    Attributes
+    ----------
+    force_noise
+        Standard deviation of each axis, N.
+    torque_noise
+        Standard deviation of each axis, N m.
+    force_bias
+        Standard deviation of the constant error of each axis, N; drawn once a reset.
+
+    """
+
+    rate: float = 100.0
+    delay: float = 0.004
+    force_noise: float = 0.3
+    torque_noise: float = 0.02
+    force_bias: float = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlePoseConfig(SensorConfig):
+    """
+    Detector which finds the handle in the pictures of the scene.
+
+    Attributes
+    ----------
+    position_noise
+        Standard deviation of each axis, m.
+    angle_noise
+        Standard deviation about each axis, rad.
+
+    """
+
+    rate: float = 20.0
+    delay: float = 0.05
+    dropout: float = 0.03
+    position_noise: float = 0.002
+    angle_noise: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmConfig:
+    """
+    Everything that is declared about the simulated arm.
+
+    Attributes
+    ----------
+    actuator_delay
+        From the arrival of a command to its effect, s.
+    arm_timeout, gripper_timeout
+        After so long without a command the arm, or the gripper, stays where it is, s; more than
+        actuator_delay.
+    point_duration
+        From the effect of a command of the arm until it is to be there, s: the time from the
+        start of the trajectory to its one point.
+    max_joint_speed
+        Fastest that the arm's driver moves the set angle of a joint, rad/s.
+    max_gripper_speed
+        Fastest that the gripper's driver moves the set opening, m/s.
+    joint_states
+        Of all joints; the noise of the gripper's opening is a tenth (in m) of the declared one.
+    wrench, tool_pose, handle_pose, wrist_camera, scene_camera, hinge, contact
+        The other sensors. The hinge, which is the truth, has neither delay nor dropout.
+
+    """
+
+    actuator_delay: float = 0.02
+    arm_timeout: float = 0.25
+    gripper_timeout: float = 0.25
+    point_duration: float = 0.1
+    max_joint_speed: float = 1.5
+    max_gripper_speed: float = 0.15
+    joint_states: JointStateConfig = field(
+        default_factory=lambda: JointStateConfig(rate=100.0, velocity_noise=0.005)
+    )
+    wrench: WrenchConfig = field(default_factory=WrenchConfig)
+    tool_pose: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0, delay=0.005))
+    handle_pose: HandlePoseConfig = field(default_factory=HandlePoseConfig)
+    wrist_camera: CameraConfig = field(default_factory=lambda: CameraConfig(field_of_view=1.2))
+    scene_camera: CameraConfig = field(default_factory=lambda: CameraConfig(field_of_view=1.0))
+    hinge: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
+    contact: ContactConfig = field(default_factory=ContactConfig)
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        for name in ('max_joint_speed', 'max_gripper_speed'):
+            if getattr(self, name) == 0.0:
+                raise ValueError(f'Expect {name} above 0, actually: 0.')
+        for name in ('arm_timeout', 'gripper_timeout'):
+            timeout = getattr(self, name)
+            if not self.actuator_delay < timeout:
+                raise ValueError(
+                    f'Expect {name} above actuator_delay ({self.actuator_delay} s), actually: '
+                    f'{timeout} s. The driver would hold before a command takes effect.'
+                )
+        if self.hinge.delay != 0.0 or self.hinge.dropout != 0.0:
+            raise ValueError(f'Expect hinge without delay and dropout, actually: {self.hinge}.')
+
+    def sensor(self, name: str) -> SensorConfig:
+        """Return the configuration of the sensor with this name, one of ``SENSOR_NAMES``."""
+        if name not in SENSOR_NAMES:
+            raise ValueError(f'Expect a sensor of {SENSOR_NAMES}, actually: {name!r}.')
+        config: SensorConfig = getattr(self, name)
+        return config

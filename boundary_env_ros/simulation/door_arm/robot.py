@@ -1,0 +1,167 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The arm as a simulated robot, which a contract is run with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from boundary_env_ros.core.contract import ActionSpec, Contract, Vector
+from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources import Trajectory
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError, ResetFailed
+from boundary_env_ros.simulation.door_arm.arm import DoorArm
+from boundary_env_ros.simulation.door_arm.config import ArmConfig
+from boundary_env_ros.simulation.door_arm.messages import message_fields, WIRE
+from boundary_env_ros.simulation.door_arm.state import DoorReset
+from boundary_env_ros.simulation.robot import Emission
+
+ARM_TOPIC = 'arm_controller/joint_trajectory'
+GRIPPER_TOPIC = 'gripper_controller/commands'
+
+_DEFAULT = ArmConfig()
+_UNITS: Mapping[str, tuple[str, ...]] = {
+    'start': ('rad',) * 6,
+    'door': ('rad', 'N m'),
+    'handle': ('m', 'm'),
+}
+
+
+class DoorArmRobot:
+    """
+    The arm as a :class:`~boundary_env_ros.simulation.robot.SimulatedRobot`.
+
+    It takes the angles of its six joints, rad, on ``arm_controller/joint_trajectory``, and the
+    opening of its gripper, m, on ``gripper_controller/commands``. Timeouts of both drivers, and
+    the time of the trajectory's point, are those of the contract.
+
+    Parameters
+    ----------
+    contract
+        The contract that it is run with.
+    start
+        Present time, ns.
+    options
+        Values of some of ``OPTIONS``.
+    config
+        What is declared about drivers and sensors besides.
+
+    """
+
+    OPTIONS: Mapping[str, tuple[float, str]] = {
+        'actuator_delay': (
+            _DEFAULT.actuator_delay,
+            'Seconds from the arrival of a command to its effect.',
+        ),
+        'camera_rate': (
+            _DEFAULT.wrist_camera.rate,
+            'Images a second of each camera; 0 switches the cameras off.',
+        ),
+    }
+    topics: Mapping[str, str] = dict(WIRE.values())
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        start: int,
+        options: Mapping[str, float] | None = None,
+        config: ArmConfig = _DEFAULT,
+    ) -> None:
+        try:
+            self._arm = DoorArm(_configured(config, options or {}, contract), start)
+        except ValueError as error:
+            raise BoundaryError(str(error)) from error
+
+    def reset(self, request: ResetWorld, at: int) -> WorldReset:
+        """
+        Put the arm at ``start`` and the door at ``door``, with its ``handle``.
+
+        ``start``: six joint angles (rad). ``door``: angle (rad) and friction of the hinge (N m).
+        ``handle``: distance from the hinge and height above the arm's foot (m).
+        """
+        values = by_name(request.target)
+        sizes = {name: len(unit) for name, unit in _UNITS.items()}
+        if {name: len(values.get(name, ())) for name in sizes} != sizes:
+            return WorldReset(
+                error='Expect a reset target with start (6 joint angles), door (angle, friction) '
+                'and handle (radius, height), actually: '
+                f'{ {name: list(v) for name, v in values.items()} }.'
+            )
+        (hinge, friction), (radius, height) = values['door'], values['handle']
+        target = DoorReset(
+            joints=values['start'], hinge=hinge, friction=friction, radius=radius, height=height
+        )
+        try:
+            achieved = self._arm.reset(target, request.seed, at)
+        except ResetFailed as error:
+            return WorldReset(error=str(error))
+        reached: Mapping[str, Vector] = {
+            'start': tuple(achieved.angles.tolist()),
+            'door': (achieved.hinge, friction),
+            'handle': (radius, height),
+        }
+        return WorldReset(
+            achieved=tuple(
+                NamedValues(name=name, values=reached[name], unit=unit)
+                for name, unit in _UNITS.items()
+            ),
+            completed=at,
+            confirmed_by='simulated_robot',
+        )
+
+    def command(self, topic: str, values: Vector, arrived: int) -> None:
+        """Take a command on one of the two topics; its driver executes it after its delay."""
+        if topic == ARM_TOPIC:
+            self._arm.command_arm(values, arrived)
+        elif topic == GRIPPER_TOPIC and len(values) == 1:
+            self._arm.command_gripper(values[0], arrived)
+        else:
+            raise BoundaryError(
+                f'Expect six angles on {ARM_TOPIC} or one opening on {GRIPPER_TOPIC}, actually: '
+                f'{len(values)} values on {topic}.'
+            )
+
+    def advance(self, until: int) -> tuple[Emission, ...]:
+        """Let the arm run until then."""
+        return tuple(
+            Emission(
+                topic=WIRE[reading.sensor][0],
+                type=WIRE[reading.sensor][1],
+                stamp=0 if reading.sensor == 'contact' else reading.captured_ns,
+                fields=None if reading.dropped else message_fields(reading),
+            )
+            for reading in self._arm.advance(until)
+        )
+
+
+def _configured(config: ArmConfig, options: Mapping[str, float], contract: Contract) -> ArmConfig:
+    arm, gripper = _group(contract, ARM_TOPIC, 6), _group(contract, GRIPPER_TOPIC, 1)
+    source, wrist, scene = arm.source, config.wrist_camera, config.scene_camera
+    return replace(
+        config,
+        actuator_delay=options.get('actuator_delay', config.actuator_delay),
+        arm_timeout=_timeout(arm, config.arm_timeout),
+        gripper_timeout=_timeout(gripper, config.gripper_timeout),
+        point_duration=(
+            source.duration if isinstance(source, Trajectory) else config.point_duration
+        ),
+        wrist_camera=replace(wrist, rate=options.get('camera_rate', wrist.rate)),
+        scene_camera=replace(scene, rate=options.get('camera_rate', scene.rate)),
+    )
+
+
+def _group(contract: Contract, topic: str, size: int) -> ActionSpec:
+    found = [group for group in contract.action if group.topic == topic and group.size == size]
+    if len(found) != 1:
+        commands = ', '.join(f'{group.size} on {group.topic}' for group in contract.action)
+        raise BoundaryError(
+            f'Expect a contract with {size} command values on {topic}, actually: {commands}.'
+        )
+    return found[0]
+
+
+def _timeout(group: ActionSpec, default: float) -> float:
+    return default if group.driver_timeout is None else group.driver_timeout

@@ -1,0 +1,186 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the arm measures.
+
+A sensor is asked at each of its captures, and only then, and draws noise only from the generator
+that it was restarted with: so its readings depend on seed and motion, on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import math
+
+import numpy as np
+
+from boundary_env_ros.simulation.body_state import RayCaster
+from boundary_env_ros.simulation.config import CameraConfig, JointStateConfig
+from boundary_env_ros.simulation.door_arm.config import HandlePoseConfig, WrenchConfig
+from boundary_env_ros.simulation.door_arm.state import (
+    ARM_JOINTS,
+    ArmState,
+    GRIPPER_JOINT,
+    HINGE_JOINT,
+    Place,
+)
+from boundary_env_ros.simulation.light_sensors import Lens
+from boundary_env_ros.simulation.motion_sensors import turned
+from boundary_env_ros.simulation.readings import (
+    Float64Array,
+    ImageReading,
+    JointReading,
+    SpatialPoseReading,
+    WrenchReading,
+)
+
+# The gripper's encoder, m, is finer than the joints', rad.
+_GRIPPER_NOISE = 0.1
+
+
+class JointStates:
+    """Angle and speed of the arm's joints, and the opening of the gripper."""
+
+    def __init__(self, config: JointStateConfig) -> None:
+        scale = np.array([1.0] * len(ARM_JOINTS) + [_GRIPPER_NOISE])
+        self._position_noise = config.position_noise * scale
+        self._velocity_noise = config.velocity_noise * scale
+
+    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
+        """Begin anew; an encoder has no memory."""
+        self._noise = noise
+
+    def capture(self, state: ArmState) -> JointReading:
+        """Measure all joints."""
+        noise = self._noise.standard_normal((2, len(ARM_JOINTS) + 1))
+        position = np.append(state.angles, state.opening)
+        velocity = np.append(state.speeds, state.opening_speed)
+        return JointReading(
+            position=position + self._position_noise * noise[0],
+            velocity=velocity + self._velocity_noise * noise[1],
+            names=(*ARM_JOINTS, GRIPPER_JOINT),
+        )
+
+
+class Wrench:
+    """What the world does to the gripper."""
+
+    def __init__(self, config: WrenchConfig) -> None:
+        self._config = config
+
+    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
+        """Draw how wrong the zero of the force is."""
+        self._noise = noise
+        self._bias = self._config.force_bias * noise.standard_normal(3)
+
+    def capture(self, state: ArmState) -> WrenchReading:
+        """Measure force and torque in the axes of the wrist."""
+        force, torque = self._noise.standard_normal((2, 3))
+        return WrenchReading(
+            force=state.force + self._bias + self._config.force_noise * force,
+            torque=state.torque + self._config.torque_noise * torque,
+        )
+
+
+class ToolPose:
+    """Where the arm itself believes its tool to be: exact, as its encoders are."""
+
+    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
+        """Begin anew; there is no memory and no noise."""
+
+    def capture(self, state: ArmState) -> SpatialPoseReading:
+        """Compute the pose of the tool."""
+        return _pose(state.tool)
+
+
+class HandlePose:
+    """A detector of the handle, unbiased."""
+
+    def __init__(self, config: HandlePoseConfig) -> None:
+        self._config = config
+
+    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
+        """Begin anew; a detector has no memory."""
+        self._noise = noise
+
+    def capture(self, state: ArmState) -> SpatialPoseReading:
+        """Detect the handle."""
+        shift, turn = self._noise.standard_normal((2, 3))
+        true = _pose(state.handle)
+        x, y, z, w = true.orientation
+        return SpatialPoseReading(
+            position=true.position + self._config.position_noise * shift,
+            orientation=turned(np.array([w, x, y, z]), self._config.angle_noise * turn),
+        )
+
+
+class Camera:
+    """
+    A camera of the scene.
+
+    Parameters
+    ----------
+    config
+        Size, opening angle and noise.
+    caster
+        What its rays meet.
+    mount
+        Where it is in a state.
+
+    """
+
+    def __init__(
+        self, config: CameraConfig, caster: RayCaster, mount: Callable[[ArmState], Place]
+    ) -> None:
+        self._lens = Lens(config, caster)
+        self._mount = mount
+
+    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
+        """Begin anew; a camera has no memory."""
+        self._noise = noise
+
+    def capture(self, state: ArmState) -> ImageReading:
+        """Take a picture."""
+        place = self._mount(state)
+        return self._lens.expose(place.position, place.rotation, self._noise)
+
+
+class Hinge:
+    """The true angle of the door, for evaluators."""
+
+    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
+        """Begin anew; the truth has neither memory nor noise."""
+
+    def capture(self, state: ArmState) -> JointReading:
+        """Tell the truth."""
+        return JointReading(
+            position=np.array([state.hinge]),
+            velocity=np.array([state.hinge_speed]),
+            names=(HINGE_JOINT,),
+        )
+
+
+def _pose(place: Place) -> SpatialPoseReading:
+    return SpatialPoseReading(position=place.position, orientation=_quaternion(place.rotation))
+
+
+def _quaternion(rotation: Float64Array) -> Float64Array:
+    """Return a rotation matrix as a quaternion x, y, z, w with w not negative."""
+    # Of the four ways to begin, the one whose root is farthest from 0 (Shepperd's method).
+    xx, yy, zz = np.diagonal(rotation)
+    squares = np.array(
+        [1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz]
+    )
+    first = int(np.argmax(squares))
+    skew = rotation - rotation.T
+    even = rotation + rotation.T
+    products = np.array(
+        [
+            [squares[0], even[0, 1], even[0, 2], skew[2, 1]],
+            [even[0, 1], squares[1], even[1, 2], skew[0, 2]],
+            [even[0, 2], even[1, 2], squares[2], skew[1, 0]],
+            [skew[2, 1], skew[0, 2], skew[1, 0], squares[3]],
+        ]
+    )
+    found: Float64Array = products[first] / (2.0 * math.sqrt(squares[first]))
+    return found if found[3] >= 0.0 else -found

@@ -1,0 +1,123 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Arm and door as values: how an episode begins, and the truth that sensors measure from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.simulation.readings import Float64Array, read_only
+
+ARM_JOINTS = (
+    'shoulder_pan_joint',
+    'shoulder_lift_joint',
+    'elbow_joint',
+    'wrist_pitch_joint',
+    'wrist_yaw_joint',
+    'wrist_roll_joint',
+)
+"""The joints of the arm, from the foot to the flange."""
+
+GRIPPER_JOINT = 'gripper_joint'
+"""The gripper as joint states have it: how far its fingers are apart, m."""
+
+HINGE_JOINT = 'door_hinge'
+"""The hinge of the door; a positive angle is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorReset:
+    """
+    How an episode shall begin; the gripper is open then.
+
+    Attributes
+    ----------
+    joints
+        Of the arm, rad, in the order of ``ARM_JOINTS``.
+    hinge
+        Angle of the door, rad.
+    friction
+        Of its hinge, N m.
+    radius, height
+        Of the handle: from the hinge, and above the arm's foot, m.
+
+    """
+
+    joints: Vector
+    hinge: float = 0.0
+    friction: float = 1.0
+    radius: float = 0.55
+    height: float = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Place:
+    """
+    A frame in the world, which is base_link.
+
+    Attributes
+    ----------
+    position
+        m, shape (3,).
+    rotation
+        From the frame's axes to the world's, shape (3, 3).
+
+    """
+
+    position: Float64Array
+    rotation: Float64Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'position', read_only(self.position))
+        object.__setattr__(self, 'rotation', read_only(self.rotation))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ArmState:
+    """
+    True state of arm and door at the end of a physics step.
+
+    Attributes
+    ----------
+    at_ns
+        When, ns, in the clock of the caller.
+    angles, speeds
+        Of the arm's joints, rad and rad/s, shape (6,).
+    opening, opening_speed
+        How far the fingers are apart, m, and how fast that grows, m/s.
+    tool
+        Point between the fingers' pads; x forward out of the flange.
+    handle
+        Middle of the handle's bar; x into the door, as a gripper comes.
+    wrist_camera, scene_camera
+        The cameras; x is where they look, z up.
+    force, torque
+        What the world does to the gripper, its weight apart, in the axes of the wrist, N and N m,
+        shape (3,).
+    hinge, hinge_speed
+        Of the door, rad and rad/s.
+    touch_steps
+        Physics steps so far in which the arm touched anything but with its fingers, or the fingers
+        touched anything but door and handle; never goes back.
+
+    """
+
+    at_ns: int
+    angles: Float64Array
+    speeds: Float64Array
+    opening: float
+    opening_speed: float
+    tool: Place
+    handle: Place
+    wrist_camera: Place
+    scene_camera: Place
+    force: Float64Array
+    torque: Float64Array
+    hinge: float
+    hinge_speed: float
+    touch_steps: int
+
+    def __post_init__(self) -> None:
+        for name in ('angles', 'speeds', 'force', 'torque'):
+            object.__setattr__(self, name, read_only(getattr(self, name)))

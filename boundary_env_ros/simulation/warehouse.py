@@ -1,0 +1,321 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Differential-drive carts that share a warehouse hall, driven step by step.
+
+::
+
+    hall = Warehouse(carts=2)
+    hall.reset([target_of_the_first, target_of_the_second], seed=7, at_ns=0)
+    hall.command(0, 0.5, 0.0, arrived_ns=0)
+    for cart, reading in hall.advance(100_000_000):
+        ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+import math
+
+from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.config import CartConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.free_space import FreeSpace
+from boundary_env_ros.simulation.light_sensors import Camera, Scan
+from boundary_env_ros.simulation.motion_sensors import (
+    Contact,
+    GroundTruth,
+    Imu,
+    JointStates,
+    Odometry,
+    PoseDetections,
+    Sensor,
+)
+from boundary_env_ros.simulation.motor_driver import MotorDriver
+from boundary_env_ros.simulation.physics import CartGeometry, WarehousePhysics
+from boundary_env_ros.simulation.readings import Reading, TruthReading
+from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
+from boundary_env_ros.simulation.stepping import Body, Stepping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetTarget:
+    """
+    Where an episode shall begin and lead to, in the hall's frame.
+
+    Attributes
+    ----------
+    x, y
+        Start of base_link, m.
+    yaw
+        Heading at the start, rad.
+    goal_x, goal_y
+        Middle of the goal's mark, m.
+
+    """
+
+    x: float
+    y: float
+    yaw: float
+    goal_x: float
+    goal_y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AchievedReset:
+    """
+    Where the cart really stands after a reset, once it has settled on its wheels.
+
+    Attributes
+    ----------
+    target
+        What was asked for.
+    seed
+        Of all noise.
+    at_ns
+        When the episode's time begins, ns, in the clock of the caller.
+    x, y
+        True position of base_link, m.
+    yaw
+        True heading, rad.
+    position_error
+        Distance from the target, m.
+    yaw_error
+        Heading minus that of the target, rad, in [-pi, pi].
+
+    """
+
+    target: ResetTarget
+    seed: int
+    at_ns: int
+    x: float
+    y: float
+    yaw: float
+    position_error: float
+    yaw_error: float
+
+
+class Warehouse:
+    """
+    Carts with their drivers and sensors in one hall; time is an argument of every call.
+
+    Physics runs in fixed steps counted from the reset. ``advance`` runs those which fit and keeps
+    the rest for the next call, so how the time is cut into calls changes nothing. After a reset
+    with the same targets and seed, the same commands at the same times since the reset give the
+    same readings, bit by bit.
+
+    New carts stand at their homes, reset with seed 0 at ``start_ns``. Carts are counted from 0.
+
+    Parameters
+    ----------
+    config
+        What is declared about driver and sensors of every cart.
+    start_ns
+        Present time, ns, in a clock of the caller's choice; it never runs backwards.
+    carts
+        How many carts there are.
+
+    """
+
+    def __init__(
+        self, config: CartConfig | None = None, start_ns: int = 0, *, carts: int = 1
+    ) -> None:
+        self.config = CartConfig() if config is None else config
+        self._physics = WarehousePhysics(carts)
+        geometry = self._physics.geometry
+        self._drivers = tuple(
+            MotorDriver(
+                self.config,
+                wheel_radius=geometry.wheel_radius,
+                wheel_separation=geometry.wheel_separation,
+            )
+            for _ in range(carts)
+        )
+        self._time: Stepping[BodyState] = Stepping(
+            step_ns=self._physics.step_ns,
+            step=self._step,
+            bodies=[
+                Body(pipeline=self._pipeline(cart), state=partial(self._physics.state, cart=cart))
+                for cart in range(carts)
+            ],
+            start_ns=start_ns,
+        )
+        self.reset(self.homes, seed=0, at_ns=start_ns)
+
+    def _pipeline(self, cart: int) -> SensorPipeline[BodyState]:
+        sensors = _sensors(self.config, self._physics, cart)
+        return SensorPipeline(
+            [
+                Channel(name=name, config=self.config.sensor(name), sensor=sensors[name])
+                for name in SENSOR_NAMES
+            ],
+            self._physics.step_ns,
+            first_stream=cart * len(SENSOR_NAMES),
+        )
+
+    @property
+    def homes(self) -> tuple[ResetTarget, ...]:
+        """Starts and goals that the model itself has."""
+        return tuple(self._home(cart) for cart in range(self._physics.carts))
+
+    def _home(self, cart: int) -> ResetTarget:
+        x, y, yaw = self._physics.home(cart)
+        goal_x, goal_y = self._physics.home_goal(cart)
+        return ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal_x, goal_y=goal_y)
+
+    @property
+    def now_ns(self) -> int:
+        """Time up to which the hall was advanced, ns."""
+        return self._time.now_ns
+
+    @property
+    def physics_ns(self) -> int:
+        """End of the last physics step, ns: at most one step before ``now_ns``."""
+        return self._time.physics_ns
+
+    def true_state(self, cart: int) -> TruthReading:
+        """Return true pose and velocity of a cart at ``physics_ns``, for evaluators."""
+        return self._physics.state(self._time.physics_ns, cart).truth()
+
+    def driver(self, cart: int) -> MotorDriver:
+        """Return the driver of a cart, to look at."""
+        return self._drivers[cart]
+
+    @property
+    def free_space(self) -> FreeSpace:
+        """Where in the hall starts and goals can be."""
+        return self._physics.free_space
+
+    @property
+    def geometry(self) -> CartGeometry:
+        """Measures of a cart and places of its sensors; all are built alike."""
+        return self._physics.geometry
+
+    def reset(
+        self, targets: Sequence[ResetTarget], seed: int, at_ns: int
+    ) -> tuple[AchievedReset, ...]:
+        """
+        Put every cart at rest at its target and begin anew at at_ns.
+
+        Commands and readings that were on their way are gone, also those of a simulation that
+        failed. A refused reset raises ResetFailed and changes nothing.
+
+        Parameters
+        ----------
+        targets
+            Start and goal of each cart, all in the hall; a start must touch nothing.
+        seed
+            Of all noise, 0 or more.
+        at_ns
+            When, ns; not before ``now_ns``.
+
+        """
+        self._check_reset(targets, seed, at_ns)
+        self._physics.place(
+            [(target.x, target.y, target.yaw) for target in targets],
+            [(target.goal_x, target.goal_y) for target in targets],
+        )
+        for driver in self._drivers:
+            driver.restart(at_ns)
+        self._time.restart(seed, at_ns)
+        return tuple(
+            self._achieved(target, self.true_state(cart), seed)
+            for cart, target in enumerate(targets)
+        )
+
+    def _achieved(self, target: ResetTarget, truth: TruthReading, seed: int) -> AchievedReset:
+        return AchievedReset(
+            target=target,
+            seed=seed,
+            at_ns=self._time.now_ns,
+            x=truth.x,
+            y=truth.y,
+            yaw=truth.yaw,
+            position_error=math.hypot(truth.x - target.x, truth.y - target.y),
+            yaw_error=math.remainder(truth.yaw - target.yaw, 2.0 * math.pi),
+        )
+
+    def command(self, cart: int, linear: float, angular: float, arrived_ns: int) -> None:
+        """
+        Hand a driver a command; it works ``actuator_delay`` later, until the next one does.
+
+        A command whose time of effect is already simulated works from the next physics step on:
+        the driver's ``applied`` tells when it did.
+
+        Parameters
+        ----------
+        cart
+            Whose driver.
+        linear
+            Forward velocity, m/s. Not finite raises InvalidAction.
+        angular
+            Yaw rate, rad/s. Not finite raises InvalidAction.
+        arrived_ns
+            When the driver got it, ns. Before the last command or reset raises IllegalMove.
+
+        """
+        self._drivers[cart].receive(linear, angular, arrived_ns)
+
+    def advance(self, until_ns: int) -> tuple[tuple[int, Reading], ...]:
+        """
+        Let time pass and return what is published by then, with the number of its cart.
+
+        See :meth:`.stepping.Stepping.advance`.
+        """
+        return self._time.advance(until_ns)
+
+    def _step(self, begin_ns: int) -> None:
+        step_ns = self._physics.step_ns
+        self._physics.step(
+            [speed for driver in self._drivers for speed in driver.wheel_speeds(begin_ns, step_ns)]
+        )
+
+    def _check_reset(self, targets: Sequence[ResetTarget], seed: int, at_ns: int) -> None:
+        self._time.check_restart(seed, at_ns)
+        if len(targets) != self._physics.carts:
+            raise ResetFailed(
+                f'Expect a target for each of {self._physics.carts} carts, '
+                f'actually: {len(targets)}.'
+            )
+        for target in targets:
+            self._check_target(target)
+        met = self._physics.collisions([(target.x, target.y, target.yaw) for target in targets])
+        for target, names in zip(targets, met, strict=True):
+            if names:
+                raise ResetFailed(
+                    f'Expect a start which touches nothing, actually: x={target.x} m, '
+                    f'y={target.y} m, yaw={target.yaw} rad is in collision with '
+                    f'{", ".join(names)}. Sample starts with free_space.is_free.'
+                )
+
+    def _check_target(self, target: ResetTarget) -> None:
+        if not math.isfinite(target.yaw):
+            raise ResetFailed(f'Expect a finite yaw, actually: {target.yaw} rad.')
+        bounds = self.free_space.bounds
+        for what, x, y in (('start', target.x, target.y), ('goal', target.goal_x, target.goal_y)):
+            if not bounds.contains(x, y):
+                raise ResetFailed(
+                    f'Expect a {what} inside the hall, {bounds}, actually: x={x} m, y={y} m.'
+                )
+
+
+def _sensors(
+    config: CartConfig, physics: WarehousePhysics, cart: int
+) -> dict[str, Sensor[BodyState]]:
+    geometry, caster = physics.geometry, physics.caster(cart)
+    return {
+        'odometry': Odometry(
+            config.odometry,
+            wheel_radius=geometry.wheel_radius,
+            wheel_separation=geometry.wheel_separation,
+        ),
+        'joint_states': JointStates(config.joint_states),
+        'imu': Imu(config.imu, gravity=physics.gravity),
+        'scan': Scan(config.scan, caster, geometry.scan_mount),
+        'camera': Camera(config.camera, caster, geometry.camera_mount, geometry.camera_pitch),
+        'pose_detections': PoseDetections(config.pose_detections),
+        'ground_truth': GroundTruth(),
+        'contact': Contact(config.contact),
+    }

@@ -1,0 +1,133 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can be known to be wrong with a contract before a robot is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from boundary_env_ros.core.contract import Contract, Vector, WaitStep
+from boundary_env_ros.core.contract_reader import nearest
+from boundary_env_ros.core.contract_reader import Path as KeyPath
+from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
+from boundary_env_ros.storage.contract_file import loads, make_task, TASK_STUMBLES
+from boundary_env_ros.storage.contract_types import problems_of
+from boundary_env_ros.storage.message_types import MessageTypes
+
+_LATER = 'Message types, field paths and the task are looked at when these are mended.'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractCheck:
+    """
+    What came of checking one contract.
+
+    Attributes
+    ----------
+    source
+        Where it was read from.
+    problems
+        What is wrong with it, in the order of the file.
+    notes
+        Sentences about what could not be checked.
+    name, version, digest
+        Of the contract; empty if it is none.
+
+    """
+
+    source: str
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+    name: str = ''
+    version: str = ''
+    digest: str = ''
+
+
+def check_text(text: str, source: str, types: MessageTypes | None = None) -> ContractCheck:
+    """
+    Check a contract: the language, then the installed message types, then the task.
+
+    Parameters
+    ----------
+    text
+        Of the file.
+    source
+        Where it is from, for messages.
+    types
+        What is known about message types; None: what is known in this process.
+
+    """
+    try:
+        loaded = loads(text, source=source)
+    except ContractError as error:
+        return ContractCheck(source=source, problems=error.problems, notes=(_LATER,))
+    messages = problems_of(loaded.contract, types)
+    of_task, note = _task_problems(loaded.contract)
+    problems = [loaded.placed(problem) for problem in (*messages.problems, *of_task)]
+    return ContractCheck(
+        source=source,
+        problems=tuple(sorted(problems, key=lambda problem: problem.line or 0)),
+        notes=tuple(filter(None, (messages.note, note))),
+        name=loaded.contract.name,
+        version=loaded.contract.version,
+        digest=loaded.digest,
+    )
+
+
+def _task_problems(contract: Contract) -> tuple[tuple[Problem, ...], str]:
+    """Return where contract and task do not fit, and why that could not be found out."""
+    try:
+        task = make_task(contract)
+    except MissingDependency as error:
+        return (), f'The task was not checked. {error}'
+    except ContractError as error:
+        return error.problems, ''
+    try:
+        return tuple(_misfits(contract, task)), ''
+    except (*TASK_STUMBLES, BoundaryError) as error:
+        expected = f'parameters that {contract.task.name!r} can sample a reset with'
+        return (_problem(('task', 'parameters'), expected, str(error).rstrip('.')),), ''
+
+
+def _misfits(contract: Contract, task: Task) -> Iterator[Problem]:
+    sampled = by_name(task.sample_reset(np.random.default_rng(0), {}))
+    reset = contract.episode.reset
+    for name, tolerance in reset.tolerance.items():
+        path: KeyPath = ('episode', 'reset', 'tolerance', name)
+        yield from _fits(path, name, len(tolerance), sampled, 'a value that the task samples')
+    for index, step in enumerate(reset.steps):
+        if isinstance(step, WaitStep) and step.sampled:
+            path = ('episode', 'reset', 'procedure', index, 'sampled')
+            size = len(step.tolerance)
+            yield from _fits(path, step.sampled, size, sampled, 'a value that the task samples')
+    for agent in contract.agents:
+        supplied = task.observe(sampled, agent)
+        for where, fields in (('observation', contract.observation), ('state', contract.state)):
+            for spec in fields:
+                if spec.task:
+                    path = (where, spec.name, 'task')
+                    what = 'a field that the task supplies'
+                    yield from _fits(path, spec.task, spec.size, supplied, what)
+
+
+def _fits(
+    path: KeyPath, name: str, size: int, there: Mapping[str, Vector], what: str
+) -> Iterator[Problem]:
+    if name not in there:
+        yield _problem(path, f'{what}: {_listed(there)}', repr(name), nearest(name, there))
+    elif len(there[name]) != size:
+        expected = f'{len(there[name])} values, as {name!r} of the task has'
+        yield _problem(path, expected, str(size))
+
+
+def _listed(names: Collection[str]) -> str:
+    return ', '.join(names) or 'there is none'
+
+
+def _problem(path: KeyPath, expected: str, actual: str, hint: str = '') -> Problem:
+    return Problem(path=path, line=None, expected=expected, actual=actual, hint=hint)

@@ -1,0 +1,314 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a contract says about messages, held against the definitions that are known here.
+
+The parser of the core knows no message types: to it ``odom: {type: nav_msgs/msg/Odometry, fields:
+[poze]}`` is as good as any. Here it is found that there is no ``poze``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from boundary_env_ros.core.contract import (
+    ActionSpec,
+    CallStep,
+    Contract,
+    FieldSpec,
+    PublishStep,
+)
+from boundary_env_ros.core.sources import (
+    Array,
+    Beams,
+    Joints,
+    Lookup,
+    Paths,
+    Picture,
+    Points,
+    Source,
+    Trajectory,
+)
+from boundary_env_ros.errors import Problem
+from boundary_env_ros.storage.message_paths import (
+    Found,
+    Kind,
+    number_at,
+    numbers_at,
+    resolve,
+)
+from boundary_env_ros.storage.message_types import (
+    FLOATS,
+    message_types,
+    MessageTypes,
+    Mismatch,
+)
+from boundary_env_ros.storage.message_values import KeyPath, value_problems
+
+_TRANSFORM = 'geometry_msgs/msg/Transform'
+_BOOL = 'std_msgs/msg/Bool'
+_SCAN = 'sensor_msgs/msg/LaserScan'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeCheck:
+    """
+    What came of holding a contract against the message definitions.
+
+    Attributes
+    ----------
+    problems
+        What is wrong for certain, with key paths and no lines.
+    note
+        A sentence about what could not be checked, and why; empty if everything was.
+
+    """
+
+    problems: tuple[Problem, ...]
+    note: str = ''
+
+
+def problems_of(contract: Contract, types: MessageTypes | None = None) -> TypeCheck:
+    """
+    Find types that are not installed, and fields that their messages do not have.
+
+    Parameters
+    ----------
+    contract
+        A parsed contract.
+    types
+        What is known about types; None: what is known in this process.
+
+    """
+    known = message_types() if types is None else types
+    if known.is_empty:
+        return TypeCheck(
+            problems=(),
+            note=(
+                'Message types and field paths were not checked: there is neither ROS nor rosbags '
+                'here. Source a ROS 2 workspace, or install '
+                "`pip install 'boundary_env_ros[bags]'`."
+            ),
+        )
+    check = _Check(known)
+    found = tuple(dict.fromkeys(check.contract(contract)))
+    note = ''
+    if check.unknown:
+        note = (
+            f'Not checked: {", ".join(sorted(check.unknown))}, since only {known.source} '
+            'are known here. Source the ROS workspace that has them.'
+        )
+    return TypeCheck(problems=found, note=note)
+
+
+class _Check:
+    def __init__(self, types: MessageTypes) -> None:
+        self._types = types
+        self.unknown: set[str] = set()
+
+    def contract(self, contract: Contract) -> Iterator[Problem]:
+        sections = (
+            ('observation', contract.observation),
+            ('state', contract.state),
+            ('evaluator', contract.evaluator),
+        )
+        for section, fields in sections:
+            for spec in fields:
+                yield from self._field(spec, (section, spec.name))
+        for group in contract.action:
+            yield from self._action(group, ('action', group.name))
+        obstacle = contract.safety.obstacle
+        if obstacle is not None:
+            yield from self._form(obstacle.type, Beams(count=1), ('safety', 'obstacle'))
+        if contract.safety.emergency_stop:
+            yield from self._known(_BOOL, ('safety', 'emergency_stop'))
+        for index, step in enumerate(contract.episode.reset.steps):
+            place: KeyPath = ('episode', 'reset', 'procedure', index)
+            if isinstance(step, CallStep):
+                yield from self._plain(step.type, step.request, (*place, 'type'), 'request')
+            elif isinstance(step, PublishStep):
+                yield from self._plain(step.type, step.message, (*place, 'type'), 'message')
+
+    def _field(self, spec: FieldSpec, place: KeyPath) -> Iterator[Problem]:
+        if spec.source is None:
+            return
+        if isinstance(spec.source, Lookup):
+            paths = Paths(paths=spec.source.paths)
+            yield from self._source(_TRANSFORM, paths, (*place, 'transform'), place)
+            return
+        yield from self._source(spec.type, spec.source, (*place, 'type'), place)
+        confidence = spec.confidence
+        if confidence is None or not self._is_known(spec.type):
+            return
+        for key, path in (('field', confidence.field), ('variance', confidence.variance)):
+            if path:
+                yield from self._number(spec.type, path, (*place, 'confidence', key))
+
+    def _action(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
+        wrong = list(self._source(group.type, group.source, (*place, 'type'), place))
+        yield from wrong or self._writable(group, place)
+        feedback, below = group.feedback, (*place, 'feedback')
+        yield from self._source(feedback.type, feedback.source, (*below, 'type'), below)
+
+    def _writable(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
+        """Yield where a command, which is of numbers with fractions, cannot be written to."""
+        targets: list[tuple[str, KeyPath]] = []
+        if isinstance(group.source, Array):
+            targets = [(group.source.path, (*place, 'array'))]
+        elif isinstance(group.source, Paths):
+            targets = [
+                (path, (*place, 'fields', index)) for index, path in enumerate(group.source.paths)
+            ]
+        for path, at in targets:
+            found = resolve(group.type, path, self._types)
+            if isinstance(found, Found) and found.type not in FLOATS:
+                yield Mismatch(
+                    expected=(
+                        f'{" or ".join(FLOATS)} at {path!r} in {group.type}, since a command is '
+                        'of numbers with fractions'
+                    ),
+                    actual=found.type,
+                ).at(*at)
+
+    def _source(
+        self, type_name: str, source: Source, type_place: KeyPath, place: KeyPath
+    ) -> Iterator[Problem]:
+        wrong = list(self._known(type_name, type_place))
+        yield from wrong
+        if wrong or not self._is_known(type_name):
+            return
+        if isinstance(source, Paths):
+            for index, path in enumerate(source.paths):
+                yield from self._number(type_name, path, (*place, 'fields', index))
+        elif isinstance(source, Array):
+            found = numbers_at(type_name, source.path, source.length, self._types)
+            if isinstance(found, Mismatch):
+                yield from self._report(found, (*place, 'array'))
+        else:
+            yield from self._form(type_name, source, place)
+
+    def _form(self, type_name: str, source: Source, place: KeyPath) -> Iterator[Problem]:
+        """Yield what a message lacks of the form that an adapter reads."""
+        at = (*place, 'type')
+        wrong = list(self._known(type_name, at))
+        yield from wrong
+        if wrong or not self._is_known(type_name):
+            return
+        form = _form_of(source)
+        for path, (word, fits) in form.needs.items():
+            found = resolve(type_name, path, self._types)
+            if isinstance(found, Mismatch) and not found.sure:
+                yield from self._report(found, at)
+            elif isinstance(found, Mismatch) or not fits(found):
+                yield Mismatch(
+                    expected=f'{form.for_what}: a message with {word} in {path!r}, as {form.like}',
+                    actual=(
+                        f'{type_name}, which has none'
+                        if isinstance(found, Mismatch)
+                        else f'{type_name}, which has {found} there'
+                    ),
+                ).at(*at)
+                # One is enough to say that it is another kind of message.
+                return
+
+    def _plain(
+        self, type_name: str, data: object, type_place: KeyPath, key: str
+    ) -> Iterator[Problem]:
+        wrong = list(self._known(type_name, type_place))
+        yield from wrong
+        if not wrong and isinstance(data, Mapping) and self._is_known(type_name):
+            yield from value_problems(type_name, data, self._types, (*type_place[:-1], key))
+
+    def _number(self, type_name: str, path: str, place: KeyPath) -> Iterator[Problem]:
+        found = number_at(type_name, path, self._types)
+        if isinstance(found, Mismatch):
+            yield from self._report(found, place)
+
+    def _known(self, type_name: str, place: KeyPath) -> Iterator[Problem]:
+        fields = self._types.fields(type_name)
+        if isinstance(fields, Mismatch):
+            yield from self._report(fields, place)
+
+    def _is_known(self, type_name: str) -> bool:
+        return not isinstance(self._types.fields(type_name), Mismatch)
+
+    def _report(self, mismatch: Mismatch, place: KeyPath) -> Iterator[Problem]:
+        if mismatch.sure:
+            yield mismatch.at(*place)
+        else:
+            self.unknown.add(mismatch.unknown)
+
+
+# Forms of messages -------------------------------------------------------------------------------
+
+_Need = tuple[str, Callable[[Found], bool]]
+
+_NUMBER: _Need = ('a number', lambda found: found.is_number)
+_NUMBERS: _Need = ('a sequence of numbers', lambda found: found.is_numbers)
+_TEXT: _Need = ('a text', lambda found: not found.array and found.kind is Kind.TEXT)
+_TEXTS: _Need = ('a sequence of texts', lambda found: found.array and found.kind is Kind.TEXT)
+_MESSAGES: _Need = (
+    'a sequence of messages',
+    lambda found: found.array and found.kind is Kind.MESSAGE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """What an adapter needs of a message, by path."""
+
+    for_what: str
+    like: str
+    needs: dict[str, _Need]
+
+
+def _form_of(source: Source) -> _Form:
+    match source:
+        case Joints(quantities=quantities):
+            return _Form(
+                for_what='for `joints`',
+                like='sensor_msgs/msg/JointState has',
+                needs={'name': _TEXTS, **dict.fromkeys(quantities, _NUMBERS)},
+            )
+        case Trajectory():
+            return _Form(
+                for_what='for `joints` with a `duration`',
+                like='trajectory_msgs/msg/JointTrajectory has',
+                needs={
+                    'joint_names': _TEXTS,
+                    'points': _MESSAGES,
+                    'points[0].positions': _NUMBERS,
+                    'points[0].time_from_start.sec': _NUMBER,
+                },
+            )
+        case Beams():
+            return _Form(
+                for_what='for a scan',
+                like=f'{_SCAN} has',
+                needs={
+                    'ranges': _NUMBERS,
+                    **dict.fromkeys(
+                        ('angle_min', 'angle_increment', 'range_min', 'range_max'), _NUMBER
+                    ),
+                },
+            )
+        case Points():
+            return _Form(
+                for_what='for `points`',
+                like='sensor_msgs/msg/PointCloud2 has',
+                needs={'fields': _MESSAGES, 'point_step': _NUMBER, 'data': _NUMBERS},
+            )
+        case Picture(compressed=compressed) if compressed:
+            return _Form(
+                for_what='for a compressed image',
+                like='sensor_msgs/msg/CompressedImage has',
+                needs={'format': _TEXT, 'data': _NUMBERS},
+            )
+        case Picture():
+            return _Form(
+                for_what='for an image',
+                like='sensor_msgs/msg/Image has',
+                needs={'height': _NUMBER, 'width': _NUMBER, 'encoding': _TEXT, 'data': _NUMBERS},
+            )
+    return _Form(for_what='', like='', needs={})

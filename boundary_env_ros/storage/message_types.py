@@ -1,0 +1,329 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What is known here about message and service types, without importing ROS.
+
+Where ROS is installed, its ``share/<package>/msg/*.msg`` and ``srv/*.srv`` say everything. Where
+it is not, the definitions of the common packages come from ``rosbags``, if that is installed;
+about other packages nothing is known then, and nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+import difflib
+from functools import cache
+from importlib.util import find_spec
+import os
+from pathlib import Path
+import re
+import sys
+
+from boundary_env_ros.core.contract_reader import nearest
+from boundary_env_ros.errors import Problem, RecordError
+from boundary_env_ros.storage.definitions import Field, fields_of, PRIMITIVES
+
+FLOATS = ('float32', 'float64')
+TEXTS = frozenset(['string', 'wstring'])
+INTEGERS = {
+    'byte': (0, 255),
+    'char': (0, 255),
+    **{f'int{bits}': (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f'uint{bits}': (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
+"""Primitive integers, with their least and greatest value."""
+
+_LISTED = 12
+#: What stands in a message without fields, since C has no empty structure.
+_EMPTY = 'structure_needs_at_least_one_member'
+_MSG, _SRV = 'msg', 'srv'
+_REQUEST_ENDS = re.compile(r'^---\s*$', re.MULTILINE)
+
+Fields = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """
+    Why something is not what it is taken for.
+
+    Attributes
+    ----------
+    expected, actual, hint
+        As in :class:`~boundary_env_ros.errors.Problem`.
+    unknown
+        The type about which nothing is known here, so that it may well be right; empty if it is
+        known to be wrong.
+
+    """
+
+    expected: str
+    actual: str
+    hint: str = ''
+    unknown: str = ''
+
+    @property
+    def sure(self) -> bool:
+        """Return whether it is known to be wrong."""
+        return not self.unknown
+
+    def __str__(self) -> str:
+        hint = f' {self.hint}' if self.hint else ''
+        return f'Expect {self.expected}, actually: {self.actual}.{hint}'
+
+    def at(self, *path: str | int) -> Problem:
+        """Return it as the problem of a place in a contract; who knows the lines adds the line."""
+        return Problem(
+            path=path, line=None, expected=self.expected, actual=self.actual, hint=self.hint
+        )
+
+
+class MessageTypes:
+    """
+    Message and service types, looked up when they are asked for, and once only.
+
+    Parameters
+    ----------
+    prefixes
+        Where packages are installed, first come first served: ``AMENT_PREFIX_PATH``.
+    store
+        Definitions to fall back on if there is no ROS in the prefixes, by ``package/msg/Name``;
+        called when they are needed. None: there are none.
+    source
+        What the fallback is, for notes.
+
+    """
+
+    def __init__(
+        self,
+        prefixes: Sequence[Path],
+        store: Callable[[], Mapping[str, Fields]] | None = None,
+        source: str = 'the definitions at hand',
+    ) -> None:
+        self._prefixes = tuple(prefixes)
+        self._load = store
+        self._loaded: Mapping[str, Fields] | None = None
+        self._known: dict[str, Fields | Mismatch] = {}
+        self._lists: dict[str, tuple[str, ...]] = {}
+        self.has_ros = self._file('std_msgs', _MSG, 'Header') is not None
+        self.source = 'the installed definitions' if self.has_ros else source
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing at all is known: there is neither ROS nor a fallback."""
+        return not self.has_ros and self._load is None and not self.installed_types()
+
+    def installed_types(self) -> tuple[str, ...]:
+        """Return the names of all message types, ``package/msg/Name``, in order."""
+        return self._list(_MSG)
+
+    def installed_services(self) -> tuple[str, ...]:
+        """Return the names of all service types, ``package/srv/Name``, in order."""
+        return self._list(_SRV)
+
+    def fields(self, type_name: str) -> Fields | Mismatch:
+        """
+        Return the fields of a message, or of the request of a service.
+
+        Parameters
+        ----------
+        type_name
+            ``package/msg/Name`` or ``package/srv/Name``.
+
+        """
+        if type_name not in self._known:
+            self._known[type_name] = self._look_up(type_name)
+        return self._known[type_name]
+
+    def _look_up(self, type_name: str) -> Fields | Mismatch:
+        parts = type_name.split('/')
+        if len(parts) != 3 or parts[1] not in (_MSG, _SRV) or not all(map(_is_word, parts)):
+            return Mismatch(
+                expected='a type as package/msg/Name (or package/srv/Name of a service)',
+                actual=repr(type_name),
+                hint=nearest(type_name, self.installed_types()),
+            )
+        package, kind, name = parts
+        file = self._file(package, kind, name)
+        if file is None:
+            stored = self._stored().get(type_name)
+            return stored if stored is not None else self._missing(package, kind, name)
+        try:
+            text = file.read_text(encoding='utf-8')
+            return fields_of(_REQUEST_ENDS.split(text)[0] if kind == _SRV else text, package)
+        except (OSError, UnicodeDecodeError, RecordError) as error:
+            return Mismatch(
+                expected=f'a readable definition of {type_name} in {file}',
+                actual=str(error).rstrip('.'),
+                hint=f'Install the ROS package {package} anew.',
+            )
+
+    def _missing(self, package: str, kind: str, name: str) -> Mismatch:
+        whole, noun = f'{package}/{kind}/{name}', 'message' if kind == _MSG else 'service'
+        names = self._list(kind)
+        in_package = [n for n in names if n.startswith(f'{package}/')]
+        if not self.has_ros and not in_package:
+            return Mismatch(
+                expected=f'the definition of {whole}',
+                actual='there is no ROS here that has it',
+                hint=f'Source the ROS workspace that has the package {package}.',
+                unknown=whole,
+            )
+        hint = _suggestion(whole, names)
+        if not hint and in_package:
+            hint = f'{package} has: {listing(n.rpartition("/")[2] for n in in_package)}.'
+        return Mismatch(
+            expected=f'an installed {noun} type',
+            actual=f'{whole} is not installed',
+            hint=hint
+            or f'Install the ROS package {package}, or source the workspace that has it.',
+        )
+
+    def _file(self, package: str, kind: str, name: str) -> Path | None:
+        for prefix in self._prefixes:
+            file = prefix / 'share' / package / kind / f'{name}.{kind}'
+            if file.is_file():
+                return file
+        return None
+
+    def _stored(self) -> Mapping[str, Fields]:
+        if self.has_ros or self._load is None:
+            return {}
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
+
+    def _list(self, kind: str) -> tuple[str, ...]:
+        if kind not in self._lists:
+            found = {
+                f'{file.parent.parent.name}/{kind}/{file.stem}'
+                for prefix in self._prefixes
+                for file in (prefix / 'share').glob(f'*/{kind}/*.{kind}')
+            }
+            found.update(name for name in self._stored() if f'/{kind}/' in name)
+            self._lists[kind] = tuple(sorted(found))
+        return self._lists[kind]
+
+
+def _suggestion(wanted: str, names: Sequence[str]) -> str:
+    """
+    Return a sentence with the nearest type; empty if none is near.
+
+    Near is a slip of the pen in the package or in the name, or the right name in a wrong package;
+    but a type that is only spelt alike, in a package of another name, is not.
+    """
+    package, kind, name = wanted.split('/')
+    packages = {n.split('/')[0] for n in names}
+    near_packages = difflib.get_close_matches(package, packages, n=3, cutoff=0.75)
+    for there in (package, *near_packages):
+        prefix = f'{there}/{kind}/'
+        inside = [n.removeprefix(prefix) for n in names if n.startswith(prefix)]
+        for near in difflib.get_close_matches(name, inside, n=1):
+            return f'Did you mean {prefix + near!r}?'
+    same = [n for n in names if n.rpartition('/')[2] == name]
+    return f'Did you mean {same[0]!r}?' if same else ''
+
+
+def _is_word(text: str) -> bool:
+    return text.isidentifier() and text.isascii()
+
+
+def listing(names: Iterable[str]) -> str:
+    """Return the first of some names, and how many there are besides."""
+    every = list(names)
+    more = len(every) - _LISTED
+    return ', '.join(every[:_LISTED]) + (f' and {more} more' if more > 0 else '')
+
+
+# What is here ------------------------------------------------------------------------------------
+
+
+def message_types() -> MessageTypes:
+    """
+    Return what is known in this process: that of ``AMENT_PREFIX_PATH``, and of ROS wheels.
+
+    Made once for each value of that variable, so it costs nothing to ask again.
+    """
+    return _message_types(os.environ.get('AMENT_PREFIX_PATH', ''), sys.prefix)
+
+
+@cache
+def _message_types(ament: str, own: str) -> MessageTypes:
+    prefixes = [Path(entry) for entry in ament.split(os.pathsep) if entry]
+    # Wheels put the packages of ROS under the prefix of the interpreter.
+    prefixes.append(Path(own))
+    if find_spec('rosbags') is None:
+        return MessageTypes(prefixes)
+    return MessageTypes(
+        prefixes, rosbags_definitions, source='the definitions that rosbags has of ROS 2 Jazzy'
+    )
+
+
+def installed_types() -> tuple[str, ...]:
+    """Return the names of all message types that are known here, in order."""
+    return message_types().installed_types()
+
+
+@cache
+def rosbags_definitions() -> Mapping[str, Fields]:
+    """Return the message types that ``rosbags`` knows of ROS 2 Jazzy; it must be importable."""
+    from rosbags.typesys import get_typestore, Stores
+
+    return fields_of_store(get_typestore(Stores.ROS2_JAZZY).fielddefs)
+
+
+def fields_of_store(
+    definitions: Mapping[str, tuple[object, Sequence[tuple[str, object]]]],
+) -> Mapping[str, Fields]:
+    """
+    Return the fields of each type.
+
+    Parameters
+    ----------
+    definitions
+        ``fielddefs`` of a type store of ``rosbags``.
+
+    """
+    return {
+        name: tuple(
+            field_of(member, description) for member, description in members if member != _EMPTY
+        )
+        for name, (_, members) in definitions.items()
+    }
+
+
+def field_of(name: str, description: object) -> Field:
+    """
+    Return a field as :mod:`rosbags` describes it.
+
+    Parameters
+    ----------
+    name
+        Of the field.
+    description
+        Pair of a node type (1 primitive, 2 message, 3 array, 4 sequence) and what belongs to it.
+
+    """
+    match description:
+        case (1, (str(primitive), _)):
+            return Field(name=name, type=primitive)
+        case (2, str(inner)):
+            package, _, last = inner.split('/')
+            # It has no word for wide strings, and takes them for messages of that name.
+            known = last in PRIMITIVES
+            return Field(name=name, type=last if known else f'{package}/{last}')
+        case (3 | 4 as kind, (item, int(size))):
+            inner_field = field_of(name, item)
+            is_array = kind == 3
+            return Field(
+                name=name,
+                type=inner_field.type,
+                array=True,
+                size=size if is_array else None,
+                most=None if is_array or not size else size,
+            )
+    raise RecordError(
+        f'Expect a description of the field {name!r} as rosbags 0.11 writes it, actually: '
+        f'{description!r}. Install boundary_env_ros with the extra `bags` anew.'
+    )

@@ -1,0 +1,179 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A gate that is armed, with all alive around it, and a witness of what it sends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, Verdict
+from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate import Gate
+from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
+from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.testing.verdicts import fail
+
+#: Nothing near, ahead (m) or behind, and every beam usable.
+_FREE = (1000.0, 1000.0, 1.0, 1.0)
+_EPISODE, _LEASE, _CLIENT = 'an-episode', 'a-lease', 'conformance'
+_FIRST = 1_000 * NANOSECONDS
+#: Rounding of a few additions at the size of a command.
+_ROUNDING = 1e-9
+
+
+class ArmedGate:
+    """
+    The gate of a contract, in realtime, armed and fed; every command is held against the contract.
+
+    Parameters
+    ----------
+    contract
+        The contract, under whatever pacing: how the gate limits depends on none.
+    measured
+        What the robot does at first, shape (command size,), command units.
+
+    """
+
+    def __init__(self, contract: Contract, measured: Vector) -> None:
+        self.contract = contract.paced(Pacing.REALTIME)
+        self._digest = digest_of(self.contract)
+        self._agent = contract.agents[0]
+        self._inputs = [item.name for item in gate_inputs(self.contract)]
+        self._gate = Gate(
+            self.contract,
+            digest=self._digest,
+            agent=self._agent,
+            topics={item.name: item.topic for item in gate_inputs(self.contract)},
+        )
+        self._now = _FIRST
+        self._sequence = 0
+        self.command: Vector | None = None
+        self._commanded = self._now
+        self.measured = measured
+        self._status(EpisodeState.RESETTING)
+        self._gate.arm(
+            digest=self._digest,
+            agent=self._agent,
+            episode_id=_EPISODE,
+            client=_CLIENT,
+            lease_id=_LEASE,
+            now=self._instant(),
+        )
+        self._status(EpisodeState.RUNNING)
+
+    def _instant(self) -> Instant:
+        stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=self._now, host='here')
+        return Instant(ros=stamp, steady=self._now)
+
+    def _id(self) -> StepId:
+        return StepId(digest=self._digest, agent=self._agent, episode_id=_EPISODE, step=1)
+
+    def _status(self, state: EpisodeState) -> None:
+        status = EpisodeStatus(id=self._id(), state=state, pacing=Pacing.REALTIME, client=_CLIENT)
+        self._gate.heard(status, self._instant())
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += to_nanoseconds(seconds)
+
+    def feed(self, *, ahead: float = _FREE[0]) -> None:
+        """Be the environment and every sensor that lives; nothing is nearer than ``ahead``, m."""
+        self._status(EpisodeState.RUNNING)
+        now, start = self._instant(), 0
+        sizes = {f'{FEEDBACK}.{group.name}': group.size for group in self.contract.action}
+        for name in self._inputs:
+            values: Vector = ()
+            if name == OBSTACLE:
+                values = (ahead, *_FREE[1:])
+            elif name in sizes:
+                values = self.measured[start : start + sizes[name]]
+                start += sizes[name]
+            self._gate.measure(name, values, now.ros, now)
+
+    def ask(self, action: Vector) -> GateDecision:
+        """Request an action and return what the gate decides on it."""
+        self._sequence += 1
+        now = self._instant()
+        request = ActionRequest(
+            id=self._id(),
+            lease_id=_LEASE,
+            sequence=self._sequence,
+            action=action,
+            observed=now,
+            delivered=now,
+            requested=now,
+            client=_CLIENT,
+        )
+        (decision,) = self._gate.request(request, now)
+        self._see(decision)
+        return decision
+
+    def tick(self) -> tuple[GateDecision, ...]:
+        """Let the timer of the gate look at silence."""
+        decisions = self._gate.tick(self._instant())
+        for decision in decisions:
+            self._see(decision)
+        return decisions
+
+    def emergency_stop(self) -> None:
+        """Press the emergency stop."""
+        for decision in self._gate.emergency_stop(True, self._instant()):
+            self._see(decision)
+
+    # The witness ---------------------------------------------------------------------------------
+
+    def _see(self, decision: GateDecision) -> None:
+        command = decision.command
+        if not command:
+            return
+        contract = self.contract
+        low, high = contract.flat('low'), contract.flat('high')
+        for i, value in enumerate(command):
+            if not (math.isfinite(value) and low[i] <= value <= high[i]):
+                fail(
+                    f'no command outside of [{low[i]:g}, {high[i]:g}] {contract.command_unit[i]}',
+                    value,
+                    where=_place(contract, i),
+                )
+        self._see_change(decision)
+        self.command, self._commanded = command, self._now
+
+    def _see_change(self, decision: GateDecision) -> None:
+        contract = self.contract
+        stopped = decision.verdict is Verdict.STOPPED
+        before = self.command
+        elapsed = (self._now - self._commanded) / NANOSECONDS
+        if not decision.previous_command and (before is None or self._is_silent(elapsed)):
+            return  # nobody knows what the robot does: the safe command is all there is
+        if decision.seeded or before is None:
+            inside = np.clip(self.measured, contract.flat('low'), contract.flat('high'))
+            before = tuple(inside.tolist())
+        time_step = contract.period if self.command is None else min(elapsed, contract.period)
+        most = contract.flat('stop' if stopped else 'rate')
+        for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
+            bound = most[i] * time_step
+            if abs(value - was) > bound + _ROUNDING * (1.0 + abs(was)):
+                fail(
+                    f'a change of at most {bound:g} {contract.command_unit[i]} in '
+                    f'{time_step:g} s ({"stop" if stopped else "rate"} {most[i]:g})',
+                    f'{abs(value - was):g}',
+                    where=_place(contract, i),
+                )
+
+    def _is_silent(self, seconds: float) -> bool:
+        """Return whether a driver has begun to stop by itself by now."""
+        timeouts = [group.driver_timeout for group in self.contract.action]
+        return any(timeout is not None and seconds > timeout for timeout in timeouts)
+
+
+def _place(contract: Contract, index: int) -> str:
+    for group in contract.action:
+        if index < group.size:
+            return f'action.{group.name} ({group.dimensions[index]})'
+        index -= group.size
+    return f'action[{index}]'

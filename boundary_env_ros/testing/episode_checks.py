@@ -1,0 +1,244 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What every step of an environment must show, and how an environment is stepped by the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+import math
+from typing import Any
+
+import gymnasium
+from gymnasium import spaces
+import numpy as np
+
+from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.facade.spaces import action_vector
+from boundary_env_ros.testing.verdicts import difference, fail
+
+Env = gymnasium.Env[Any, Any]
+Observation = Mapping[str, Any]
+Info = Mapping[str, Any]
+
+#: An action that is admitted went to the robot as it was; rounding of a difference apart.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one step returned, and the action that it was for."""
+
+    action: Any
+    observation: Observation
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Info
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the episode is over."""
+        return self.terminated or self.truncated
+
+
+def contract_of(env: Env) -> Contract:
+    """Return the contract that an environment keeps."""
+    contract = getattr(env.unwrapped, 'contract', None)
+    if not isinstance(contract, Contract):
+        fail(
+            'an environment with a `contract`, as BoundaryEnv has',
+            f'{type(env.unwrapped).__name__}, which has none',
+            where='env()',
+        )
+    return contract
+
+
+@contextmanager
+def closing(env: Env) -> Iterator[Env]:
+    """Close an environment when its test is over."""
+    try:
+        yield env
+    finally:
+        env.close()
+
+
+def reset(env: Env, seed: int | None, options: dict[str, Any] | None) -> tuple[Observation, Info]:
+    """Reset, and the draws of the action space too; check what Gymnasium asks of a reset."""
+    env.action_space.seed(seed)
+    returned: object = env.reset(seed=seed, options=options)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        fail('an observation and an info', repr(returned)[:80], where='reset')
+    observation, info = returned
+    check_member(observation, env.observation_space, 'reset')
+    if not isinstance(info, dict):
+        fail('a dictionary', type(info).__name__, where='the info of reset')
+    if info.get('step') != 0:
+        fail('step 0', info.get('step', 'none'), where="reset, info['step']")
+    return observation, info
+
+
+def step(env: Env, action: Any) -> Seen:
+    """Step, and check what holds of every step."""
+    returned: object = env.step(action)
+    if not isinstance(returned, tuple) or len(returned) != 5:
+        fail(
+            'observation, reward, terminated, truncated and info',
+            repr(returned)[:80],
+            where='step',
+        )
+    observation, reward, terminated, truncated, info = returned
+    check_member(observation, env.observation_space, 'step')
+    number = float(reward)
+    if not math.isfinite(number):
+        fail('a finite reward', reward, where='step')
+    for name, flag in (('terminated', terminated), ('truncated', truncated)):
+        if not isinstance(flag, (bool, np.bool_)):
+            fail('True or False', repr(flag), where=f'step, {name}')
+    if not isinstance(info, dict):
+        fail('a dictionary', type(info).__name__, where='the info of step')
+    seen = Seen(
+        action=action,
+        observation=observation,
+        reward=number,
+        terminated=bool(terminated),
+        truncated=bool(truncated),
+        info=info,
+    )
+    check_ending(seen, contract_of(env))
+    return seen
+
+
+def check_member(observation: object, space: spaces.Space[Any], where: str) -> None:
+    """Fail unless an observation is in its space, and name the field that is not."""
+    if not isinstance(space, spaces.Dict) or not isinstance(observation, Mapping):
+        fail('a dictionary in a Dict space', type(observation).__name__, where=where)
+    if list(observation) != list(space.spaces):
+        fail(f'the fields {list(space.spaces)}', list(observation), where=where)
+    for name, part in space.spaces.items():
+        value, place = observation[name], f'{where}, observation[{name!r}]'
+        if not isinstance(value, np.ndarray):
+            fail('an array', type(value).__name__, where=place)
+        if value.dtype != part.dtype:
+            fail(f'{part.dtype}', value.dtype, where=place)
+        if value.shape != part.shape:
+            fail(f'shape {part.shape}', value.shape, where=place)
+        if value not in part:
+            fail(f'a member of {part}', value, where=place)
+
+
+def check_ending(seen: Seen, contract: Contract) -> None:
+    """Fail unless an ending has one flag, one cause of the contract, and one declarer."""
+    where = f'step {seen.info.get("step")}'
+    if seen.terminated and seen.truncated:
+        fail(
+            'terminated or truncated, never both',
+            'both',
+            where=where,
+            way_out='A learner bootstraps after the one and not after the other.',
+        )
+    cause, declarer = seen.info.get('cause'), seen.info.get('declared_by')
+    if not seen.ended:
+        if cause or declarer:
+            fail('no cause while the episode runs', f'{cause!r} of {declarer!r}', where=where)
+        return
+    ending = contract.episode.causes.get(str(cause))
+    if ending is None:
+        known = ', '.join(contract.episode.causes)
+        fail(f'one cause of the contract ({known})', repr(cause), where=where)
+    flag = 'terminated' if seen.terminated else 'truncated'
+    if ending.name.lower() != flag:
+        fail(f'{ending.name.lower()}, which {cause!r} is', flag, where=where)
+    if not isinstance(declarer, str) or not declarer:
+        fail('whoever declared the ending', repr(declarer), where=f'{where}, declared_by')
+
+
+def check_action(seen: Seen, contract: Contract) -> None:
+    """Fail unless the info says what became of an action, and the command is in the contract."""
+    info, where = seen.info, f'step {seen.info.get("step")}'
+    if info.get('verdict') is None:
+        fail('a verdict on the action', 'none', where=where)
+    asked = action_vector(contract, seen.action)
+    requested, admitted = (
+        tuple(info.get(f'{what}_action', ())) for what in ('requested', 'admitted')
+    )
+    if requested not in _rows(asked, contract):
+        fail(
+            f'the action that was asked for {asked}', requested, where=f'{where}, requested_action'
+        )
+    _check_command(tuple(info.get('commanded_action', ())), contract, where)
+    verdict, reasons, clipped = info['verdict'], info.get('reasons'), info.get('clipped')
+    if verdict == 'ADMITTED':
+        found = difference([round(v, 9) for v in requested], [round(v, 9) for v in admitted])
+        if found:
+            fail('what is ADMITTED to be what was requested', found, where=where)
+    elif not reasons:
+        fail(
+            f'reasons for {verdict}', repr(reasons), where=where, way_out='Never clip in silence.'
+        )
+    changed = [abs(a - b) > _ROUNDING for a, b in zip(requested, admitted, strict=False)]
+    for i, was in enumerate(changed):
+        if was and not (isinstance(clipped, Sequence) and clipped[i]):
+            fail(
+                f'to be told that {requested[i]:g} became {admitted[i]:g}',
+                f'clipped is {clipped}',
+                where=f'{where}, dimension {i}',
+                way_out='A clipped action that is logged as the requested one poisons the data.',
+            )
+
+
+def _rows(asked: Vector, contract: Contract) -> list[Vector]:
+    size = contract.action_size
+    return [asked[i : i + size] for i in range(0, len(asked), size)]
+
+
+def _check_command(command: Vector, contract: Contract, where: str) -> None:
+    if not command:
+        return
+    low, high = contract.flat('low'), contract.flat('high')
+    for i, value in enumerate(command):
+        if not low[i] <= value <= high[i]:
+            fail(
+                f'a command in [{low[i]:g}, {high[i]:g}] {contract.command_unit[i]}',
+                value,
+                where=f'{where}, {contract.command_dimensions[i]}',
+            )
+
+
+def keys_of(value: object) -> Iterator[str]:
+    """Yield the keys of nested mappings, however deep."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key)
+            yield from keys_of(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from keys_of(item)
+
+
+def beyond(space: spaces.Space[Any]) -> Any:
+    """Return an action out of bounds in every dimension; None if there is none."""
+    if isinstance(space, spaces.Box):
+        return space.high + (1.0 + 10.0 * np.abs(space.high))
+    if isinstance(space, spaces.Discrete):
+        return int(space.start + space.n)
+    if isinstance(space, spaces.MultiDiscrete):
+        return np.asarray(space.nvec)
+    if isinstance(space, spaces.Dict):
+        return {name: beyond(part) for name, part in space.spaces.items()}
+    return None
+
+
+def strange_actions(space: spaces.Space[Any]) -> Mapping[str, Any]:
+    """Return what is no action, by what is wrong with it."""
+    strange: dict[str, Any] = {'a text': 'ahead', 'nothing': None, 'an empty list': []}
+    if isinstance(space, spaces.Box):
+        shape = space.shape
+        strange['a value too many'] = np.zeros((*shape[:-1], shape[-1] + 1))
+        strange['another rank'] = np.zeros((1, 1, *shape))
+        strange['NaN'] = np.full(shape, np.nan)
+        strange['an infinite value'] = np.full(shape, np.inf)
+    else:
+        strange['NaN'] = float('nan')
+    return strange

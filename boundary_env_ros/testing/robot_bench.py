@@ -1,0 +1,235 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated robot on a bench: who commands it, what it sends, what its feedback shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+import math
+from typing import Any
+
+from boundary_env_ros.core.contract import ActionSpec, Contract, Vector
+from boundary_env_ros.core.fields import Reading
+from boundary_env_ros.core.inputs import (
+    feedback_inputs,
+    field_inputs,
+    gate_inputs,
+    looked_up_fields,
+    sensor_topics,
+)
+from boundary_env_ros.core.reset import out_of_tolerance, ResetWorld, tolerances, WorldReset
+from boundary_env_ros.core.timebase import to_nanoseconds
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.simulation.messages import Fields, PlainMessage
+from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
+from boundary_env_ros.testing.verdicts import attempt, fail, told
+
+Reader = Callable[[Any], Reading]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One reading that the contract makes of a topic; ``size`` is that of its values, if known."""
+
+    name: str
+    read: Reader
+    size: int | None
+
+
+def uses_of(contract: Contract) -> Mapping[str, Sequence[Use]]:
+    """Return every reading that gate and environment make of each topic of every agent."""
+    own = {topic: topic for topic in sensor_topics(contract)}
+    sizes = {spec.name: 0 if spec.is_image else spec.size for spec in contract.fields}
+    groups = {group.name: group.size for group in contract.action}
+    uses: dict[str, list[Use]] = {}
+    for agent in contract.agents:
+        for item in field_inputs(contract, own):
+            use = Use(name=item.name, read=item.read, size=sizes[item.name])
+            uses.setdefault(contract.topic_of(agent, item.topic), []).append(use)
+        for item in feedback_inputs(contract):
+            use = Use(name=f'feedback of {item.name}', read=item.read, size=groups[item.name])
+            uses.setdefault(contract.topic_of(agent, item.topic), []).append(use)
+        for item in gate_inputs(contract):
+            use = Use(name=item.name, read=item.read, size=None)
+            uses.setdefault(contract.topic_of(agent, item.topic), []).append(use)
+    return uses
+
+
+def listened_topics(contract: Contract) -> Mapping[str, str]:
+    """Return the type of each topic that the robot has to send on, every agent's."""
+    looked_up = {spec.topic for spec in looked_up_fields(contract)}
+    return {
+        contract.topic_of(agent, topic): kind
+        for agent in contract.agents
+        for topic, kind in sensor_topics(contract).items()
+        if topic not in looked_up
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """One group of the action of one agent: its topic, and how its feedback is read."""
+
+    group: ActionSpec
+    topic: str
+    feedback: str
+    read: Reader
+
+
+class Bench:
+    """
+    A robot that is reset, commanded and advanced, period after period.
+
+    Parameters
+    ----------
+    robot, contract
+        The robot, and what it is tested under.
+    start
+        Present time, ns.
+
+    """
+
+    def __init__(self, robot: SimulatedRobot, contract: Contract, start: int) -> None:
+        self.robot = robot
+        self.contract = contract
+        self.now = start
+        readers = {item.name: item.read for item in feedback_inputs(contract)}
+        self.channels = tuple(
+            Channel(
+                group=group,
+                topic=contract.topic_of(agent, group.topic),
+                feedback=contract.topic_of(agent, group.feedback.topic),
+                read=readers[group.name],
+            )
+            for agent in contract.agents
+            for group in contract.action
+        )
+        #: What the feedback of each command topic showed, in order.
+        self.shown: dict[str, list[Vector]] = {c.topic: [] for c in self.channels}
+
+    def reset(self, seed: int, target: tuple[NamedValues, ...]) -> WorldReset:
+        """Reset the robot; an exception fails the test."""
+        request = ResetWorld(seed=seed, target=target)
+        answer = attempt(lambda: self.robot.reset(request, self.now))
+        if isinstance(answer, Exception):
+            fail(
+                'an answer, with `error` if it failed',
+                told(answer),
+                where='reset',
+                way_out='A reset that fails ends the episode as reset_failed; an exception ends '
+                'the process.',
+            )
+        for values in self.shown.values():
+            values.clear()
+        return answer
+
+    def must_reset(self, seed: int, target: tuple[NamedValues, ...]) -> WorldReset:
+        """Reset the robot to a target that it has to reach, and let it settle."""
+        answer = self.reset(seed, target)
+        where = f'reset with seed {seed}'
+        if answer.error:
+            fail('a target that the task samples to be reached', answer.error, where=where)
+        missed = out_of_tolerance(target, answer.achieved, tolerances(self.contract.episode.reset))
+        if missed:
+            fail('a state within the tolerance', '; '.join(missed), where=where)
+        if answer.completed < self.now:
+            fail(
+                f'`completed` at {self.now} ns (when it was asked for) or later',
+                answer.completed,
+                where=where,
+                way_out='Values captured before it are taken for those of the old world.',
+            )
+        return answer
+
+    def advance(self, seconds: float) -> tuple[Emission, ...]:
+        """Let the robot run, and take note of its feedback."""
+        return self.advance_to(self.now + to_nanoseconds(seconds))
+
+    def advance_to(self, until: int) -> tuple[Emission, ...]:
+        """Let the robot run until a time, ns, and take note of its feedback."""
+        self.now = until
+        emissions = tuple(self.robot.advance(until))
+        for emission in emissions:
+            if emission.fields is None:
+                continue
+            for channel in self.channels:
+                if emission.topic == channel.feedback:
+                    self.shown[channel.topic].append(_read(channel, emission.fields))
+        return emissions
+
+    def settle(self) -> tuple[Emission, ...]:
+        """Let the robot come to rest after a reset, as the environment does."""
+        procedure = self.contract.episode.reset
+        return self.advance(max(procedure.settle, self.contract.period))
+
+    def measured(self, channel: Channel) -> Vector:
+        """Return what the feedback of a channel showed last."""
+        if not self.shown[channel.topic]:
+            fail(
+                'feedback after the settling time',
+                'none came',
+                where=f'{channel.feedback} after a reset',
+                way_out='Without it no episode begins.',
+            )
+        return self.shown[channel.topic][-1]
+
+    def drive(self, seconds: float) -> tuple[Emission, ...]:
+        """
+        Command every dimension as fast as the contract allows to its farther bound.
+
+        Returns
+        -------
+        tuple
+            What was sent meanwhile.
+
+        """
+        contract = self.contract
+        start = {channel.topic: self.measured(channel) for channel in self.channels}
+        sent: list[Emission] = []
+        for step in range(1, max(1, round(seconds / contract.period)) + 1):
+            for channel in self.channels:
+                values = ramp(channel.group, start[channel.topic], step * contract.period)
+                self.robot.command(channel.topic, values, self.now)
+            sent += self.advance(contract.period)
+        return tuple(sent)
+
+
+def _read(channel: Channel, fields: Fields) -> Vector:
+    reading = attempt(lambda: channel.read(PlainMessage(fields)))
+    if isinstance(reading, Exception):
+        fail(
+            f'a message that the feedback of {channel.group.name!r} can be read from',
+            told(reading),
+            where=channel.feedback,
+        )
+    return reading.values
+
+
+def ramp(group: ActionSpec, start: Vector, seconds: float) -> Vector:
+    """Return the command so long after a start, on the way to the farther bound."""
+    return tuple(
+        min(max(value + math.copysign(rate * seconds, way), low), high)
+        for value, way, rate, low, high in zip(
+            start, ways(group, start), group.rate, group.low, group.high, strict=True
+        )
+    )
+
+
+def ways(group: ActionSpec, start: Vector) -> Vector:
+    """Return the way of each dimension to its farther bound, with its sign."""
+    return tuple(
+        high - value if high - value >= value - low else low - value
+        for value, low, high in zip(start, group.low, group.high, strict=True)
+    )
+
+
+def timeless(value: Any) -> Any:
+    """Return the fields of a message without any time in them."""
+    if isinstance(value, Mapping):
+        if set(value) == {'sec', 'nanosec'}:
+            return 'a time'
+        return {name: timeless(item) for name, item in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [timeless(item) for item in value]
+    return value

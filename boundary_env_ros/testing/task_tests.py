@@ -1,0 +1,301 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+import copy
+from dataclasses import replace
+import json
+import math
+import random
+
+import numpy as np
+
+from boundary_env_ros.core.causes import TIME_LIMIT
+from boundary_env_ros.core.contract import Contract, Vector, WaitStep
+from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.storage.contract_file import make_task
+from boundary_env_ros.testing.subject import generator_of, path_of, UnderContract
+from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told
+from boundary_env_ros.testing.views import draw_views
+
+#: What JSON can bring as an option, right or wrong.
+_ODD: tuple[object, ...] = (
+    None, True, 0, -1, 10**400, 1e308, math.nan, math.inf, '', 'no such thing', [], {}, [None],
+    [math.nan] * 3, ['a', 'b'], [[1.0, 2.0]], {'a': 1}, [1e308] * 6,
+)  # fmt: skip
+
+
+class TaskTests(UnderContract):
+    """
+    Tests of a task; override :meth:`contract`, and :meth:`task` if it is not the installed one.
+
+    A task is a pure judge: what it samples depends on the generator and the options alone, and
+    what it judges on the step alone.
+    """
+
+    def task(self) -> Task:
+        """Return a new task; by default the installed one that the contract names."""
+        return make_task(self.loaded().contract)
+
+    def valid_options(self) -> Sequence[Mapping[str, object]]:
+        """Return options that the task takes, by preference one with every option there is."""
+        return ({},)
+
+    # Sampling ------------------------------------------------------------------------------------
+
+    def test_task_samples_from_its_generator_alone(self) -> None:
+        """Equal seeds sample equal resets, whoever else draws random numbers meanwhile."""
+        one, other = self.task(), self.task()
+        for trial in range(min(self.trials, 50)):
+            for options in self.valid_options():
+                with _untouched_generators('sample_reset'):
+                    first = _sample(one, trial, options)
+                random.seed(trial)
+                np.random.seed(trial)  # noqa: NPY002 - that generator must make no difference
+                found = difference(first, _sample(other, trial, options))
+                if found:
+                    fail(
+                        'equal resets from equal seeds',
+                        found,
+                        where=f'sample_reset with seed {trial} and {options}',
+                        way_out='Draw everything from the generator that it is given.',
+                    )
+
+    def test_task_samples_finite_values_with_a_unit_each(self) -> None:
+        """Names are unique, and every number is finite and has its unit."""
+        task = self.task()
+        for trial in range(min(self.trials, 50)):
+            for options in self.valid_options():
+                _check_sampled(_sample(task, trial, options), f'sample_reset with {options}')
+
+    def test_task_samples_what_the_reset_is_held_against(self) -> None:
+        """Every name of the contract's tolerance is sampled, with as many values."""
+        contract = self.loaded().contract
+        sampled = by_name(_sample(self.task(), self.seed, self.valid_options()[0]))
+        procedure = contract.episode.reset
+        wanted = {name: len(values) for name, values in procedure.tolerance.items()}
+        wanted.update(
+            {
+                step.sampled: len(step.tolerance)
+                for step in procedure.steps
+                if isinstance(step, WaitStep) and step.sampled
+            }
+        )
+        for name, size in wanted.items():
+            if len(sampled.get(name, ())) != size:
+                fail(
+                    f'{size} sampled values',
+                    f'{len(sampled[name])}' if name in sampled else f'only {", ".join(sampled)}',
+                    where=f'episode.reset, {name!r}',
+                )
+
+    def test_task_refuses_options_that_it_does_not_know(self) -> None:
+        """An unknown option raises a BoundaryError, and is not passed over in silence."""
+        task = self.task()
+        must_refuse(
+            lambda: _sample(task, self.seed, {'no_such_option': 1}),
+            'for an unknown option',
+            where="sample_reset with {'no_such_option': 1}",
+            way_out='A misspelt option that is passed over runs another experiment.',
+        )
+
+    def test_task_refuses_options_of_a_wrong_type(self) -> None:
+        """Whatever JSON brings is taken, or refused with a BoundaryError; nothing else comes."""
+        task = self.task()
+        for options in self.valid_options():
+            for name in options:
+                for odd in _ODD:
+                    _try(task, {**options, name: odd}, name)
+
+    # Observing -----------------------------------------------------------------------------------
+
+    def test_task_supplies_the_fields_of_the_contract_and_no_others(self) -> None:
+        """To every agent it supplies each ``task:`` field, whole, finite and within its bounds."""
+        contract, task = self.loaded().contract, self.task()
+        specs = {spec.task: spec for spec in (*contract.observation, *contract.state) if spec.task}
+        for trial in range(min(self.trials, 50)):
+            for options in self.valid_options():
+                reset = by_name(_sample(task, trial, options))
+                for agent in contract.agents:
+                    supplied = _observe(task, reset, agent)
+                    if set(supplied) != set(specs):
+                        fail(
+                            f'the fields {sorted(specs)}',
+                            sorted(supplied),
+                            where=f'observe for {agent}',
+                            way_out='Declare them in the contract with `task: <name>`.',
+                        )
+                    for name, spec in specs.items():
+                        _check_bounds(supplied[name], contract, spec.name, agent)
+
+    # Judging -------------------------------------------------------------------------------------
+
+    def test_task_judges_a_step_by_the_step_alone(self) -> None:
+        """The same step is judged alike, again, later and by another task; nothing is changed."""
+        task, other = self.task(), self.task()
+        kept: list[tuple[StepView, Outcome]] = []
+        for view in _views(self, task):
+            before = copy.deepcopy(view)
+            outcome = _judge(task, view)
+            found = difference(before, view)
+            if found:
+                fail('a step that is not changed', found, where='judge')
+            kept.append((view, outcome))
+        for again in (task, other):
+            for view, outcome in kept:
+                found = difference(outcome, _judge(again, view))
+                if found:
+                    fail(
+                        'the same outcome of the same step',
+                        found,
+                        where='judge',
+                        way_out='A task must not remember steps; the audit judges them again.',
+                    )
+
+    def test_task_rewards_with_finite_terms(self) -> None:
+        """Every term of the reward is a finite number with a name of its own."""
+        for view in _views(self, task := self.task()):
+            terms = _judge(task, view).terms
+            names = [term.name for term in terms]
+            if len(set(names)) != len(names) or not all(names):
+                fail('a name of its own for each term of the reward', names, where='judge')
+            for term in terms:
+                if not _is_number(term.value):
+                    fail('a finite number', repr(term.value), where=f'judge, term {term.name!r}')
+
+    def test_task_ends_for_causes_of_the_contract_alone(self) -> None:
+        """A cause is empty, or one that the contract declares."""
+        causes = self.loaded().contract.episode.causes
+        for view in _views(self, task := self.task()):
+            cause = _judge(task, view).cause
+            if cause and cause not in causes:
+                fail(
+                    f'a cause of the contract ({", ".join(causes)})',
+                    repr(cause),
+                    where='judge',
+                    way_out='Declare it under episode.causes.',
+                )
+
+    def test_task_leaves_the_time_limit_to_the_contract(self) -> None:
+        """The number of a step alone ends nothing: time limits live in the contract."""
+        most = self.loaded().contract.max_steps
+        for view in _views(self, task := self.task()):
+            causes = {
+                step: _judge(task, replace(view, step=step)).cause
+                for step in (1, most - 1, most, most + 1, 10 * most)
+            }
+            if len(set(causes.values())) > 1 or TIME_LIMIT in causes.values():
+                fail(
+                    'one ending, whatever the number of the step',
+                    causes,
+                    where='judge',
+                    way_out='Declare the time limit as episode.time_limit.',
+                )
+
+
+def _views(subject: TaskTests, task: Task) -> Iterator[StepView]:
+    contract, rng = subject.loaded().contract, generator_of(subject)
+    for options in subject.valid_options():
+        reset = by_name(_sample(task, subject.seed, options))
+        yield from draw_views(contract, task, reset, rng, subject.trials)
+
+
+def _sample(task: Task, seed: int, options: Mapping[str, object]) -> tuple[NamedValues, ...]:
+    return task.sample_reset(np.random.default_rng(seed), copy.deepcopy(dict(options)))
+
+
+def _observe(task: Task, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+    given = dict(reset)
+    with _untouched_generators('observe'):
+        supplied = task.observe(given, agent)
+    found = difference(dict(reset), given)
+    if found:
+        fail('a reset that is not changed', found, where='observe')
+    return supplied
+
+
+def _judge(task: Task, view: StepView) -> Outcome:
+    with _untouched_generators('judge'):
+        outcome = attempt(lambda: task.judge(view))
+    if isinstance(outcome, Exception):
+        fail(
+            'an outcome of every step within the bounds of the contract',
+            told(outcome),
+            where=f'judge of {view}',
+        )
+    return outcome
+
+
+@contextmanager
+def _untouched_generators(where: str) -> Iterator[None]:
+    """Fail if the global random generators were used."""
+    states: Sequence[tuple[str, Callable[[], object]]] = (
+        ('random', lambda: hash(random.getstate())),
+        ('numpy.random', lambda: np.random.get_state(legacy=False)),  # noqa: NPY002
+    )
+    before = [state() for _, state in states]
+    yield
+    for (name, state), was in zip(states, before, strict=True):
+        if difference(was, state()):
+            fail(
+                'no use of a global random generator',
+                f'{name} was used',
+                where=where,
+                way_out='Draw everything from the generator that sample_reset is given.',
+            )
+
+
+def _try(task: Task, options: Mapping[str, object], name: str) -> None:
+    """Check that options are taken or refused in the family's way."""
+    sampled = attempt(lambda: _sample(task, 1, options))
+    where = f'sample_reset with {name}: {_json(options[name])}'
+    if not isinstance(sampled, Exception):
+        _check_sampled(sampled, where)
+    elif not isinstance(sampled, BoundaryError):
+        fail('a BoundaryError, or values', told(sampled), where=where)
+
+
+def _json(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 80 else f'{text[:80]}...'
+
+
+def _check_sampled(sampled: tuple[NamedValues, ...], where: str) -> None:
+    names = [item.name for item in sampled]
+    if len(set(names)) != len(names):
+        fail('every name once', names, where=where)
+    for item in sampled:
+        if not all(map(_is_number, item.values)):
+            fail('finite numbers', list(item.values), where=f'{where}, {item.name!r}')
+        if len(item.unit) != len(item.values):
+            fail(
+                f'a unit for each of {len(item.values)} values',
+                list(item.unit),
+                where=f'{where}, {item.name!r}',
+            )
+
+
+def _check_bounds(values: Vector, contract: Contract, name: str, agent: str) -> None:
+    spec = next(spec for spec in contract.fields if spec.name == name)
+    where = f'{path_of(contract, name)} of {agent}'
+    if len(values) != spec.size:
+        fail(f'{spec.size} values', f'{len(values)}', where=where)
+    for value, low, high in zip(values, spec.low, spec.high, strict=True):
+        if not (_is_number(value) and low <= value <= high):
+            fail(
+                f'a value in [{low:g}, {high:g}]',
+                value,
+                where=where,
+                way_out='What is beyond is clipped, and the policy sees another goal.',
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

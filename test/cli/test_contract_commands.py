@@ -1,0 +1,306 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands about contracts: check, describe, diff, schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+import sys
+from typing import Any
+
+from contract_corpus import BAD, GOOD, SCHEMA, SHIPPED
+import pytest
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.evidence import describe as drawing
+from boundary_env_ros.storage import contract_types
+from boundary_env_ros.storage.contract_file import installed_tasks, load
+from boundary_env_ros.storage.message_types import message_types, MessageTypes
+
+pytestmark = pytest.mark.skipif(
+    not {'go_to_goal', 'open_door', 'swap_places'} <= set(installed_tasks()),
+    reason='needs the package installed',
+)
+
+Output = pytest.CaptureFixture[str]
+CART = SHIPPED[0]
+TEXT = CART.read_text(encoding='utf-8')
+needs_types = pytest.mark.skipif(
+    message_types().is_empty, reason='needs the definitions of ROS, or rosbags'
+)
+
+
+def written(folder: Path, *edits: tuple[str, str], name: str = 'mine.yaml') -> Path:
+    """Return a file with the contract of the cart, changed in some places."""
+    text = TEXT
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = folder / name
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+def line_of(path: Path, part: str) -> int:
+    """Return the line, counted from 1, of the only place of a text in a file."""
+    text = path.read_text(encoding='utf-8')
+    assert text.count(part) == 1, part
+    return text[: text.index(part)].count('\n') + 1
+
+
+# check -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('path', [*SHIPPED, *GOOD], ids=lambda path: path.stem)
+def test_a_good_contract_has_no_problem(path: Path, capsys: Output) -> None:
+    assert main(['check', str(path)]) == 0
+    output = capsys.readouterr()
+    loaded = load(path)
+    told = f'{loaded.contract.name} {loaded.contract.version}, {loaded.digest}'
+    assert output.out.splitlines()[0] == f'{path}: no problem. {told}'
+    assert not output.err
+
+
+def test_shipped_contracts_go_by_their_names(capsys: Output) -> None:
+    assert main(['check', 'warehouse_cart', 'door_arm', 'two_carts']) == 0
+    assert capsys.readouterr().out.count('no problem') == 3
+
+
+def test_a_name_that_is_nearly_that_of_a_shipped_contract_is_suggested(capsys: Output) -> None:
+    assert main(['check', 'warehouse_carts']) == 2
+    assert "Did you mean 'warehouse_cart'?" in capsys.readouterr().err
+
+
+def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path, capsys: Output) -> None:
+    path = written(
+        tmp_path,
+        ('    beams: 36', '    beam: 36'),
+        ('  hold_after: 0.15', '  hold_after: 0.05'),
+        ('  name: go_to_goal', '  name: go_home'),
+    )
+    assert main(['check', str(path)]) == 1
+    output = capsys.readouterr()
+    head, *lines = output.out.splitlines()
+    assert head == f'{path}: 4 problems'
+    places = [line.split(':')[0].strip() for line in lines[:-1]]
+    assert places == [
+        f'observation.scan (line {line_of(path, "  scan: ")})',
+        f'observation.scan.beam (line {line_of(path, "beam: 36")})',
+        f'safety.hold_after (line {line_of(path, "hold_after: 0.05")})',
+        f'task.name (line {line_of(path, "name: go_home")})',
+    ]
+    assert lines[-1].endswith('are looked at when these are mended.')
+
+
+@needs_types
+def test_what_is_not_in_a_message_is_told_with_its_line(tmp_path: Path, capsys: Output) -> None:
+    path = written(
+        tmp_path,
+        ('    fields: [twist.linear.x, twist.angular.z]', '    fields: [twist.linear.x, twist.z]'),
+        ("variance: 'pose.covariance[0]'", "variance: 'pose.covariances[0]'"),
+    )
+    assert main(['check', str(path)]) == 1
+    text = capsys.readouterr().out
+    line = line_of(path, 'covariances')
+    assert f'observation.pose.confidence.variance (line {line}): ' in text
+    assert "it has no field 'covariances'. Did you mean 'covariance'?" in text
+    assert f'action.base.fields.1 (line {line_of(path, "twist.z")}): ' in text
+
+
+def test_what_task_and_contract_disagree_about_is_told(tmp_path: Path, capsys: Output) -> None:
+    path = written(tmp_path, ('    task: goal', '    task: gaol'))
+    assert main(['check', str(path)]) == 1
+    assert "a field that the task supplies: goal, actually: 'gaol'. Did you mean 'goal'?" in (
+        capsys.readouterr().out
+    )
+
+
+def test_types_that_nobody_knows_here_are_no_problem_but_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(contract_types, 'message_types', lambda: MessageTypes([]))
+    assert main(['check', 'warehouse_cart']) == 0
+    head, note = capsys.readouterr().out.splitlines()
+    assert 'no problem' in head
+    assert note.startswith('  Message types and field paths were not checked: there is neither')
+
+
+def test_several_files_are_all_checked_and_the_worst_decides(
+    tmp_path: Path, capsys: Output
+) -> None:
+    bad = written(tmp_path, ('period: 0.1 ', 'period: 0.0 '))
+    assert main(['check', 'warehouse_cart', str(bad)]) == 1
+    assert main(['check', str(tmp_path / 'nowhere.yaml'), str(bad), 'warehouse_cart']) == 2
+    output = capsys.readouterr()
+    assert output.out.count('mine.yaml: 1 problem\n') == 2
+    assert output.out.count('no problem') == 2
+    assert 'nowhere.yaml' in output.err
+
+
+def test_problems_as_json_have_all_their_parts(tmp_path: Path, capsys: Output) -> None:
+    bad = written(tmp_path, ('    max_age: 0.5\n', '    max_agee: 0.5\n'))
+    assert main(['check', '--json', str(bad), 'warehouse_cart']) == 1
+    first, second = json.loads(capsys.readouterr().out)
+    assert first['source'] == str(bad)
+    assert not first['ok']
+    assert first['problems'][-1] == {
+        'path': ['observation', 'pose', 'max_agee'],
+        'line': line_of(bad, 'max_agee'),
+        'expected': 'no such key',
+        'actual': 'it is there',
+        'hint': "Did you mean 'max_age'?",
+    }
+    assert second['ok']
+    assert second['problems'] == []
+    assert second['digest'] == load('warehouse_cart').digest
+
+
+def test_json_is_whole_even_if_a_file_cannot_be_read(tmp_path: Path, capsys: Output) -> None:
+    assert main(['check', '--json', str(tmp_path / 'nowhere.yaml'), 'warehouse_cart']) == 2
+    output = capsys.readouterr()
+    assert [check['ok'] for check in json.loads(output.out)] == [True]
+    assert 'nowhere.yaml' in output.err
+
+
+# describe ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.stem)
+def test_a_description_is_the_drawing_and_has_no_colour_in_a_pipe(
+    path: Path, capsys: Output
+) -> None:
+    assert main(['describe', path.stem]) == 0
+    text = capsys.readouterr().out
+    assert '\x1b' not in text
+    assert text.startswith(f'{path.stem} 1.0.0\n{load(path).digest}\n\nWho owns\n')
+    for section in drawing.describe(load(path).contract, ''):
+        assert section.title in text
+
+
+def test_headings_are_bold_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.setattr(sys.stdout, 'isatty', lambda: True, raising=False)
+    monkeypatch.setenv('TERM', 'xterm')
+    assert main(['describe', 'warehouse_cart']) == 0
+    assert '\x1b[1mWho owns\x1b[0m' in capsys.readouterr().out
+    monkeypatch.setenv('TERM', 'dumb')
+    assert main(['describe', 'warehouse_cart']) == 0
+    assert '\x1b' not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(('columns', 'widest'), [('40', 80), ('80', 80), ('200', 100)])
+def test_a_description_is_as_wide_as_the_terminal_within_reason(
+    columns: str, widest: int, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv('COLUMNS', columns)
+    assert main(['describe', 'warehouse_cart']) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= widest
+
+
+def test_a_description_as_json_answers_the_questions(capsys: Output) -> None:
+    assert main(['describe', 'warehouse_cart', '--json']) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert '`safety_gate`' in data['owners']['the choice of action']
+    assert data['digest'] == load('warehouse_cart').digest
+
+
+def test_a_bad_contract_is_not_described(capsys: Output) -> None:
+    [path] = BAD.rglob('*_period_zero.yaml')
+    assert main(['describe', str(path)]) == 2
+    output = capsys.readouterr()
+    assert not output.out
+    assert 'period (line 3): expect a finite number (s) greater than 0' in output.err
+
+
+# diff --------------------------------------------------------------------------------------------
+
+
+def diff(capsys: Output, *arguments: object) -> tuple[int, str]:
+    """Return the exit code of a difference, and what it says."""
+    code = main(['diff', *map(str, arguments)])
+    return code, capsys.readouterr().out
+
+
+def test_the_same_file_has_no_change(capsys: Output) -> None:
+    code, text = diff(capsys, 'warehouse_cart', CART)
+    assert code == 0
+    assert text == f'No change: the same text ({load(CART).digest}).\n'
+
+
+def test_comments_and_layout_are_no_change(tmp_path: Path, capsys: Output) -> None:
+    other = written(tmp_path, ('period: 0.1 ', 'period:    0.10 # ten times a second '))
+    code, text = diff(capsys, 'warehouse_cart', other)
+    assert code == 0
+    assert text.startswith('No change: the texts differ, and mean the same (sha256:')
+
+
+def test_another_version_is_cosmetic_but_another_digest(tmp_path: Path, capsys: Output) -> None:
+    other = written(tmp_path, ('version: 1.0.0', 'version: 1.0.1'))
+    code, text = diff(capsys, 'warehouse_cart', other)
+    assert code == 0
+    assert text.startswith('1 cosmetic change\nfrom sha256:')
+    assert text.endswith('nodes of different digests do not work together.\n')
+
+
+def test_a_behavioural_change_is_1_and_says_why(tmp_path: Path, capsys: Output) -> None:
+    other = written(tmp_path, ('command_timeout: 0.3 ', 'command_timeout: 0.4 '))
+    code, text = diff(capsys, 'warehouse_cart', other)
+    assert code == 1
+    assert (
+        'behavioural  safety.command_timeout\n'
+        '    before   0.3\n'
+        '    after    0.4\n'
+        '    The robot is stopped, held or let go at another moment.\n'
+    ) in text
+
+
+def test_a_breaking_change_is_2_and_comes_first(tmp_path: Path, capsys: Output) -> None:
+    other = written(
+        tmp_path, ('command_timeout: 0.3 ', 'command_timeout: 0.4 '), ('beams: 36', 'beams: 18')
+    )
+    code, text = diff(capsys, 'warehouse_cart', other)
+    assert code == 2
+    assert text.startswith('2 breaking, 1 behavioural changes\n')
+    assert text.index('observation.scan.beams') < text.index('safety.command_timeout')
+
+
+@pytest.mark.parametrize('order', [1, -1])
+def test_an_unusable_contract_is_3_and_no_breaking_change(
+    order: int, tmp_path: Path, capsys: Output
+) -> None:
+    bad = written(tmp_path, ('period: 0.1 ', 'period: 0.0 '))
+    assert main(['diff', *[str(bad), 'warehouse_cart'][::order]]) == 3
+    assert main(['diff', *['nowhere', 'warehouse_cart'][::order]]) == 3
+    assert not capsys.readouterr().out
+    assert main(['diff', 'warehouse_cart']) == 3
+    assert main(['diff', 'warehouse_cart', 'door_arm', 'two_carts']) == 3
+
+
+def test_a_difference_as_json_has_all_its_parts(tmp_path: Path, capsys: Output) -> None:
+    other = written(tmp_path, ('beams: 36', 'beams: 18'))
+    code, text = diff(capsys, '--json', 'warehouse_cart', other)
+    data: dict[str, Any] = json.loads(text)
+    assert code == 2
+    assert data['meaning'] == 'breaking'
+    assert (data['before'], data['after']) == (load(CART).digest, load(other).digest)
+    assert not data['same_text']
+    assert data['changes'][0] == {
+        'path': 'observation.scan.beams',
+        'meaning': 'breaking',
+        'before': '36',
+        'after': '18',
+        'why': 'It is the space: a policy or record of the one does not fit the other.',
+    }
+
+
+# schema ------------------------------------------------------------------------------------------
+
+
+def test_the_schema_that_is_printed_is_the_one_that_is_published(capsys: Output) -> None:
+    assert main(['schema']) == 0
+    assert capsys.readouterr().out == SCHEMA.read_text(encoding='utf-8')
+
+
+def test_the_place_of_the_schema_is_told(capsys: Output) -> None:
+    assert main(['schema', '--path']) == 0
+    assert Path(capsys.readouterr().out.strip()).samefile(SCHEMA)

@@ -1,0 +1,124 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""``boundary-env init`` writes a draft, overwrites nothing, and speaks in sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import sys
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / 'evidence'))
+
+from drafting_messages import cart_and_arm, write_bag
+
+from boundary_env_ros.cli import init
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.storage.contract_file import load
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bag(tmp_path_factory.mktemp('bags') / 'drive', cart_and_arm())
+
+
+def test_draft_is_written_and_can_be_loaded(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / 'mine.yaml'
+    assert main(['init', str(out), '--bag', str(bag)]) == 0
+    text = out.read_text()
+    assert load(out).contract.name == 'draft'
+    said = capsys.readouterr()
+    assert f'with {text.count("GUESS:")} guesses (GUESS)' in said.out
+    assert f'boundary-env check {out}' in said.out
+    assert said.err == ''
+
+
+@pytest.mark.parametrize('there', ['file', 'folder', 'dangling link'])
+def test_nothing_is_ever_overwritten(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], there: str
+) -> None:
+    out = tmp_path / 'mine.yaml'
+    if there == 'file':
+        out.write_text('precious')
+    elif there == 'folder':
+        out.mkdir()
+    else:
+        out.symlink_to(tmp_path / 'nowhere')
+    assert main(['init', str(out), '--bag', str(bag)]) == 2
+    assert capsys.readouterr().err == (
+        f'boundary-env: Expect a new file, actually: {out} exists already, and a draft overwrites '
+        'nothing. Choose another one.\n'
+    )
+    assert there != 'file' or out.read_text() == 'precious'
+    assert not (tmp_path / 'nowhere').exists()
+
+
+def test_file_that_appears_meanwhile_is_not_overwritten(
+    bag: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / 'mine.yaml'
+    draft = init._of_bag
+
+    def slow(path: Path) -> str:
+        out.write_text('precious')
+        return draft(path)
+
+    monkeypatch.setattr(init, '_of_bag', slow)
+    assert main(['init', str(out), '--bag', str(bag)]) == 2
+    assert 'exists already' in capsys.readouterr().err
+    assert out.read_text() == 'precious'
+
+
+def test_place_that_cannot_be_written_is_named(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / 'no' / 'such' / 'folder.yaml'
+    assert main(['init', str(out), '--bag', str(bag)]) == 2
+    assert capsys.readouterr().err == (
+        f'boundary-env: Expect to write {out}, actually: No such file or directory. '
+        'Choose another place.\n'
+    )
+
+
+def test_bag_that_cannot_be_read_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / 'mine.yaml'
+    assert main(['init', str(out), '--bag', str(tmp_path / 'gone')]) == 2
+    assert 'boundary-env: Expect to read' in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'says'),
+    [
+        (['--seconds', '0'], "expect seconds, more than 0 and not more than 3600, actually: '0'"),
+        (['--seconds', 'nan'], "actually: 'nan'"),
+        (['--seconds', 'soon'], "actually: 'soon'"),
+        (['--domain-id', '233'], "expect a ROS domain, 0 to 232, actually: '233'"),
+        (['--domain-id', '-1'], "actually: '-1'"),
+        (['--domain-id', '²'], "actually: '²'"),
+    ],
+)
+def test_wrong_argument_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main(['init', str(tmp_path / 'mine.yaml'), *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_without_ros_the_live_robot_needs_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [n for n in sys.modules if n.split('.')[0] == 'rclpy']:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, 'rclpy', None)
+    monkeypatch.delitem(sys.modules, 'boundary_env_ros.ros.graph_survey', raising=False)
+    assert main(['init', str(tmp_path / 'mine.yaml'), '--seconds', '1']) == 2
+    assert 'or look at a bag with --bag.' in capsys.readouterr().err

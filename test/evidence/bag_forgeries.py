@@ -1,0 +1,131 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Forgeries of a whole bag that are consistent in themselves, each with the rules that must name it.
+
+Each changes two or more things together, wherever they are told: in the steps, on the topics of
+gate, environment and policy, and, where it says so, on the topic of a sensor or of the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import bag_forgeries_of_records as records
+import bag_forgeries_of_sensors as sensors
+from bag_forging import Forge
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """One forgery, and the rules that must name it."""
+
+    name: str
+    rules: tuple[str, ...]
+    forge: Callable[[Forge], None]
+
+
+FORGERIES: tuple[Forgery, ...] = (
+    Forgery(
+        'obstacle farther in measurement, ruling, command and message',
+        ('measurement-from-sensors', 'ruling-from-sensors'),
+        sensors.obstacle_farther_and_no_limit,
+    ),
+    Forgery(
+        'obstacle of an older scan with its stamp and age',
+        ('measurement-newest',),
+        sensors.obstacle_from_an_older_scan,
+    ),
+    Forgery(
+        'stamp and age of a measurement',
+        ('measurement-from-sensors',),
+        sensors.obstacle_stamped_later,
+    ),
+    Forgery(
+        'measured state and the command before',
+        ('measurement-from-sensors',),
+        sensors.feedback_and_seed,
+    ),
+    Forgery(
+        'emergency stop out of flag, verdicts, commands and messages',
+        ('emergency-stop-heard',),
+        sensors.stop_made_an_admission,
+    ),
+    Forgery(
+        'press that nobody heard', ('emergency-stop-heard',), records.stop_taken_from_its_topic
+    ),
+    Forgery(
+        'pose and reward',
+        ('fields-from-sensors', 'judgement-from-sensors'),
+        sensors.pose_and_reward,
+    ),
+    Forgery(
+        'success with pose, reward, ending and announcement',
+        ('fields-from-sensors', 'judgement-from-sensors'),
+        sensors.success_made_up,
+    ),
+    Forgery('older pose with its stamps', ('fields-newest',), sensors.pose_of_the_step_before),
+    Forgery('stamp, age and reaction time', ('fields-from-sensors',), sensors.stamp_and_age),
+    Forgery('clip flag with values', ('fields-from-sensors',), sensors.clip_flag_and_values),
+    Forgery('image that never came', ('fields-newest',), sensors.detector_that_never_spoke),
+    Forgery('confidence in every copy', ('fields-from-sensors',), sensors.confidence_raised),
+    Forgery(
+        'older image with its hash and stamps', ('fields-newest',), sensors.image_of_another_time
+    ),
+    Forgery('image and its hash', ('fields-from-sensors',), sensors.image_swapped_with_its_hash),
+    Forgery('pixels on the topic', ('fields-from-sensors',), sensors.pixels_changed),
+    Forgery(
+        'scan on its topic',
+        ('measurement-from-sensors', 'ruling-from-sensors'),
+        sensors.scan_on_its_topic,
+    ),
+    Forgery(
+        'sensor message taken out',
+        ('measurement-from-sensors',),
+        sensors.sensor_message_taken_out,
+    ),
+    Forgery('goal and rewards', ('task-field-recomputed',), sensors.goal_moved),
+    Forgery('truth mended', ('evaluator-from-sensors',), sensors.truth_mended),
+    Forgery(
+        'truth shown to the policy', ('evaluator-leak', 'fields-from-sensors'), sensors.truth_shown
+    ),
+    Forgery(
+        'measured action and evidence',
+        ('measured-from-sensors',),
+        sensors.measured_action_and_message,
+    ),
+    Forgery('actuation, stage and reaction', ('measured-from-sensors',), sensors.actuated_earlier),
+    Forgery(
+        'request, decision, command and message',
+        ('request-as-published',),
+        records.request_and_all_behind_it,
+    ),
+    Forgery('command in every record', ('command-on-topic',), records.command_in_every_record),
+    Forgery(
+        'command in every record and its message',
+        ('ruling-recomputed',),
+        records.command_message_and_copies,
+    ),
+    Forgery(
+        'decision taken out, others renumbered', ('command-decided',), records.decision_taken_out
+    ),
+    Forgery(
+        'decision, its copies and its message taken out, others renumbered',
+        ('request-answered', 'previous-command'),
+        records.decision_and_message_taken_out,
+    ),
+    Forgery('command of somebody else', ('command-decided',), records.strange_command),
+    Forgery(
+        'command messages taken out', ('command-on-topic',), records.command_messages_taken_out
+    ),
+    Forgery('step with everything of it taken out', ('period-kept',), records.step_taken_out),
+    Forgery('lease and client renamed', ('request-as-published',), records.lease_renamed),
+    Forgery('episode renamed', ('request-as-published',), records.episode_renamed),
+    Forgery('digest everywhere', ('digest-of-contract',), records.digest_everywhere),
+    Forgery('seed and sampled start', ('reset-recomputed',), records.seed_and_sample),
+    Forgery(
+        'observation in the steps', ('observation-as-published',), records.observation_in_the_steps
+    ),
+    Forgery('reward and its terms', ('judgement-recomputed',), records.reward_and_its_terms),
+)

@@ -1,0 +1,69 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Bags with every topic: what is forged consistently is told from what the sensors said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from bag_forgeries import FORGERIES, Forgery
+from bag_forging import Forge
+from bag_maker import make_tape, Tape, write_bag
+from lockstep_maker import LockstepBench
+from record_maker import Bench
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+
+
+@pytest.fixture(scope='module')
+def tape(loaded: LoadedContract, task: Task) -> Tape:
+    """Return what an honest recorder had of three episodes."""
+    return make_tape(Bench, loaded, task, seed=1)
+
+
+@pytest.fixture(scope='module')
+def lockstep_tape() -> Tape:
+    """Return the same in lockstep."""
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    return make_tape(LockstepBench, loaded, make_task(loaded.contract), seed=1)
+
+
+@pytest.mark.parametrize('seed', [1, 2, 3])
+def test_honest_bag_is_clean(
+    tmp_path: Path, loaded: LoadedContract, task: Task, seed: int
+) -> None:
+    write_bag(tmp_path / 'bag', make_tape(Bench, loaded, task, seed))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert report.not_checked == ()
+    assert report.unsupported == {}
+    assert all(count > 50 for count in report.from_topics.values()), report.from_topics
+
+
+def test_honest_lockstep_bag_is_clean(tmp_path: Path, lockstep_tape: Tape) -> None:
+    write_bag(tmp_path / 'bag', lockstep_tape)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert report.not_checked == ()
+
+
+@pytest.mark.parametrize('forgery', FORGERIES, ids=lambda forgery: forgery.name)
+def test_consistent_forgery_is_named_by_its_rules(
+    forgery: Forgery, tape: Tape, contract: Contract, task: Task, tmp_path: Path
+) -> None:
+    forge = Forge(list(tape), contract, task)
+    forgery.forge(forge)
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert set(forgery.rules) <= set(report.counts), f'\n{report}'
+
+
+def test_there_are_many_forgeries_each_of_its_own() -> None:
+    assert len({forgery.name for forgery in FORGERIES}) == len(FORGERIES)
+    assert len(FORGERIES) > 30

@@ -1,0 +1,124 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``audit`` and ``export``: text, JSON and exit codes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import json
+from pathlib import Path
+
+import pytest
+from record_maker import Piece, transitions_of
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.audit_rules import RULES
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.run_folder import RunFolder
+
+
+def write_run(path: Path, transitions: list[Transition], loaded: LoadedContract) -> None:
+    run = RunFolder.create(path)
+    run.contract.write_text(loaded.text, encoding='utf-8')
+    with TransitionJsonl(run.transitions) as file:
+        for transition in transitions:
+            file.append(transition)
+
+
+@pytest.fixture
+def honest(tmp_path: Path, record: list[Piece], loaded: LoadedContract) -> Path:
+    """Return a run folder without a bag."""
+    write_run(tmp_path / 'honest', list(transitions_of(record)), loaded)
+    return tmp_path / 'honest'
+
+
+@pytest.fixture
+def forged(tmp_path: Path, record: list[Piece], loaded: LoadedContract) -> Path:
+    """Return one with a better reward."""
+    steps = [replace(t, reward=t.reward + 1.0) for t in transitions_of(record)]
+    write_run(tmp_path / 'forged', steps, loaded)
+    return tmp_path / 'forged'
+
+
+def test_clean_record_exits_with_0(honest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['audit', str(honest)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith('Audit: clean.')
+    assert 'Not checked: 14 of' in out
+
+
+def test_forged_record_exits_with_1_and_names_rule_and_page(
+    forged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['audit', str(forged)]) == 1
+    out = capsys.readouterr().out
+    assert 'error reward-sum (' in out
+    assert 'Page: doc/audit.md#reward-sum' in out
+
+
+def test_json_has_findings_counts_and_what_was_not_checked(
+    forged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['audit', str(forged), '--json']) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data['ok'] is False
+    assert data['counts']['reward-sum'] > 0
+    assert {item['why'] for item in data['not_checked']} == {
+        'the record has no raw messages: audit the bag'
+    }
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [['nowhere'], [], ['--explain', 'no-such-rule'], ['RUN', '--rules'], ['--episodes', '-1']],
+)
+def test_input_that_cannot_be_used_exits_with_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['audit', *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert 'Traceback' not in captured.err
+    assert captured.err
+
+
+def test_every_rule_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['audit', '--rules']) == 0
+    listed = capsys.readouterr().out
+    for rule in RULES:
+        assert f'  {rule.id} ' in listed
+        assert main(['audit', '--explain', rule.id]) == 0
+        assert capsys.readouterr().out.startswith(f'{rule.id}: {rule.severity.value}.')
+
+
+def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['audit', '--help']) == 0
+    out = capsys.readouterr().out
+    for code in ('  0  no error', '  1  at least one error', '  2  wrong arguments'):
+        assert code in out
+
+
+@pytest.mark.parametrize('kind', ['parquet', 'jsonl'])
+def test_exported_run_is_audited_like_the_run(
+    honest: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if kind == 'parquet':
+        pytest.importorskip('pyarrow')
+    out = tmp_path / 'dataset'
+    assert main(['export', '--format', kind, str(honest), '-o', str(out)]) == 0
+    assert f'Data set: {out}' in capsys.readouterr().out
+    assert main(['audit', str(out)]) == 0
+    assert main(['export', '--format', kind, str(honest), '-o', str(out)]) == 2
+    assert 'not overwritten' in capsys.readouterr().err
+
+
+def test_export_tells_what_cannot_be_read(
+    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = RunFolder(honest).transitions
+    whole = lines.read_bytes().splitlines(keepends=True)
+    lines.write_bytes(b''.join([*whole[:5], b'{}\n', *whole[6:]]))
+    assert main(['export', '--format', 'jsonl', str(honest), '-o', str(tmp_path / 'out')]) == 1
+    assert 'transitions.jsonl, line 6' in capsys.readouterr().err

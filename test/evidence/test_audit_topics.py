@@ -1,0 +1,360 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the audit says of topics that are missing, and what it does with those that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+import json
+from pathlib import Path
+import tracemalloc
+from typing import Any
+
+from mcap.records import Schema
+from mcap_ros2.decoder import DecoderFactory
+import pytest
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from bag_forging import Forge
+from bag_maker import drive, each, make_tape, record_of, Tape, wire, write_bag
+from record_maker import Bench
+from storage_wire import definition, type_of
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.errors import DigestMismatch
+from boundary_env_ros.evidence import memory
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.live import contract_of, LiveAudit
+from boundary_env_ros.evidence.raw import published, window
+from boundary_env_ros.evidence.raw.wiring import same_topic
+from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
+from boundary_env_ros.storage.records import ContractDescription, Message
+
+
+@pytest.fixture(scope='module')
+def tape(loaded: LoadedContract, task: Task) -> Tape:
+    """Return what an honest recorder had of three episodes."""
+    return make_tape(Bench, loaded, task, seed=5)
+
+
+# What is missing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('topic', 'rules'),
+    [
+        ('/scan', {'measurement-from-sensors', 'ruling-from-sensors', 'fields-from-sensors'}),
+        ('/odom', {'measurement-newest', 'measured-from-sensors', 'judgement-from-sensors'}),
+        ('/camera/image_raw', {'fields-from-sensors', 'fields-newest'}),
+        ('/ground_truth', {'evaluator-from-sensors'}),
+        ('/cmd_vel', {'command-on-topic', 'command-decided'}),
+        ('/emergency_stop', {'emergency-stop-heard'}),
+        ('/boundary/action_request', {'request-as-published', 'request-answered'}),
+        ('/boundary/observation', {'observation-as-published'}),
+    ],
+)
+def test_missing_topic_is_no_finding_but_is_told(
+    tmp_path: Path, tape: Tape, topic: str, rules: set[str]
+) -> None:
+    write_bag(tmp_path / 'bag', [sent for sent in tape if sent.topic != topic])
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert rules <= set(report.not_applied)
+    name = topic.removeprefix('/').removeprefix('boundary/')
+    assert any(
+        name in item.why or item.why.startswith('no topic of type') for item in report.not_checked
+    )
+    assert 'Not checked:' in str(report)
+    data = json.loads(json.dumps(report.to_json()))
+    assert {item['rule'] for item in data['not_checked']} == set(report.not_applied)
+
+
+def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: Tape) -> None:
+    write_bag(
+        tmp_path / 'bag', [s for s in tape if s.topic.startswith('/boundary') and not s.type]
+    )
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert {rule.id for rule in sensors.RULES} - set(report.not_applied) <= {
+        'request-as-published',
+        'request-answered',
+        'observation-as-published',
+    }
+
+
+def test_recorder_that_came_late_is_no_forger(tmp_path: Path, tape: Tape) -> None:
+    begin = min(sent.log_time for sent in tape)
+    first_scan = next(sent for sent in tape if sent.topic == '/scan')
+    late = first_scan.log_time + 700_000_000
+    write_bag(
+        tmp_path / 'bag',
+        [sent for sent in tape if sent.topic != '/scan' or sent.log_time > late],
+    )
+    report = audit_path(tmp_path / 'bag')
+    assert begin < late
+    assert report.counts == {}, f'\n{report}'
+    assert sum(report.unsupported.values()) > 0
+    assert 'as the recorder came late or lost messages' in str(report)
+
+
+def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
+    tmp_path: Path, tape: Tape, contract: Contract, task: Task
+) -> None:
+    forge = Forge(list(tape), contract, task)
+    used = [
+        forge.heard('/odom', m.captured)
+        for decision in forge.decisions[20:23]
+        for m in decision.measurements
+        if m.name == 'feedback.base'
+    ]
+    kept = [sent for sent in tape if all(sent is not gone for gone in used)]
+
+    def with_lost(number: int) -> Tape:
+        return [
+            replace(sent, what={**sent.what, 'lost': number})
+            if sent.topic == '/boundary/recorder_status'
+            else sent
+            for sent in kept
+        ]
+
+    write_bag(tmp_path / 'honest', with_lost(20))
+    report = audit_path(tmp_path / 'honest')
+    assert report.counts == {}, f'\n{report}'
+    assert sum(report.unsupported.values()) >= 3
+    write_bag(tmp_path / 'liar', with_lost(0))
+    assert 'measurement-from-sensors' in audit_path(tmp_path / 'liar').counts
+
+
+def test_topic_in_a_namespace_is_found_by_its_end() -> None:
+    assert same_topic('/hall/cart/odom', 'odom')
+    assert same_topic('odom', '/odom')
+    assert not same_topic('/odometry/odom_old', 'odom')
+    assert not same_topic('/rodom', 'odom')
+
+
+def test_bag_of_a_namespace_is_held_against_its_own_topics(tmp_path: Path, tape: Tape) -> None:
+    def renamed(value: object) -> object:
+        for name in ('topic', 'source'):
+            topic = getattr(value, name, '')
+            if isinstance(topic, str) and topic.startswith('/'):
+                value = replace(value, **{name: f'/hall{topic}'})  # type: ignore[type-var]
+        return value
+
+    moved = [replace(sent, topic=f'/hall{sent.topic}') for sent in each(tape, renamed)]
+    moved = each(
+        moved,
+        lambda v: (
+            replace(v, actuated_source=f'/hall{v.actuated_source}')
+            if getattr(v, 'actuated_source', '')
+            else v
+        ),
+    )
+    write_bag(tmp_path / 'bag', moved)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert report.not_checked == ()
+
+
+def test_garbage_on_a_sensor_topic_supports_nothing(
+    tmp_path: Path, tape: Tape, contract: Contract, task: Task
+) -> None:
+    forge = Forge(list(tape), contract, task)
+    (m,) = (m for m in forge.decisions[25].measurements if m.name == 'obstacle')
+    sent = forge.heard('/scan', m.captured)
+    short = {**sent.what, 'ranges': []}
+    forge.raw('/scan', lambda s: replace(s, what=short) if s is sent else s)
+    write_bag(tmp_path / 'bag', forge.tape)
+    assert 'measurement-from-sensors' in audit_path(tmp_path / 'bag').counts
+
+
+# Derived fields ----------------------------------------------------------------------------------
+
+DERIVED = """\
+  turned:
+    derive: {function: sine_cosine, of: pose, index: 2}
+    max_age: 0.5
+  speeds:
+    derive: {function: history, of: velocity, count: 3}
+"""
+
+
+@pytest.fixture(scope='module')
+def derived(loaded: LoadedContract) -> tuple[LoadedContract, Tape]:
+    """Return a contract with derived fields, and an honest record under it."""
+    lines = loaded.text.splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if line.startswith('evaluator:'))
+    text = ''.join([*lines[:at], DERIVED.replace('    max_age: 0.5\n', ''), *lines[at:]])
+    contract = loads(text)
+    return contract, make_tape(Bench, contract, make_task(contract.contract), seed=6)
+
+
+def test_derived_fields_are_computed_again(
+    tmp_path: Path, derived: tuple[LoadedContract, Tape]
+) -> None:
+    write_bag(tmp_path / 'bag', derived[1])
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+
+
+@pytest.mark.parametrize('name', ['turned', 'speeds'])
+def test_derived_field_that_was_changed_alone_is_named(
+    tmp_path: Path, derived: tuple[LoadedContract, Tape], name: str
+) -> None:
+    loaded, tape = derived
+    forge = Forge(list(tape), loaded.contract, make_task(loaded.contract))
+
+    def change(field: ObservationField) -> ObservationField:
+        return replace(field, values=(*field.values[:-1], field.values[-1] * 0.5))
+
+    forge.refield(forge.step(lambda s: s.id.step == 9), name, change)
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert {'derived-recomputed', 'fields-from-sensors'} <= set(report.counts), f'\n{report}'
+
+
+def test_derived_field_that_was_changed_with_its_input_is_named_by_the_sensor(
+    tmp_path: Path, derived: tuple[LoadedContract, Tape]
+) -> None:
+    loaded, tape = derived
+    forge = Forge(list(tape), loaded.contract, make_task(loaded.contract))
+    old = forge.step(lambda s: s.id.step == 9)
+    forge.refield(old, 'velocity', lambda f: replace(f, values=(0.7, 0.1)))
+    for step in (9, 10, 11):
+        now = forge.step(lambda s, n=step: s.id.episode_id == old.id.episode_id and s.id.step == n)
+        place = 4 - 2 * (step - 9)
+        forge.refield(
+            now,
+            'speeds',
+            lambda f, p=place: replace(f, values=(*f.values[:p], 0.7, 0.1, *f.values[p + 2 :])),
+        )
+    forge.rewarded()
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert 'derived-recomputed' not in report.counts, f'\n{report}'
+    assert 'fields-from-sensors' in report.counts
+
+
+# Live --------------------------------------------------------------------------------------------
+
+
+@cache
+def decoder(kind: str) -> Callable[[bytes], Any]:
+    schema = Schema(id=1, name=kind, encoding='ros2msg', data=definition(kind)[0].encode())
+    decode = DecoderFactory().decoder_for('cdr', schema)
+    assert decode is not None
+    return decode
+
+
+def listen(
+    tape: Tape, loaded: LoadedContract, task: Task, *, since: int = 0, episodes: int | None = None
+) -> tuple[LiveAudit, list[str]]:
+    """Return an audit that has heard a tape from a place on, and what it told on the way."""
+    told: list[str] = []
+    topics = {sent.topic: sent.type or type_of(type(sent.what)) for sent in tape}
+    topics.pop('/boundary/recorder_status')
+    audit = LiveAudit(
+        loaded.contract,
+        task,
+        topics,
+        'bench',
+        lambda finding: told.append(finding.rule),
+        episodes=episodes,
+    )
+    for sent in sorted(tape, key=lambda item: item.log_time)[since:]:
+        kind = topics.get(sent.topic)
+        if kind is None:
+            continue
+        if not sent.type and type(sent.what).__name__ not in ('Observation', 'ActionRequest'):
+            audit.add(sent.what, sent.log_time)
+        if sent.topic in audit.topics:
+            at = (sent.log_time, sent.publish_time)
+            audit.message(Message(sent.topic, kind, *at, wire(sent), decoder(kind)))
+    return audit, told
+
+
+def test_live_audit_of_an_honest_run_is_clean(
+    tape: Tape, loaded: LoadedContract, task: Task
+) -> None:
+    audit, told = listen(tape, loaded, task)
+    report = audit.report()
+    assert report.counts == {}, f'\n{report}'
+    assert told == []
+    assert audit.ended == report.episodes == 3
+
+
+def test_live_audit_that_comes_late_begins_with_the_next_episode(
+    tape: Tape, loaded: LoadedContract, task: Task
+) -> None:
+    audit, _ = listen(tape, loaded, task, since=700)
+    report = audit.report()
+    assert report.counts == {}, f'\n{report}'
+    assert audit.ended == report.episodes == 2
+
+
+def test_live_audit_looks_at_as_many_episodes_as_it_is_asked_to(
+    tape: Tape, loaded: LoadedContract, task: Task
+) -> None:
+    audit, _ = listen(tape, loaded, task, episodes=1)
+    report = audit.report()
+    assert report.counts == {}, f'\n{report}'
+    assert audit.ended == report.episodes == 1
+
+
+def test_live_audit_tells_a_finding_when_it_finds_it(
+    tape: Tape, loaded: LoadedContract, task: Task
+) -> None:
+    forge = Forge(list(tape), loaded.contract, task)
+    forge.refield(
+        forge.step(lambda s: s.id.step == 6), 'pose', lambda f: replace(f, confidence=0.1)
+    )
+    audit, told = listen(forge.tape, loaded, task)
+    assert 'fields-from-sensors' in told
+    assert not audit.report().ok
+
+
+def test_contract_of_a_node_is_loaded_under_its_pacing(loaded: LoadedContract) -> None:
+    lockstep = load('warehouse_cart', Pacing.LOCKSTEP)
+    described = ContractDescription(
+        node='/environment',
+        role='environment',
+        contract='warehouse_cart',
+        contract_version='1.0.0',
+        digest=lockstep.digest,
+        software_version='0.1.0',
+        task_distribution='',
+        task_version='',
+        text=loaded.text,
+    )
+    assert contract_of(described).contract.pacing is Pacing.LOCKSTEP
+    with pytest.raises(DigestMismatch, match='Install the version of the task'):
+        contract_of(replace(described, digest='sha256:' + '0' * 64))
+
+
+# Memory ------------------------------------------------------------------------------------------
+
+
+def test_memory_stays_flat_as_the_bag_grows(
+    tmp_path: Path, loaded: LoadedContract, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With smaller windows a short bag fills them.
+    monkeypatch.setattr(memory, 'WINDOW', 64)
+    monkeypatch.setattr(memory, 'RECENT', 8)
+    monkeypatch.setattr(published, '_WAITING', 64)
+    monkeypatch.setattr(window, 'KEEP', 2_000_000_000)
+    peaks = []
+    for rounds in (2, 6):
+        bench = Bench(loaded.contract, loaded.digest, task, 1)
+        for _ in range(rounds):
+            drive(bench)
+        write_bag(tmp_path / f'bag{rounds}', record_of(bench, loaded))
+        tracemalloc.start()
+        report = audit_path(tmp_path / f'bag{rounds}')
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert report.counts == {}
+    assert peaks[1] < 1.25 * peaks[0], peaks

@@ -1,0 +1,217 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A description of a contract answers who owns what, and leaves nothing out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import json
+import re
+
+from contract_corpus import data_of, GOOD, SHIPPED
+import pytest
+
+from boundary_env_ros.core import gate_rules
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.evidence.describe import as_data, describe, owners
+from boundary_env_ros.evidence.describe_fields import describe_group
+
+EVERY = [*SHIPPED, *GOOD]
+TASKS = dict.fromkeys(('go_to_goal', 'open_door', 'swap_places'), ('some-package', '3.2.1'))
+CONTRACTS = [parse(data_of(path), tasks=TASKS) for path in EVERY]
+NAMES = [path.stem for path in EVERY]
+every_contract = pytest.mark.parametrize('contract', CONTRACTS, ids=NAMES)
+
+
+def text_of(contract: Contract, width: int = 92) -> str:
+    """Return a whole description."""
+    sections = describe(contract, digest_of(contract), width=width)
+    return '\n'.join(line for s in sections for line in (s.title, *s.lines))
+
+
+def by_name(name: str) -> Contract:
+    """Return one of the contracts."""
+    return CONTRACTS[NAMES.index(name)]
+
+
+@every_contract
+def test_the_four_questions_are_answered_first(contract: Contract) -> None:
+    head, owned = describe(contract, 'sha256:0')[:2]
+    assert head.title == f'{contract.name} {contract.version}'
+    assert head.lines == ('sha256:0',)
+    assert owned.title == 'Who owns'
+    text = ' '.join(' '.join(owned.lines).split())
+    answers = owners(contract)
+    assert list(answers) == [
+        'the observation',
+        'the choice of action',
+        'the ending',
+        'the record of timing',
+    ]
+    for question, answer in answers.items():
+        assert question in text
+        # What wraps is broken up by the question beside it, so compare word by word.
+        assert all(word in text for word in answer.split())
+    assert '`environment`' in answers['the observation']
+    assert '`safety_gate`' in answers['the choice of action']
+    assert contract.task.name in answers['the ending']
+    assert repr(contract.reaction_of) in answers['the record of timing']
+
+
+@every_contract
+@pytest.mark.parametrize('width', [80, 92, 100])
+def test_it_fits_the_terminal(contract: Contract, width: int) -> None:
+    for line in text_of(contract, width).splitlines():
+        assert len(line) <= width, line
+        assert line == line.rstrip()
+        assert line.isprintable()
+
+
+@every_contract
+def test_nothing_is_left_out(contract: Contract) -> None:
+    text = text_of(contract)
+    names = [
+        *(field.name for field in contract.fields),
+        *(field.topic for field in contract.fields),
+        *(field.frame for field in contract.fields),
+        *(unit for field in contract.fields for unit in field.unit),
+        *(field.dtype for field in contract.fields),
+        *(group.name for group in contract.action),
+        *(group.topic for group in contract.action),
+        *contract.command_dimensions,
+        *contract.command_unit,
+        *contract.episode.causes,
+        *contract.episode.on_stop,
+        *contract.episode.reset.tolerance,
+        *contract.latency_budget,
+        *contract.agents,
+        contract.task.name,
+        'some-package 3.2.1',
+        digest_of(contract),
+        f'{contract.max_steps} steps',
+    ]
+    missing = [name for name in names if name not in text]
+    assert not missing
+    for field in contract.fields:
+        shape = 'x'.join(map(str, field.shape))
+        assert f'  {field.name}  [{shape}] rank {len(field.shape)}, {field.dtype}' in text
+
+
+@every_contract
+def test_the_rules_of_the_gate_stand_in_their_order(contract: Contract) -> None:
+    text = text_of(contract)
+    rules = [name for name in re.findall(r'``(\w+)``', gate_rules.__doc__ or '') if name.islower()]
+    assert len(rules) >= 11
+    if contract.safety.obstacle is None:
+        rules = [name for name in rules if not name.startswith('obstacle')]
+    start = text.index('Rules of the gate')
+    places = [text.index(f'\n    {rule} ', start) for rule in rules]
+    assert places == sorted(places)
+
+
+@every_contract
+def test_causes_stand_in_their_precedence_with_what_they_are(contract: Contract) -> None:
+    endings = next(s for s in describe(contract, '') if s.title == 'Endings')
+    words = [line.split()[:3] for line in endings.lines[2:]]
+    assert words == [
+        [str(place), cause, ending.name.lower()]
+        for place, (cause, ending) in enumerate(contract.episode.causes.items(), start=1)
+    ]
+
+
+def test_the_longest_stage_has_the_longest_bar() -> None:
+    cart = by_name('warehouse_cart')
+    budget = next(s for s in describe(cart, '', bar='=') if 'budget' in s.title)
+    bars = {line.split()[0]: line.count('=') for line in budget.lines}
+    assert bars['capture'] == max(bars.values()) == 2 * bars['actuation']
+    assert bars['gate'] >= 1
+    assert budget.lines[-1].split() == [
+        'together',
+        '0.38',
+        's,',
+        'from',
+        'captured',
+        'to',
+        'actuated',
+    ]
+
+
+def test_a_stale_field_that_holds_the_robot_is_a_rule_of_the_gate() -> None:
+    text = ' '.join(text_of(by_name('door_arm')).split())
+    assert "wrench, for the field 'wrench': more than 0.2 s ago" in text
+
+
+def test_a_driver_that_never_stops_is_not_to_be_overlooked() -> None:
+    text = text_of(by_name('every_sensor'))
+    assert 'THE DRIVER NEVER STOPS BY ITSELF (acknowledged)' in ' '.join(text.split())
+    assert 'never the driver of arm_controller/joint_trajectory' in ' '.join(text.split())
+
+
+def test_choices_and_levels_are_told_with_their_commands() -> None:
+    text = text_of(by_name('choices'))
+    assert '    0  on: 0.3, 0\n    1  off: 0, 0\n    2  left: 0, 0.5\n' in text
+    assert '    mast: 0, 0.5, 1\n    fork: 0, 0.2\n' in text
+
+
+def test_every_step_of_a_reset_is_told_with_its_deadline() -> None:
+    reset = next(s for s in describe(by_name('every_sensor'), '') if s.title == 'Reset')
+    text = '\n'.join(reset.lines)
+    assert 'a person confirms, within 60 s: Put the box on the mark.' in text
+    assert 'call controller/enable (std_srvs/srv/SetBool), within 2 s' in text
+    assert 'publish std_msgs/msg/String on led' in text
+    assert 'ask reset_world for the sampled state of the world, within 10 s' in text
+    assert 'wait until tool_pose is [0.3, 0, 0] up to 0.02, 0.02, 0.05, within 8 s' in text
+    assert 'wait until tool_pose is start up to 0.02, 0.02, 0.05, within 8 s' in text
+    assert '90 s for all of it' in text
+
+
+def test_lockstep_says_who_waits_and_for_how_long() -> None:
+    cart = by_name('warehouse_cart')
+    text = text_of(cart.paced(Pacing.LOCKSTEP))
+    told = 'lockstep: the world stands still until the gate has decided, at most 10 s'
+    assert told in ' '.join(text.split())
+    assert '(HELD)' not in text
+    assert 'realtime: nobody waits for the policy' in text_of(cart)
+
+
+def test_a_reaction_of_what_has_no_topic_is_said_to_be_unknown() -> None:
+    cart = by_name('warehouse_cart')
+    timing = owners(replace(cart, reaction_of='goal'))['the record of timing']
+    assert 'comes from no topic' in timing
+
+
+@every_contract
+def test_the_same_as_data_is_json_and_whole(contract: Contract) -> None:
+    data = json.loads(json.dumps(as_data(contract, digest_of(contract)), allow_nan=False))
+    assert data['digest'] == digest_of(contract)
+    assert data['owners'] == dict(owners(contract))
+    assert [field['name'] for field in data['observation']] == [
+        field.name for field in contract.observation
+    ]
+    for field, spec in zip(data['observation'], contract.observation, strict=True):
+        assert field['rank'] == len(spec.shape)
+        assert field['unit'] == list(spec.unit)
+        assert field['when_stale'] == spec.when_stale.value
+    assert list(data['episode']['causes']) == list(contract.episode.causes)
+    assert data['max_steps'] == contract.max_steps
+
+
+def test_several_quantities_of_a_joint_are_several_dimensions() -> None:
+    data = data_of(next(path for path in GOOD if path.stem == 'choices'))
+    lift = data['action']['lift']
+    lift |= {'quantity': ['position', 'velocity'], 'unit': ['m', 'm', 'm/s', 'm/s']}
+    lift['feedback'] |= {'quantity': ['position', 'velocity']}
+    lift['levels'] = [[0, 1], [0, 0.2], [0, 0.1], [0, 0.3]]
+    text = text_of(parse(data))
+    for name, levels in (('mast velocity', '0, 0.1'), ('fork velocity', '0, 0.3')):
+        assert f'\n      {name}' in text
+        assert f'\n    {name}: {levels}\n' in text
+
+
+@every_contract
+def test_every_dimension_of_a_command_has_a_row(contract: Contract) -> None:
+    for group in contract.action:
+        text = '\n'.join(describe_group(group, 100))
+        assert text.count(' .. ') == group.size

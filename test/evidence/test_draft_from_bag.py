@@ -1,0 +1,373 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A bag of any storage makes a draft, and one that cannot be read makes a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+import re
+import sys
+import tracemalloc
+from typing import Any
+
+from drafting_messages import cart_and_arm, header, make, MODES, SECOND, START, TYPES, write_bag
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
+from mcap.writer import Writer
+import numpy as np
+import pytest
+import yaml
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.fields import reader
+from boundary_env_ros.core.sources import Array, Joints, Paths
+from boundary_env_ros.errors import BoundaryError, MissingDependency, RecordError
+from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag, survey_bag
+from boundary_env_ros.evidence.drafting.survey import TopicSurvey
+from boundary_env_ros.storage.contract_file import loads
+from boundary_env_ros.storage.contract_types import problems_of
+from boundary_env_ros.storage.mcap_log import McapLog
+
+Content = Iterator[tuple[str, str, int, Any]]
+FLOAT, ODOMETRY = 'std_msgs/msg/Float64', 'nav_msgs/msg/Odometry'
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bag(tmp_path_factory.mktemp('bags') / 'drive', cart_and_arm())
+
+
+@pytest.fixture(scope='module')
+def text(bag: Path) -> str:
+    return init_from_bag(bag)
+
+
+@pytest.fixture(scope='module')
+def contract(text: str) -> Contract:
+    return loads(text).contract
+
+
+def seen(bag: Path, name: str) -> TopicSurvey:
+    return next(topic for topic in survey_bag(bag).topics if topic.name == name)
+
+
+# What comes of a bag -----------------------------------------------------------------------------
+
+
+def test_draft_of_a_bag_is_a_contract_about_messages_that_there_are(contract: Contract) -> None:
+    check = problems_of(contract, TYPES)
+    assert check.problems == ()
+    assert 'acme_msgs/msg/Wheel' in check.note
+    assert {field.topic for field in contract.observation} == {
+        'battery',
+        'depth/image',
+        'joint_states',
+        'odom',
+        'scan',
+        'wheel',
+    }
+    assert {field.topic for field in contract.evaluator} == {'ground_truth/pose'}
+    assert [group.topic for group in contract.action] == [
+        'arm_position_controller/commands',
+        'cmd_vel',
+    ]
+
+
+def test_ranges_of_the_draft_cover_the_data(contract: Contract) -> None:
+    fields = [f for f in (*contract.observation, *contract.evaluator) if not f.is_image]
+    for topic, _, _, message in cart_and_arm():
+        for field in fields:
+            if f'/{field.topic}' == topic and field.source is not None:
+                values = reader(field.source)(message)
+                for low, value, high in zip(field.low, values, field.high, strict=True):
+                    assert low < value < high or value in (low, high), (field.name, value)
+
+
+def test_limits_of_the_draft_are_within_what_was_commanded(contract: Contract) -> None:
+    for group in contract.action:
+        sent = np.array(
+            [
+                reader(group.source)(message)
+                for topic, _, _, message in cart_and_arm()
+                if topic == f'/{group.topic}'
+            ]
+        )
+        assert np.all(np.asarray(group.low) >= np.minimum(sent.min(axis=0), 0.0))
+        assert np.all(np.asarray(group.high) <= np.maximum(sent.max(axis=0), 0.0))
+
+
+def test_custom_message_is_read_by_the_definition_in_the_bag(contract: Contract) -> None:
+    wheel = next(field for field in contract.observation if field.name == 'wheel')
+    assert wheel.source == Paths(paths=('speed', 'slip[0]'))
+
+
+def test_joints_are_named(contract: Contract) -> None:
+    joints = next(field for field in contract.observation if field.name == 'joint_states')
+    assert joints.source == Joints(names=('lift', 'turn'), quantities=('position', 'velocity'))
+    arm = contract.action[0]
+    assert arm.source == Array(path='data', length=2)
+    assert arm.feedback.source == Joints(names=('lift', 'turn'), quantities=('position',))
+
+
+def test_rates_and_ages_are_measured(bag: Path) -> None:
+    scan = seen(bag, '/scan')
+    assert scan.rate == pytest.approx(20.0)
+    assert scan.ages is not None
+    assert scan.ages.mean == pytest.approx(0.009)
+    assert scan.longest_gap == pytest.approx(0.05)
+    assert scan.stamped == scan.messages == 40
+
+
+@pytest.mark.parametrize('mode', [mode for mode in MODES if mode != 'mcap'])
+def test_every_storage_makes_the_same_draft(tmp_path: Path, text: str, mode: str) -> None:
+    assert init_from_bag(write_bag(tmp_path / 'drive', cart_and_arm(), mode)) == text
+
+
+@pytest.mark.parametrize(('mode', 'file'), [('mcap', 'drive.mcap'), ('sqlite3', 'drive.db3')])
+def test_single_file_without_its_folder_is_read(
+    tmp_path: Path, text: str, mode: str, file: str
+) -> None:
+    folder = write_bag(tmp_path / 'drive', cart_and_arm(), mode)
+    assert init_from_bag(folder / file) == text.replace("bag 'drive'", f"bag '{file}'")
+    (folder / 'metadata.yaml').unlink()
+    assert init_from_bag(folder) == text
+
+
+def test_run_folder_is_read_and_the_topics_of_the_boundary_left_out(tmp_path: Path) -> None:
+    with McapLog(tmp_path / 'run' / 'bag') as log:
+        log.add_topic('/level', FLOAT, 'float64 data\n', '')
+        log.add_topic('/boundary/odd', 'boundary_env_ros/msg/Observation', 'float64 data\n', '')
+        for number in range(5):
+            data = b'\0\1\0\0' + np.float64(number).tobytes()
+            for topic in ('/level', '/boundary/odd'):
+                log.write(topic, data, START + number, 0)
+    made = loads(init_from_bag(tmp_path / 'run')).contract
+    assert [field.topic for field in made.observation] == ['level']
+    assert (made.observation[0].low, made.observation[0].high) == ((-1.0,), (5.0,))
+
+
+def test_bag_without_definitions_is_read_by_the_common_ones(tmp_path: Path) -> None:
+    file = tmp_path / 'bare.mcap'
+    with file.open('wb') as stream:
+        writer = Writer(stream)
+        writer.start('ros2', 'test')
+        schema = writer.register_schema(FLOAT, '', b'')
+        channel = writer.register_channel('/level', 'cdr', schema)
+        writer.add_message(channel, 5, b'\0\1\0\0' + np.float64(2.5).tobytes(), 5)
+        writer.finish()
+    assert seen(file, '/level').spans['data'].low == 2.5
+
+
+def test_offers_of_publishers_are_read_in_the_words_of_every_distribution(tmp_path: Path) -> None:
+    folder = write_bag(tmp_path / 'drive', islice(cart_and_arm(), 9))
+    file = folder / 'metadata.yaml'
+    metadata = yaml.safe_load(file.read_text())
+    offers: dict[str, Any] = {
+        '/odom': [{'reliability': 'best_effort', 'durability': 'volatile'}],
+        '/scan': '- reliability: 1\n  durability: 1\n',
+        '/wheel': '{{{',
+        '/joint_states': 7,
+    }
+    for entry in metadata['rosbag2_bagfile_information']['topics_with_message_count']:
+        topic = entry['topic_metadata']
+        topic['offered_qos_profiles'] = offers.get(topic['name'], [])
+    file.write_text(yaml.dump(metadata))
+    assert seen(folder, '/odom').reliability == 'best_effort'
+    assert seen(folder, '/scan').durability == 'transient_local'
+    assert seen(folder, '/wheel').reliability == seen(folder, '/joint_states').reliability == ''
+
+
+def test_progress_is_told_with_the_whole_where_it_is_known(bag: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int | None]] = []
+    survey_bag(bag, progress=lambda *now: told.append(now))
+    assert told[-1] == (370, 410)  # the other 40 are of /rosout
+    torn = tmp_path / 'torn.mcap'
+    torn.write_bytes((bag / 'drive.mcap').read_bytes()[:-4000])
+    survey_bag(torn, progress=lambda *now: told.append(now))
+    assert told[-1][1] is None
+
+
+def test_memory_does_not_grow_with_the_bag(tmp_path: Path) -> None:
+    def content(count: int) -> Content:
+        for number in range(count):
+            at = START + number * SECOND // 100
+            message = make(ODOMETRY, header=header(at, 'odom'))
+            message.pose.pose.position.x = float(number)
+            yield '/odom', ODOMETRY, at, message
+
+    peaks = []
+    for count in (500, 5000):
+        bag = write_bag(tmp_path / str(count), content(count), 'sqlite3')
+        survey_bag(bag)  # caches of the library, filled once
+        tracemalloc.start()
+        survey_bag(bag)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0] + 100_000
+
+
+# What cannot be read -----------------------------------------------------------------------------
+
+
+def failure(path: Path) -> str:
+    with pytest.raises(RecordError) as caught:
+        init_from_bag(path)
+    return str(caught.value).replace(str(path.parent), '...')
+
+
+def test_what_is_no_bag_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    way = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
+    (tmp_path / 'empty').mkdir()
+    assert failure(tmp_path / 'empty') == (
+        f'Expect a bag in .../empty, actually: there is none. {way}'
+    )
+    assert failure(tmp_path / 'missing') == (
+        f'Expect to read .../missing, actually: No such file or directory. {way}'
+    )
+    (tmp_path / 'notes.txt').write_text('hello')
+    assert failure(tmp_path / 'notes.txt') == (
+        f'Expect a bag, actually: .../notes.txt is none. {way}'
+    )
+    (tmp_path / 'old.bag').write_bytes(b'#ROSBAG V2.0\n')
+    assert failure(tmp_path / 'old.bag') == (
+        'Expect a bag of ROS 2, actually: .../old.bag is one of ROS 1. Convert it with '
+        '`rosbags-convert`, which comes with rosbags.'
+    )
+    (tmp_path / 'empty.mcap').write_bytes(b'')
+    assert failure(tmp_path / 'empty.mcap') == (
+        'Expect an MCAP file, actually: .../empty.mcap: it is empty. Name another file; of this '
+        'one nothing can be read.'
+    )
+
+
+@pytest.mark.parametrize('mode', ['mcap', 'sqlite3'])
+def test_bag_without_messages_is_refused_with_a_way_out(tmp_path: Path, mode: str) -> None:
+    folder = write_bag(tmp_path / 'still', iter(()), mode)
+    assert failure(folder) == (
+        'Expect messages of a robot in the bag .../still, actually: there are none. '
+        'Record while the robot runs.'
+    )
+
+
+@pytest.mark.parametrize(
+    ('metadata', 'says'),
+    [
+        ('', 'Expect the metadata of a bag in'),
+        ('rosbag2_bagfile_information: 7\n', 'Expect the metadata of a bag in'),
+        ('{{{', 'Expect the metadata of a bag in'),
+        (
+            (
+                'rosbag2_bagfile_information:\n  storage_identifier: tape\n'
+                '  relative_file_paths: [drive.mcap]\n'
+            ),
+            "Storage plugin 'tape' not supported|A metadata key is missing",
+        ),
+        (
+            (
+                'rosbag2_bagfile_information:\n  storage_identifier: mcap\n'
+                '  relative_file_paths: [gone.mcap]\n'
+            ),
+            'Expect the file gone.mcap that the metadata',
+        ),
+    ],
+)
+def test_broken_metadata_is_named(tmp_path: Path, metadata: str, says: str) -> None:
+    folder = write_bag(tmp_path / 'drive', islice(cart_and_arm(), 9))
+    (folder / 'metadata.yaml').write_text(metadata)
+    assert re.search(says, failure(folder))
+
+
+def test_torn_bag_is_used_up_to_where_it_is_torn_and_says_so(tmp_path: Path) -> None:
+    torn = tmp_path / 'torn.mcap'
+    with torn.open('wb') as stream:
+        writer = Writer(stream, chunk_size=200)
+        writer.start('ros2', 'test')
+        schema = writer.register_schema(FLOAT, 'ros2msg', b'float64 data\n')
+        channel = writer.register_channel('/level', 'cdr', schema)
+        for number in range(100):
+            writer.add_message(channel, number, b'\0\1\0\0' + np.float64(number).tobytes(), number)
+        writer.finish()
+    whole = torn.read_bytes()
+    torn.write_bytes(whole[: len(whole) // 3])
+    text = init_from_bag(torn)
+    assert '# The bag is not whole: torn.mcap is torn at byte' in text
+    assert 5.0 < loads(text).contract.observation[0].high[0] < 90.0
+    torn.write_bytes(whole[:100])
+    assert 'there are none (torn.mcap is torn at byte' in failure(torn)
+
+
+def test_topic_with_an_unknown_or_broken_type_is_left_out_and_the_others_are_not(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / 'odd.mcap'
+    kinds = {
+        '/level': (FLOAT, 'ros2msg', b'float64 data\n'),
+        '/unknown': ('acme_msgs/msg/Gone', '', b''),
+        '/broken': ('acme_msgs/msg/Broken', 'ros2msg', b'float64 \xff\n=== 7\n'),
+        '/inner': ('acme_msgs/msg/Inner', 'ros2msg', b'acme_msgs/Lost it\n'),
+        '/idl': ('acme_msgs/msg/Idl', 'ros2idl', b'module { struct'),
+        '/other': ('acme_msgs/msg/Proto', 'protobuf', b'\0\1'),
+        '/short': ('std_msgs/msg/Float32', 'ros2msg', b'float32 data\n'),
+    }
+    with file.open('wb') as stream:
+        writer = Writer(stream)
+        writer.start('ros2', 'test')
+        for topic, (kind, language, definition) in kinds.items():
+            schema = writer.register_schema(kind, language, definition)
+            channel = writer.register_channel(topic, 'cdr', schema)
+            data = b'\0\1\0\0' + (b'' if topic == '/short' else bytes(8))
+            for number in range(3):
+                writer.add_message(channel, number, data, number)
+        writer.finish()
+    text = init_from_bag(file)
+    assert [field.topic for field in loads(text).contract.observation] == ['level']
+    left_out = text.partition('# Left out:\n')[2]
+    for topic in set(kinds) - {'/level'}:
+        assert f'# {topic} (' in left_out
+
+
+def outcome(path: Path) -> str:
+    """Return what comes of a bag: an error, or what the parser says of the draft."""
+    try:
+        loads(init_from_bag(path))
+    except BoundaryError as error:
+        return str(error)
+    return 'actually: a contract'
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    cuts=st.lists(st.tuples(st.floats(0.0, 1.0), st.binary(min_size=1, max_size=9)), max_size=4),
+    keep=st.floats(0.0, 1.0),
+    mode=st.sampled_from(['mcap', 'sqlite3']),
+)
+def test_no_damage_makes_it_stumble(
+    tmp_path_factory: pytest.TempPathFactory,
+    cuts: list[tuple[float, bytes]],
+    keep: float,
+    mode: str,
+) -> None:
+    folder = tmp_path_factory.mktemp('damaged')
+    bag = write_bag(folder / 'drive', islice(cart_and_arm(), 60), mode)
+    file = next(path for path in bag.iterdir() if path.suffix in ('.mcap', '.db3'))
+    data = bytearray(file.read_bytes())
+    for place, rubbish in cuts:
+        at = int(place * len(data))
+        data[at : at + len(rubbish)] = rubbish
+    if keep < 0.5:
+        data = data[: int(2 * keep * len(data))]
+    file.write_bytes(data)
+    for path in (bag, file):
+        assert 'actually: ' in outcome(path)
+
+
+def test_without_rosbags_the_extra_is_named(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, 'rosbags', None)
+    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[bags\]'"):
+        init_from_bag(bag)

@@ -1,0 +1,158 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Images, clouds and scans in drafts, and what is written is read back."""
+
+from __future__ import annotations
+
+import io
+import math
+from types import SimpleNamespace
+from typing import Any
+
+from drafting_surveys import drafted, number, observed
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+import PIL.Image
+import pytest
+import yaml
+
+from boundary_env_ros.core.sources import Beams, Points
+from boundary_env_ros.evidence.drafting.image_head import size_of, UNKNOWN
+from boundary_env_ros.evidence.drafting.survey import (
+    ImageForm,
+    Lengths,
+    Span,
+    TopicSurvey,
+)
+from boundary_env_ros.evidence.drafting.writing import inward, nice, outward, Page, written
+
+# Images, clouds, scans ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('form', 'says'),
+    [
+        (ImageForm(height=2, width=3, encoding='yuv422'), "its encoding 'yuv422' is none"),
+        (ImageForm(height=0, width=0, encoding=''), 'the size of its images cannot be told'),
+        (
+            ImageForm(height=2, width=3, encoding='', compressed='16UC1; compressedDepth png'),
+            'compressedDepth images have a head',
+        ),
+        (ImageForm(height=2, width=3, encoding='rgb8', compressed='webp'), "its format 'webp'"),
+    ],
+)
+def test_image_that_no_contract_knows_is_left_out(form: ImageForm, says: str) -> None:
+    image = TopicSurvey(
+        name='/image',
+        type='sensor_msgs/msg/CompressedImage' if form.compressed else 'sensor_msgs/msg/Image',
+        messages=1,
+        image=form,
+    )
+    assert says in drafted(number(), image)[0].replace('\n# ', ' ')
+
+
+@pytest.mark.parametrize('kind', ['JPEG', 'PNG'])
+@pytest.mark.parametrize(('mode', 'channels'), [('RGB', 3), ('L', 1)])
+def test_size_of_a_compressed_image_is_read_from_its_head(
+    kind: str, mode: str, channels: int
+) -> None:
+    written_to = io.BytesIO()
+    PIL.Image.new(mode, (31, 17)).save(written_to, kind)
+    data = written_to.getvalue()
+    assert size_of(data) == (17, 31, channels)
+    image = SimpleNamespace(
+        header=SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='eye'),
+        format=kind.lower(),
+        data=data,
+    )
+    seen = observed('/eye/compressed', 'sensor_msgs/msg/CompressedImage', [image, image])
+    field = drafted(seen)[1].observation[0]
+    assert field.shape == (17, 31, channels)
+    assert field.is_image
+
+
+@settings(max_examples=200, deadline=None)
+@given(head=st.sampled_from([b'', b'\xff\xd8', b'\x89PNG\r\n\x1a\n']), rest=st.binary(max_size=60))
+def test_size_of_rubbish_is_unknown_or_numbers(head: bytes, rest: bytes) -> None:
+    found = size_of(head + rest)
+    assert found == UNKNOWN or all(isinstance(part, int) for part in found)
+
+
+def test_cloud_is_drafted_with_the_bounds_of_its_points() -> None:
+    import numpy as np
+
+    points = np.array([[1.0, 2.0, 3.0, 9.0], [-4.0, np.nan, 0.5, 9.0]], np.float32)
+    cloud = SimpleNamespace(
+        header=SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='eye'),
+        width=2,
+        height=1,
+        point_step=16,
+        row_step=32,
+        is_bigendian=False,
+        data=points.tobytes(),
+        fields=[
+            SimpleNamespace(name=name, offset=4 * index, datatype=7, count=1)
+            for index, name in enumerate(('x', 'y', 'z', 'intensity'))
+        ],
+    )
+    field = drafted(observed('/cloud', 'sensor_msgs/msg/PointCloud2', [cloud, cloud]))[1]
+    spec = field.observation[0]
+    assert spec.source == Points(count=2, channels=('x', 'y', 'z'), pad=(0.0,) * 6) or (
+        isinstance(spec.source, Points) and spec.source.channels == ('x', 'y', 'z')
+    )
+    assert spec.low[0] <= -4.0
+    assert spec.high[0] >= 1.0
+    assert spec.high[2] >= 3.0
+
+
+def test_scan_with_fewer_beams_than_sectors_has_as_many_sectors() -> None:
+    seen = TopicSurvey(
+        name='/scan',
+        type='sensor_msgs/msg/LaserScan',
+        messages=3,
+        stamped=3,
+        rate=5.0,
+        spans={'range_max': Span(low=7.0, high=8.0)},
+        lengths={'ranges': Lengths(least=7, most=9)},
+    )
+    field = drafted(seen)[1].observation[0]
+    assert field.source == Beams(count=7)
+    assert (field.low[0], field.high[0]) == (0.0, 8.0)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=200)
+@given(value=st.one_of(FINITE, st.text(), st.booleans(), st.integers()), depth=st.integers(0, 4))
+def test_what_is_written_is_read_back(value: Any, depth: int) -> None:
+    for written_value in (value, [value, 1.5], [value]):
+        back = yaml.safe_load(f'key: {written(written_value)}')['key']
+        assert back == written_value
+        assert type(back) is type(written_value)
+
+
+@settings(max_examples=200)
+@given(text=st.text())
+def test_comment_stays_a_comment(text: str) -> None:
+    page = Page()
+    page.note(text)
+    page.key('a', 1, 0, text)
+    page.key('b', 'x' * 60, 0, text)
+    assert yaml.safe_load(page.text()) == {'a': 1, 'b': 'x' * 60}
+
+
+@settings(max_examples=200)
+@given(low=FINITE, high=FINITE)
+def test_bounds_are_rounded_away_from_and_limits_towards_each_other(
+    low: float, high: float
+) -> None:
+    assume(low <= high and math.isfinite(high - low))
+    below, above = outward(low, high)
+    assert below <= low <= high <= above
+    least, most = inward(low, high)
+    assert low <= least <= most <= high
+    if high > 0.0:
+        assert high <= nice(high) * (1 + 1e-8)

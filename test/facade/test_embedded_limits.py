@@ -1,0 +1,104 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What one process has not is refused when the world is made, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from shipped import changed
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.errors import BoundaryError, ContractError, LinkError, ResetFailed
+from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
+from boundary_env_ros.storage.contract_file import load, LoadedContract
+
+WORLD = {'world': 'reset_world', 'deadline': 8.0}
+CALL = {'call': 'home', 'type': 'std_srvs/srv/Trigger', 'request': {}, 'deadline': 2.0}
+PUBLISH = {'publish': 'lamp', 'type': 'std_msgs/msg/Bool', 'message': {'data': True}}
+CONFIRM = {'confirm': 'Put the box on the mark.', 'deadline': 6.0}
+WAIT = {'wait': 'velocity', 'target': [0.0, 0.0], 'tolerance': [0.05, 0.1], 'deadline': 5.0}
+
+
+def reset_by(name: str, *steps: Mapping[str, object]) -> LoadedContract:
+    return changed(
+        name,
+        episode__reset={'procedure': [dict(s) for s in steps], 'settle': 0.3, 'deadline': 8.0},
+    )
+
+
+@pytest.mark.parametrize(
+    ('name', 'steps', 'says'),
+    [
+        ('warehouse_cart', (WORLD, CALL), r'procedure\[1\].*`world` and `wait`.*`call`'),
+        ('warehouse_cart', (PUBLISH, WORLD), r'procedure\[0\].*actually: `publish`'),
+        ('warehouse_cart', (WORLD, WAIT, CONFIRM), r'procedure\[2\].*actually: `confirm`'),
+        ('two_carts', (WORLD, WAIT), r'procedure\[1\].*only `world` steps.*actually: `wait`'),
+    ],
+)
+def test_a_reset_that_needs_somebody_else_is_refused_at_once(
+    name: str, steps: Sequence[Mapping[str, object]], says: str
+) -> None:
+    with pytest.raises(LinkError, match=says):
+        EmbeddedWorld(reset_by(name, *steps))
+
+
+def test_a_reset_may_wait_for_a_field() -> None:
+    link = EmbeddedLink(reset_by('warehouse_cart', WORLD, WAIT))
+    delivery = link.begin(seed=1, options={'scenario': 'clear'}, wrappers=())
+    assert delivery.transition.kind.name == 'RESET'
+    link.step((0.1, 0.0))
+
+
+def test_a_field_that_never_comes_fails_the_reset_at_the_deadline_of_its_step() -> None:
+    never = {**WAIT, 'target': [1.5, 0.0], 'deadline': 0.2}
+    link = EmbeddedLink(reset_by('warehouse_cart', WORLD, never))
+    with pytest.raises(ResetFailed, match="the field 'velocity' within .* within 0.2 s"):
+        link.begin(seed=1, options={'scenario': 'clear'}, wrappers=())
+
+
+def test_the_link_of_one_agent_refuses_several_and_says_what_takes_them() -> None:
+    with pytest.raises(LinkError, match=r'one agent .*cart_a, cart_b.*EmbeddedWorld'):
+        EmbeddedLink(load('two_carts', Pacing.LOCKSTEP))
+
+
+def test_fields_that_tf_looks_up_refuse_the_lockstep_that_one_process_needs() -> None:
+    looked_up = {
+        'transform': {'of': 'base_link', 'in': 'hall'}, 'parts': ['translation'],
+        'low': [-9.0] * 3, 'high': [9.0] * 3,
+    }  # fmt: skip
+    with pytest.raises(ContractError, match='realtime, with fields that tf .* with somewhere'):
+        EmbeddedWorld(changed('warehouse_cart', observation__somewhere=looked_up))
+
+
+def test_realtime_is_refused() -> None:
+    with pytest.raises(LinkError, match='in lockstep'):
+        EmbeddedWorld(load('two_carts'))
+
+
+def test_a_contract_of_another_name_needs_the_name_of_its_robot() -> None:
+    mine = changed('warehouse_cart', contract='my_cart')
+    with pytest.raises(BoundaryError, match="installed simulated robot .*actually: 'my_cart'"):
+        EmbeddedWorld(mine)
+    world = EmbeddedWorld(mine, robot='warehouse_cart')
+    assert set(world.begin(seed=1, options={}, wrappers=())) == {'cart'}
+
+
+def test_a_contract_of_one_agent_has_topics_without_its_name() -> None:
+    world = EmbeddedWorld(load('warehouse_cart', Pacing.LOCKSTEP))
+    (delivery,) = world.begin(seed=1, options={}, wrappers=()).values()
+    sources = {field.name: field.source for field in delivery.transition.after}
+    assert sources['scan'] == 'scan'
+
+
+def test_an_agent_more_is_one_boundary_more() -> None:
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    several = replace(loaded, contract=replace(loaded.contract, agents=('one', 'two')))
+    with pytest.raises(ResetFailed, match=r'one\.start'):
+        EmbeddedWorld(several).begin(seed=1, options={}, wrappers=())

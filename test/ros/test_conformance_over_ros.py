@@ -1,0 +1,71 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS link, and the environment over it, keep the boundary as the kit sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from ros_world import PATIENT, World
+
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.testing import EnvironmentTests, LinkTests
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return one world in lockstep, with short episodes, for all tests of this module."""
+    # A step into an ended episode is waited for as long as one that nobody answers.
+    return make_world(
+        pacing='lockstep',
+        changes={**PATIENT, 'episode': {'time_limit': 1.5}, 'lockstep': {'deadline': 2.0}},
+    )
+
+
+class TestWarehouseCart(EnvironmentTests, LinkTests):
+    pacing = 'lockstep'
+    steps = 10
+
+    @pytest.fixture(autouse=True)
+    def _in_the_world(self, world: World) -> Iterator[None]:
+        self.world = world
+        self.begun = time.monotonic_ns()
+        yield
+        world.close_environments()
+        world.end_episode()
+
+    def contract(self) -> Path:
+        return self.world.file
+
+    def link(self) -> RosLink:
+        return RosLink(
+            self.world.loaded, domain_id=self.world.domain_id, namespace=self.world.namespace
+        )
+
+    def env(self) -> BoundaryEnv:
+        return self.world.environment()
+
+    def record(self) -> Sequence[object]:
+        self.world.end_episode()
+        transitions = self.world.probe.messages(names.TRANSITION, self.begun)
+        return [
+            *self.world.decisions(self.begun),
+            *(from_msg(Transition, message) for message in transitions),
+        ]

@@ -1,0 +1,266 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A draft is made from a robot that runs, over real DDS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+import math
+import os
+from pathlib import Path
+import threading
+
+import pytest
+
+pytestmark = pytest.mark.ros
+rclpy = pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import TwistStamped  # noqa: E402
+from nav_msgs.msg import Odometry  # noqa: E402
+from rclpy.context import Context  # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.qos import (  # noqa: E402
+    DurabilityPolicy,
+    qos_profile_sensor_data,
+    QoSProfile,
+    ReliabilityPolicy,
+)
+from rclpy.serialization import serialize_message  # noqa: E402
+from rclpy.signals import SignalHandlerOptions  # noqa: E402
+from ros_world import reserved_domain  # noqa: E402
+from sensor_msgs.msg import JointState, LaserScan, Range  # noqa: E402
+from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
+
+from boundary_env_ros.cli.main import main  # noqa: E402
+from boundary_env_ros.errors import LinkError, RecordError  # noqa: E402
+from boundary_env_ros.evidence.drafting.observer import TopicObserver  # noqa: E402
+from boundary_env_ros.evidence.drafting.survey import Survey, TopicSurvey  # noqa: E402
+from boundary_env_ros.ros.graph_survey import (  # noqa: E402
+    init_from_graph,
+    Listener,
+    survey_graph,
+)
+from boundary_env_ros.ros.processes import isolated_environment  # noqa: E402
+from boundary_env_ros.storage.contract_file import loads  # noqa: E402
+from boundary_env_ros.storage.contract_types import problems_of  # noqa: E402
+from boundary_env_ros.storage.message_types import message_types  # noqa: E402
+
+RATE = 50.0
+LOOK = 3.0
+ATTEMPTS = 5
+"""Looks at a robot until everything of it was found: a busy machine may take its time."""
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+class Robot:
+    """A robot in a thread: sensors that publish, and drivers that listen."""
+
+    def __init__(self, domain: int) -> None:
+        self._context = Context()
+        rclpy.init(
+            context=self._context,
+            domain_id=domain,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        self.node = rclpy.create_node('robot', context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._open = True
+        self._thread = threading.Thread(target=self._spin, name='robot')
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _spin(self) -> None:
+        while self._open:
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def close(self) -> None:
+        self._open = False
+        self._thread.join()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+
+def cart(robot: Robot) -> None:
+    """Add what a cart has: odometry, a scan, arm joints, an emergency stop; and its drivers."""
+    node = robot.node
+    odom = node.create_publisher(Odometry, 'odom', 10)
+    scan = node.create_publisher(LaserScan, 'scan', qos_profile_sensor_data)
+    joints = node.create_publisher(JointState, 'joint_states', 10)
+    latched = node.create_publisher(Range, 'calibrated_range', LATCHED)
+    stop = node.create_publisher(Bool, 'emergency_stop', LATCHED)
+    notes = node.create_publisher(String, 'notes', 10)
+    node.create_subscription(TwistStamped, 'cmd_vel', lambda _: None, 10)
+    node.create_subscription(
+        Float64MultiArray, 'arm_position_controller/commands', lambda _: None, 10
+    )
+    latched.publish(Range(range=1.5))
+    stop.publish(Bool(data=False))
+    step = 0
+
+    def tick() -> None:
+        nonlocal step
+        step += 1
+        now = node.get_clock().now().to_msg()
+        turn = math.sin(step / 20.0)
+        message = Odometry()
+        message.header.stamp, message.header.frame_id = now, 'odom'
+        message.pose.pose.position.x = 2.0 * turn
+        message.pose.pose.orientation.z, message.pose.pose.orientation.w = turn / 2.0, 0.9
+        message.twist.twist.linear.x = turn
+        odom.publish(message)
+        beams = LaserScan(range_max=12.0, ranges=[3.0] * 180)
+        beams.header.stamp, beams.header.frame_id = now, 'laser'
+        scan.publish(beams)
+        state = JointState(name=['lift', 'turn'], position=[turn, 0.5], velocity=[0.0, turn])
+        state.header.stamp = now
+        joints.publish(state)
+        notes.publish(String(data='still alive'))
+
+    node.create_timer(1.0 / RATE, tick)
+
+
+@pytest.fixture
+def domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Reserve a domain, and find on it only what is on this machine."""
+    with reserved_domain() as reserved:
+        for name in set(os.environ):
+            if name.startswith(('ROS_', 'RMW_', 'FASTDDS_', 'FASTRTPS_', 'CYCLONEDDS_')):
+                monkeypatch.delenv(name)
+        for name, value in isolated_environment(reserved).items():
+            monkeypatch.setenv(name, value)
+        yield reserved
+
+
+@pytest.fixture
+def robot(domain: int) -> Iterator[Robot]:
+    made = Robot(domain)
+    cart(made)
+    made.start()
+    yield made
+    made.close()
+
+
+@dataclass(frozen=True)
+class Seen:
+    survey: Survey
+
+    @property
+    def is_whole(self) -> bool:
+        counts = {topic.name: topic.messages for topic in self.survey.topics}
+        running = ('/odom', '/scan', '/joint_states')
+        return counts.get('/calibrated_range') == 1 and all(counts.get(n, 0) > 10 for n in running)
+
+    def __getitem__(self, name: str) -> TopicSurvey:
+        return next(topic for topic in self.survey.topics if topic.name == name)
+
+
+def test_robot_is_surveyed_and_its_draft_is_a_contract(robot: Robot, domain: int) -> None:
+    for _ in range(ATTEMPTS):
+        told: list[tuple[float, int, int]] = []
+        survey = survey_graph(
+            seconds=LOOK, domain_id=domain, progress=lambda *now, told=told: told.append(now)
+        )
+        seen = Seen(survey)
+        if seen.is_whole:
+            break
+
+    odom = seen['/odom']
+    assert odom.type == 'nav_msgs/msg/Odometry'
+    assert odom.publishers == 1
+    assert odom.subscribers == 0
+    assert odom.stamped == odom.messages > 10
+    assert odom.rate is not None
+    assert odom.reliability == 'reliable'
+    assert odom.frames == ('odom',)
+    assert odom.ages is not None
+    assert -0.01 < odom.ages.least <= odom.ages.mean <= odom.ages.most
+    assert odom.spans['pose.pose.position.x'].moved
+
+    assert seen['/scan'].reliability == 'best_effort'
+    assert seen['/scan'].lengths['ranges'].least == 180
+    assert seen['/joint_states'].joints == ('lift', 'turn')
+    assert seen['/cmd_vel'].publishers == 0
+    assert seen['/cmd_vel'].subscribers == 1
+    assert seen['/calibrated_range'].messages == 1
+    assert seen['/calibrated_range'].durability == 'transient_local'
+    names = {topic.name for topic in survey.topics}
+    assert not names & {'/rosout', '/parameter_events'}
+
+    assert told[-1][0] == LOOK
+    assert told[-1][1] == len(survey.topics)
+    assert [now[0] for now in told] == sorted(now[0] for now in told)
+
+
+def test_draft_of_a_running_robot_holds_it_until_somebody_decides(
+    robot: Robot, domain: int
+) -> None:
+    whole = {'calibrated_range', 'joint_states', 'odom', 'scan'}
+    for _ in range(ATTEMPTS):
+        contract = loads(init_from_graph(seconds=LOOK, domain_id=domain)).contract
+        if {field.topic for field in contract.observation} == whole:
+            break
+    assert problems_of(contract).problems == ()
+    assert {field.topic for field in contract.observation} == whole
+    groups = {group.topic: group for group in contract.action}
+    assert set(groups) == {'cmd_vel', 'arm_position_controller/commands'}
+    assert groups['cmd_vel'].low == groups['cmd_vel'].high == (0.0, 0.0)
+    assert groups['cmd_vel'].feedback.topic == 'odom'
+    assert groups['arm_position_controller/commands'].feedback.topic == 'joint_states'
+    assert contract.safety.emergency_stop == 'emergency_stop'
+
+
+def test_command_line_drafts_from_the_live_robot(
+    robot: Robot, domain: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / 'mine.yaml'
+    arguments = [str(out), '--seconds', str(LOOK), '--domain-id', str(domain)]
+    assert 0 in (main(['init', *arguments]) for _ in range(ATTEMPTS))
+    assert f'boundary-env check {out}' in capsys.readouterr().out
+    assert '# The boundary of a robot, drafted from the live ROS graph' in out.read_text()
+    assert main(['init', *arguments]) == 2
+    assert 'exists already' in capsys.readouterr().err
+
+
+def test_empty_graph_is_an_error_with_a_way_out(domain: int) -> None:
+    with pytest.raises(
+        LinkError, match=f'ROS domain {domain}, actually: none in 0.5 s. Start the robot'
+    ):
+        survey_graph(seconds=0.5, domain_id=domain)
+
+
+def test_robot_that_only_listens_makes_no_draft(domain: int) -> None:
+    made = Robot(domain)
+    made.node.create_subscription(TwistStamped, 'cmd_vel', lambda _: None, 10)
+    made.start()
+    try:
+        with pytest.raises(RecordError, match='Expect at least one topic in the live ROS graph'):
+            init_from_graph(seconds=LOOK, domain_id=domain)
+    finally:
+        made.close()
+
+
+def test_lost_messages_are_counted_by_the_numbers_of_their_publisher() -> None:
+    observer = TopicObserver('/stop', 'std_msgs/msg/Bool', message_types())
+    listener = Listener(observer, Bool)
+    data = serialize_message(Bool(data=True))
+    for number in (5, 6, 9, 2, 3, None, 4):
+        listener(data, {'received_timestamp': 7, 'publication_sequence_number': number})
+    assert listener.lost == 2
+    assert observer.messages == 7
+    assert observer.is_readable
+    listener(b'', {'received_timestamp': 8})
+    assert not observer.is_readable
+    assert 'a message could not be decoded' in observer.result().trouble
+
+
+def test_domain_that_cannot_be_is_an_error(domain: int) -> None:
+    with pytest.raises(LinkError, match='Expect a ROS domain, 0 to 232, actually: 100000. Check'):
+        survey_graph(seconds=0.5, domain_id=100000)

@@ -1,0 +1,67 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of the door arm share: a hand that is led about, and few or perfect sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+import runpy
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from boundary_env_ros.simulation.door_arm.arm import DoorArm
+from boundary_env_ros.simulation.door_arm.config import ArmConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.readings import Reading
+
+MS = 1_000_000
+EXAMPLE: dict[str, Any] = runpy.run_path(
+    str(Path(__file__).parents[2] / 'examples' / 'open_door.py'), run_name='example'
+)
+joint_angles: Callable[[Any, float], list[float]] = EXAMPLE['joint_angles']
+
+
+def only(*names: str, base: ArmConfig | None = None) -> ArmConfig:
+    """Return a configuration in which all sensors but the named ones are off."""
+    config = ArmConfig() if base is None else base
+    off: dict[str, Any] = {
+        name: replace(config.sensor(name), rate=0.0) for name in SENSOR_NAMES if name not in names
+    }
+    return replace(config, **off)
+
+
+def payloads(readings: tuple[Reading, ...], sensor: str) -> list[Any]:
+    return [r.payload for r in readings if r.sensor == sensor and not r.dropped]
+
+
+def lead(
+    arm: DoorArm,
+    to: tuple[float, float, float],
+    *,
+    yaw: float = 0.0,
+    opening: float = 0.08,
+    seconds: float = 1.5,
+) -> tuple[Reading, ...]:
+    """Bring the level tool to a point on a straight line, with a command every 20 ms."""
+    begin = arm.true_state.tool.position
+    readings: list[Reading] = []
+    steps = round(seconds / 0.02)
+    for step in range(1, steps + 1):
+        way = begin + (np.array(to) - begin) * min(1.0, 1.5 * step / steps)
+        arm.command_arm(tuple(joint_angles(way, yaw)), arm.now_ns)
+        arm.command_gripper(opening, arm.now_ns)
+        readings += arm.advance(arm.now_ns + 20 * MS)
+    return tuple(readings)
+
+
+def grasp(arm: DoorArm) -> None:
+    """Take the handle of a closed door."""
+    x, y, z = arm.true_state.handle.position
+    lead(arm, (x - 0.1, y, z))
+    lead(arm, (x, y, z))
+    lead(arm, (x, y, z), opening=0.0, seconds=1.0)

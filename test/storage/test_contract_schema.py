@@ -1,0 +1,262 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The published JSON Schema says what the parser says: the same keys, the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import json
+from pathlib import Path
+import re
+from typing import Any
+
+from contract_corpus import BAD, data_of, GOOD, SCHEMA, SHIPPED
+import jsonschema
+import pytest
+
+from boundary_env_ros.core import contract_parser
+from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.contract_reader import Reader
+from boundary_env_ros.core.decision import Reason
+from boundary_env_ros.core.derived import FUNCTIONS
+from boundary_env_ros.core.images import DECOMPRESSED, DEPTHS, ENCODINGS
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.message_parts import ARRAYS, PARTS
+from boundary_env_ros.core.source_parser import MOST_VALUES
+from boundary_env_ros.errors import ContractError
+from boundary_env_ros.storage.yaml_text import YamlText
+
+CONTENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding='utf-8'))
+VALIDATOR = jsonschema.Draft202012Validator(CONTENT)
+DEFINITIONS: dict[str, Any] = CONTENT['$defs']
+EVERY = [*SHIPPED, *GOOD]
+
+Where = tuple[str, ...]
+
+#: Sections whose keys the user chooses.
+CHOSEN = [
+    ('observation',),
+    ('state',),
+    ('evaluator',),
+    ('action',),
+    ('action', '*', 'choices'),
+    ('task', 'parameters'),
+    ('episode', 'causes'),
+    ('episode', 'on_stop'),
+    ('episode', 'reset', 'tolerance'),
+    ('episode', 'reset', 'procedure', '*', 'request'),
+    ('episode', 'reset', 'procedure', '*', 'message'),
+]
+
+
+def test_it_is_a_schema_of_draft_2020_12() -> None:
+    assert CONTENT['$schema'] == 'https://json-schema.org/draft/2020-12/schema'
+    jsonschema.Draft202012Validator.check_schema(CONTENT)
+
+
+@pytest.mark.parametrize('path', EVERY, ids=lambda path: path.stem)
+def test_every_good_contract_is_in_it(path: Path) -> None:
+    errors = [f'{list(e.path)}: {e.message}' for e in VALIDATOR.iter_errors(data_of(path))]
+    assert not errors
+
+
+# The same keys -----------------------------------------------------------------------------------
+
+
+def general(path: tuple[str | int, ...]) -> Where:
+    """Return a key path with * in place of what the user chose."""
+    where: Where = ()
+    for key in path:
+        where = (*where, '*' if isinstance(key, int) or where in CHOSEN else key)
+    return where
+
+
+def sections(data: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[Where, str]]:
+    """Yield every key of plain data and the section that it is in, but not what is chosen."""
+    if isinstance(data, Mapping):
+        where = general(path)
+        for key, value in data.items():
+            if where not in CHOSEN:
+                yield where, key
+            if where not in [c for c in CHOSEN if c[-1] in ('parameters', 'request', 'message')]:
+                yield from sections(value, (*path, key))
+    elif isinstance(data, list):
+        for index, item in enumerate(data):
+            yield from sections(item, (*path, index))
+
+
+def declared(schema: Mapping[str, Any], where: Where = ()) -> Iterator[tuple[Where, str]]:
+    """Yield every key that the schema declares, and the section that it is in."""
+    while '$ref' in schema:
+        schema = DEFINITIONS[schema['$ref'].rpartition('/')[2]]
+    for key, value in schema.get('properties', {}).items():
+        yield where, key
+        yield from declared(value, (*where, key))
+    inner = schema.get('additionalProperties')
+    if isinstance(inner, Mapping):
+        yield from declared(inner, (*where, '*'))
+    if 'items' in schema:
+        yield from declared(schema['items'], (*where, '*'))
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, path: Path) -> set[tuple[Where, str]]:
+    """Return every key that the parser asks a contract for, and the section that it is in."""
+    readers: list[Reader] = []
+    initialise = Reader.__init__
+
+    def remember(self: Reader, *arguments: Any, **options: Any) -> None:
+        initialise(self, *arguments, **options)
+        readers.append(self)
+
+    monkeypatch.setattr(Reader, '__init__', remember)
+    contract_parser.parse(data_of(path))
+    monkeypatch.undo()
+    return {
+        (general(reader.path), key)
+        for reader in readers
+        if general(reader.path) not in CHOSEN
+        for key in (*reader._asked, *reader._optional)
+    }
+
+
+DECLARED = set(declared(CONTENT))
+
+
+def test_every_key_that_the_parser_asks_for_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {pair for path in EVERY for pair in asked(monkeypatch, path)}
+    assert not known - DECLARED
+
+
+def test_every_key_that_is_declared_is_used_by_a_contract_that_the_parser_takes() -> None:
+    used: set[tuple[Where, str]] = set()
+    for path in EVERY:
+        data = data_of(path)
+        parse(data)
+        used |= set(sections(data))
+    assert not used - DECLARED
+    assert alike(DECLARED) == alike(used)
+
+
+def alike(keys: set[tuple[Where, str]]) -> set[tuple[Where, str]]:
+    """Return the keys with those of state and evaluator as keys of the observation."""
+    return {
+        (('observation', *where[1:]) if where[:1] in (('state',), ('evaluator',)) else where, key)
+        for where, key in keys
+    }
+
+
+def test_every_key_has_a_meaning() -> None:
+    def silent(schema: Mapping[str, Any], where: Where) -> Iterator[Where]:
+        described = 'description' in schema
+        while '$ref' in schema:
+            schema = DEFINITIONS[schema['$ref'].rpartition('/')[2]]
+            described = described or 'description' in schema
+        if not described:
+            yield where
+        for key, value in schema.get('properties', {}).items():
+            yield from silent(value, (*where, key))
+
+    for name, schema in (('', CONTENT), *DEFINITIONS.items()):
+        assert not list(silent(schema, (name,)))
+
+
+# The same words ----------------------------------------------------------------------------------
+
+
+def test_its_words_are_those_of_the_parser() -> None:
+    field = DEFINITIONS['policy_field']['properties']
+    assert field['encoding']['enum'] == list(ENCODINGS)
+    assert field['beams']['maximum'] == field['points']['maximum'] == MOST_VALUES
+    assert field['parts']['examples'] == sorted(
+        {name for parts in PARTS.values() for name in parts}
+    )
+    assert {*PARTS, *ARRAYS} <= set(DEFINITIONS['message_type']['examples'])
+    derive = DEFINITIONS['derive']
+    assert derive['properties']['function']['enum'] == list(FUNCTIONS)
+    for rule, (name, function) in zip(derive['allOf'], FUNCTIONS.items(), strict=True):
+        assert rule['if']['properties']['function']['const'] == name
+        parameters = set(rule['then']['properties']) - {'function', 'of'}
+        assert parameters == ({function.parameter} if function.parameter else set())
+    top = CONTENT['properties']
+    assert set(top['latency_budget']['properties']) == {'of', *STAGES}
+    reasons = top['episode']['properties']['on_stop']['propertyNames']['enum']
+    assert reasons == [reason.name.lower() for reason in Reason]
+
+
+def test_images_have_the_encodings_of_the_parser() -> None:
+    text = json.dumps(DEFINITIONS['policy_field'])
+    assert json.dumps({'enum': list(DECOMPRESSED)}) in text
+    assert json.dumps({'enum': sorted(DEPTHS)}) in text
+
+
+@pytest.mark.parametrize(
+    ('path', 'key', 'wrong'),
+    [
+        (('observation', 'wrist'), 'unit', 'm'),
+        (('observation', 'wrist'), 'beams', 3),
+        (('observation', 'wrist'), 'encoding', 'rgb88'),
+        (('observation', 'scene'), 'compressed', None),
+        (('observation', 'depth'), 'unit', None),
+        (('observation', 'scan'), 'unit', None),
+        (('observation', 'scan'), 'fields', ['ranges[0]']),
+        (('observation', 'cloud'), 'pad', None),
+        (('observation', 'joints'), 'type', 'nav_msgs/msg/Odometry'),
+        (('observation', 'sticks'), 'length', 0),
+        (('observation', 'goal'), 'max_age', 0.1),
+        (('observation', 'past'), 'unit', 'm'),
+        (('observation', 'past', 'derive'), 'count', None),
+        (('observation', 'past', 'derive'), 'index', 1),
+        (('observation', 'gripper_pose', 'transform'), 'in', None),
+        (('evaluator', 'truth'), 'task', 'goal'),
+        (('action', 'arm'), 'duration', None),
+        (('action', 'arm'), 'most', None),
+        (('action', 'arm'), 'choices', {'a': 1, 'b': 2}),
+        (('action', 'arm'), 'driver_timeout_acknowledged', False),
+        (('action', 'push'), 'duration', 0.1),
+        (('action', 'push'), 'safe', 'stay'),
+        (('episode', 'reset'), 'service', 'reset_world'),
+        (('episode', 'reset', 'procedure', 0), 'call', 'x'),
+        (('episode', 'reset', 'procedure', 4), 'sampled', 'start'),
+        (('episode', 'reset', 'procedure', 4), 'deadline', None),
+    ],
+)
+def test_what_does_not_go_together_is_refused_by_both(
+    path: tuple[str | int, ...], key: str, wrong: object
+) -> None:
+    data = data_of(next(path for path in GOOD if path.stem == 'every_sensor'))
+    place: Any = data
+    for step in path:
+        place = place[step]
+    if wrong is None:
+        del place[key]
+    else:
+        place[key] = wrong
+    with pytest.raises(ContractError):
+        parse(data)
+    assert not VALIDATOR.is_valid(data)
+
+
+# Bad contracts -----------------------------------------------------------------------------------
+
+#: What no single section can see, and what is for the parser of YAML, or of the task, to say.
+NOT_STRUCTURAL = re.compile(
+    r'every key once|of the tag|a text file|a YAML file|YAML: |levels and|an installed task'
+)
+
+
+def read(path: Path) -> object:
+    """Return the data of a file; None if YAML itself stands against it."""
+    try:
+        text = YamlText(path.read_text(encoding='utf-8'), path.name)
+    except (ContractError, UnicodeDecodeError):
+        return None
+    return None if text.problems else text.data
+
+
+@pytest.mark.parametrize(
+    'path', sorted((BAD / 'structure').glob('*.yaml')), ids=lambda path: path.stem
+)
+def test_a_bad_structure_is_refused(path: Path) -> None:
+    data = read(path)
+    assert data is not None
+    assert not VALIDATOR.is_valid(data)

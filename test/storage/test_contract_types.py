@@ -1,0 +1,484 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a contract says about messages is held against their definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.resources import share_directory, share_file
+from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.contract_types import problems_of, TypeCheck
+from boundary_env_ros.storage.message_types import Fields, MessageTypes, rosbags_definitions
+
+pytest.importorskip('rosbags')
+
+SHIPPED = sorted(
+    path.stem
+    for path in (share_directory() / 'config').glob('*.yaml')
+    if not path.name.endswith('.param.yaml')
+)
+BASE = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text())
+BASE['evaluator'].pop('contact')
+
+ACME = {
+    'acme_msgs/msg/Wheel': (
+        'std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[4] slip\n'
+        'float32 speed\nbool locked\ngeometry_msgs/Vector3[] forces\n'
+    ),
+    'acme_msgs/srv/Place': (
+        'geometry_msgs/Point at\nuint8 color\nstring label\nfloat64[2] size\nbool[<=2] flags\n'
+        '---\nbool done\n'
+    ),
+    'std_srvs/srv/Trigger': '---\nbool success\nstring message\n',
+}
+
+
+@pytest.fixture(scope='module')
+def types(tmp_path_factory: pytest.TempPathFactory) -> MessageTypes:
+    """Return a workspace of messages and services over the common messages, without ROS."""
+    prefix = tmp_path_factory.mktemp('prefix')
+    for name, text in ACME.items():
+        package, kind, stem = name.split('/')
+        file = prefix / 'share' / package / kind / f'{stem}.{kind}'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return MessageTypes([prefix], rosbags_definitions, source='the definitions of rosbags')
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def checked(change: Change, types: MessageTypes) -> TypeCheck:
+    data = copy.deepcopy(BASE)
+    change(data)
+    return problems_of(parse(data), types)
+
+
+def sentences(check: TypeCheck) -> list[str]:
+    return [str(problem) for problem in check.problems]
+
+
+@pytest.mark.parametrize('name', SHIPPED)
+def test_shipped_contract_names_only_what_its_messages_have(
+    name: str, types: MessageTypes
+) -> None:
+    assert problems_of(load(name).contract, types).problems == ()
+
+
+def field(**keys: Any) -> Change:
+    def change(data: dict[str, Any]) -> None:
+        data['state'] = {'it': {'topic': 'it', 'unit': '', 'low': 0.0, 'high': 1.0, **keys}}
+
+    return change
+
+
+def observation(**keys: Any) -> Change:
+    return lambda data: data['observation']['velocity'].update(keys)
+
+
+def action(**keys: Any) -> Change:
+    return lambda data: data['action']['base'].update(keys)
+
+
+def feedback(**keys: Any) -> Change:
+    return lambda data: data['action']['base']['feedback'].update(keys)
+
+
+def step(**keys: Any) -> Change:
+    def change(data: dict[str, Any]) -> None:
+        reset = data['episode']['reset']
+        del reset['service'], reset['tolerance']
+        reset['procedure'] = [{'confirm': 'Ready?', 'deadline': 5.0}, keys]
+
+    return change
+
+
+def call(**request: Any) -> Change:
+    return step(call='place', type='acme_msgs/srv/Place', request=request, deadline=1.0)
+
+
+ODOMETRY, WHEEL = 'nav_msgs/msg/Odometry', 'acme_msgs/msg/Wheel'
+HAS = 'expect for {}: a message with {} in {!r}, as {} has, actually: {}.'
+IN_PROCEDURE = 'episode.reset.procedure.1.'
+
+GOOD: dict[str, Change] = {
+    'paths of a custom message': field(type=WHEEL, fields=['slip[3]', 'speed', 'locked']),
+    'a vector in a sequence': field(type=WHEEL, fields=['forces[2].z']),
+    'an array': field(type=WHEEL, array='slip', length=4),
+    'a sequence': field(type=WHEEL, array='position', length=9),
+    'all ready parts': field(type='sensor_msgs/msg/Imu'),
+    'joints': field(type='sensor_msgs/msg/JointState', joints=['a'], quantity=['effort']),
+    'points': field(type='sensor_msgs/msg/PointCloud2', points=8, pad=0.0),
+    'a request': call(at={'x': 1, 'y': 2.5}, color=255, label='red', size=[1, 2], flags=[True]),
+    'an empty request': step(call='go', type='std_srvs/srv/Trigger', deadline=1.0),
+    'a published message': step(
+        publish='led', type='std_msgs/msg/ColorRGBA', message={'r': 1.0, 'a': 0.5}
+    ),
+    'a transform': lambda data: data.update(
+        state={
+            'hand': {
+                'transform': {'of': 'hand', 'in': 'base'},
+                'fields': ['translation.x', 'yaw(rotation)'],
+                'unit': ['m', 'rad'],
+                'low': -4.0,
+                'high': 4.0,
+            }
+        }
+    ),
+}
+
+BAD: dict[str, tuple[Change, list[str]]] = {
+    'type': (
+        field(type='nav_msgs/msg/Odometri', fields=['x']),
+        [
+            (
+                'state.it.type: expect an installed message type, actually: '
+                "nav_msgs/msg/Odometri is not installed. Did you mean 'nav_msgs/msg/Odometry'?"
+            ),
+        ],
+    ),
+    'path': (
+        observation(fields=['twist.twist.liner.x', 'twist.twist.angular.w']),
+        [
+            (
+                'observation.velocity.fields.0: expect a field of geometry_msgs/msg/Twist (at '
+                "'twist.twist' of nav_msgs/msg/Odometry), actually: it has no field 'liner'. "
+                "Did you mean 'linear'?"
+            ),
+            (
+                'observation.velocity.fields.1: expect a field of geometry_msgs/msg/Vector3 (at '
+                "'twist.twist.angular' of nav_msgs/msg/Odometry), actually: it has no field 'w'. "
+                'It has: x, y, z.'
+            ),
+        ],
+    ),
+    'path to a message': (
+        observation(fields=['twist.twist.linear', 'twist.twist.angular.z']),
+        [
+            (
+                "observation.velocity.fields.0: expect a number at 'twist.twist.linear' in "
+                'nav_msgs/msg/Odometry, actually: a message (geometry_msgs/msg/Vector3). Go on '
+                'into '
+                'it: twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z.'
+            ),
+        ],
+    ),
+    'index': (
+        field(type=ODOMETRY, fields=['pose.covariance[36]']),
+        [
+            (
+                "state.it.fields.0: expect an index below 36 for 'pose.covariance' in "
+                'nav_msgs/msg/Odometry, actually: 36.'
+            ),
+        ],
+    ),
+    'confidence': (
+        observation(confidence={'variance': 'twist.covariance', 'tolerance': 0.1}),
+        [
+            (
+                "observation.velocity.confidence.variance: expect a number at 'twist.covariance' "
+                'in '
+                'nav_msgs/msg/Odometry, actually: an array of 36 numbers. '
+                'Name one of them, for example twist.covariance[0].'
+            ),
+        ],
+    ),
+    'confidence field': (
+        observation(confidence={'field': 'certainty'}),
+        [
+            (
+                'observation.velocity.confidence.field: expect a field of nav_msgs/msg/Odometry, '
+                "actually: it has no field 'certainty'. It has: header, child_frame_id, pose, "
+                'twist.'
+            ),
+        ],
+    ),
+    'array of another length': (
+        field(type=WHEEL, array='slip', length=3),
+        [
+            (
+                "state.it.array: expect a sequence of 3 numbers at 'slip' in acme_msgs/msg/Wheel, "
+                'actually: an array of 4 numbers.'
+            ),
+        ],
+    ),
+    'array of texts': (
+        field(type=WHEEL, array='name', length=3),
+        [
+            (
+                "state.it.array: expect a sequence of 3 numbers at 'name' in acme_msgs/msg/Wheel, "
+                'actually: a sequence of texts.'
+            ),
+        ],
+    ),
+    'evaluator': (
+        lambda data: data['evaluator']['true_pose'].update(fields=['a', 'b', 'yaw(pose.pose)']),
+        [
+            (
+                'evaluator.true_pose.fields.0: expect a field of nav_msgs/msg/Odometry, '
+                'actually: it '
+                "has no field 'a'. It has: header, child_frame_id, pose, twist."
+            ),
+            (
+                'evaluator.true_pose.fields.1: expect a field of nav_msgs/msg/Odometry, '
+                'actually: it '
+                "has no field 'b'. It has: header, child_frame_id, pose, twist."
+            ),
+            (
+                'evaluator.true_pose.fields.2: expect a quaternion (a message with x, y, z and '
+                'w) in '
+                'yaw(pose.pose), actually: a message (geometry_msgs/msg/Pose).'
+            ),
+        ],
+    ),
+    'command': (
+        action(fields=['twist.linear.x', 'twist.angluar.z']),
+        [
+            (
+                "action.base.fields.1: expect a field of geometry_msgs/msg/Twist (at 'twist' of "
+                "geometry_msgs/msg/TwistStamped), actually: it has no field 'angluar'. "
+                "Did you mean 'angular'?"
+            ),
+        ],
+    ),
+    'command that is no number with a fraction': (
+        action(type='acme_msgs/msg/Wheel', fields=['speed', 'locked']),
+        [
+            (
+                "action.base.fields.1: expect float32 or float64 at 'locked' in "
+                'acme_msgs/msg/Wheel, since a command is of numbers with fractions, actually: '
+                'bool.'
+            ),
+        ],
+    ),
+    'command of an array of whole numbers': (
+        lambda data: (
+            data['action']['base'].pop('fields'),
+            data['action']['base'].update(
+                type='std_msgs/msg/Int16MultiArray', array='data', length=2
+            ),
+        ),
+        [
+            (
+                "action.base.array: expect float32 or float64 at 'data' in "
+                'std_msgs/msg/Int16MultiArray, since a command is of numbers with fractions, '
+                'actually: int16.'
+            ),
+        ],
+    ),
+    'command type': (
+        action(type='geometry_msgs/msg/TwistStampd'),
+        [
+            (
+                'action.base.type: expect an installed message type, actually: '
+                'geometry_msgs/msg/TwistStampd is not installed. '
+                "Did you mean 'geometry_msgs/msg/TwistStamped'?"
+            ),
+        ],
+    ),
+    'feedback': (
+        feedback(fields=['twist.linear.x', 'twist.twist.angular.z']),
+        [
+            (
+                'action.base.feedback.fields.0: expect a field of '
+                'geometry_msgs/msg/TwistWithCovariance'
+                " (at 'twist' of nav_msgs/msg/Odometry), actually: it has no field 'linear'. "
+                'It has: twist, covariance.'
+            ),
+        ],
+    ),
+    'transform': (
+        lambda data: data.update(
+            state={
+                'hand': {
+                    'transform': {'of': 'hand', 'in': 'base'},
+                    'fields': ['origin.x'],
+                    'unit': 'm',
+                    'low': -4.0,
+                    'high': 4.0,
+                }
+            }
+        ),
+        [
+            (
+                'state.hand.fields.0: expect a field of geometry_msgs/msg/Transform, actually: '
+                'it has '
+                "no field 'origin'. It has: translation, rotation."
+            ),
+        ],
+    ),
+    'service': (
+        step(call='go', type='std_srvs/srv/Triger', deadline=1.0),
+        [
+            (
+                f'{IN_PROCEDURE}type: expect an installed service type, actually: '
+                "std_srvs/srv/Triger is not installed. Did you mean 'std_srvs/srv/Trigger'?"
+            ),
+        ],
+    ),
+    'request': (
+        call(color=256, at={'x': 'far', 'w': 1}, size=[1], flags=['yes'], lable='x', label=7),
+        [
+            (
+                f'{IN_PROCEDURE}request.color: expect a whole number from 0 to 255 (uint8), '
+                'actually: 256.'
+            ),
+            f"{IN_PROCEDURE}request.at.x: expect a number (float64), actually: 'far'.",
+            (
+                f'{IN_PROCEDURE}request.at.w: expect a field of geometry_msgs/msg/Point, '
+                'actually: it '
+                "has no field 'w'. It has: x, y, z."
+            ),
+            f'{IN_PROCEDURE}request.size: expect an array of 2 numbers, actually: a list of 1.',
+            f"{IN_PROCEDURE}request.flags.0: expect true or false (bool), actually: 'yes'.",
+            (
+                f'{IN_PROCEDURE}request.lable: expect a field of the request of '
+                'acme_msgs/srv/Place, '
+                "actually: it has no field 'lable'. Did you mean 'label'?"
+            ),
+            f'{IN_PROCEDURE}request.label: expect a text (string), actually: 7.',
+        ],
+    ),
+    'request of shapes': (
+        call(at=[1, 2, 3], size=3, flags=[True, True, True], color=True),
+        [
+            (
+                f'{IN_PROCEDURE}request.at: expect the fields of a geometry_msgs/msg/Point, as a '
+                'mapping, actually: [1, 2, 3].'
+            ),
+            f'{IN_PROCEDURE}request.size: expect an array of 2 numbers, actually: 3.',
+            (
+                f'{IN_PROCEDURE}request.flags: expect a sequence of flags, 2 at most, actually: a '
+                'list of 3.'
+            ),
+            (
+                f'{IN_PROCEDURE}request.color: expect a whole number from 0 to 255 (uint8), '
+                'actually: True.'
+            ),
+        ],
+    ),
+    'request where none is': (
+        step(call='go', type='std_srvs/srv/Trigger', request={'now': True}, deadline=1.0),
+        [
+            (
+                f'{IN_PROCEDURE}request.now: expect a field of the request of '
+                'std_srvs/srv/Trigger, '
+                "actually: it has no field 'now'."
+            ),
+        ],
+    ),
+    'message': (
+        step(publish='led', type='std_msgs/msg/ColorRGBA', message={'red': 1.0}),
+        [
+            (
+                f'{IN_PROCEDURE}message.red: expect a field of std_msgs/msg/ColorRGBA, actually: '
+                'it '
+                "has no field 'red'. It has: r, g, b, a."
+            ),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize('change', GOOD.values(), ids=GOOD)
+def test_what_the_messages_have_is_no_problem(change: Change, types: MessageTypes) -> None:
+    assert checked(change, types) == TypeCheck(problems=())
+
+
+@pytest.mark.parametrize(('change', 'expected'), BAD.values(), ids=BAD)
+def test_what_the_messages_have_not_is_named_with_its_key(
+    change: Change, expected: list[str], types: MessageTypes
+) -> None:
+    assert sorted(sentences(checked(change, types))) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ('form', 'fields', 'expected'),
+    [
+        (
+            {'type': 'sensor_msgs/msg/JointState', 'joints': ['a'], 'quantity': 'velocity'},
+            {'name': 'string[]', 'position': 'float64[]'},
+            HAS.format(
+                '`joints`',
+                'a sequence of numbers',
+                'velocity',
+                'sensor_msgs/msg/JointState',
+                'sensor_msgs/msg/JointState, which has none',
+            ),
+        ),
+        (
+            {'type': 'sensor_msgs/msg/LaserScan', 'beams': 4},
+            {'ranges': 'string'},
+            HAS.format(
+                'a scan',
+                'a sequence of numbers',
+                'ranges',
+                'sensor_msgs/msg/LaserScan',
+                'sensor_msgs/msg/LaserScan, which has a text there',
+            ),
+        ),
+        (
+            {'type': 'sensor_msgs/msg/PointCloud2', 'points': 4, 'pad': 0.0},
+            {'fields': 'float64'},
+            HAS.format(
+                '`points`',
+                'a sequence of messages',
+                'fields',
+                'sensor_msgs/msg/PointCloud2',
+                'sensor_msgs/msg/PointCloud2, which has a number there',
+            ),
+        ),
+    ],
+)
+def test_message_of_another_form_than_its_adapter_needs_is_a_problem(
+    tmp_path: Path, form: dict[str, Any], fields: dict[str, str], expected: str
+) -> None:
+    package, kind, name = form['type'].split('/')
+    file = tmp_path / 'share' / package / kind / f'{name}.msg'
+    file.parent.mkdir(parents=True)
+    file.write_text(''.join(f'{kind_of} {key}\n' for key, kind_of in fields.items()))
+    found = checked(field(**form), MessageTypes([tmp_path], rosbags_definitions))
+    assert f'state.it.type: {expected}' in sentences(found)
+
+
+def test_parts_of_unknown_packages_are_noted_and_not_judged(types: MessageTypes) -> None:
+    def change(data: dict[str, Any]) -> None:
+        field(type='other_msgs/msg/Speed', fields=['x'])(data)
+        step(call='go', type='more_msgs/srv/Go', deadline=1.0)(data)
+
+    assert checked(change, types) == TypeCheck(
+        problems=(),
+        note='Not checked: more_msgs/srv/Go, other_msgs/msg/Speed, since only the definitions of '
+        'rosbags are known here. Source the ROS workspace that has them.',
+    )
+
+
+def test_where_nothing_is_known_nothing_is_claimed() -> None:
+    found = checked(observation(fields=['a', 'b']), MessageTypes([]))
+    assert found == TypeCheck(
+        problems=(),
+        note='Message types and field paths were not checked: there is neither ROS nor rosbags '
+        "here. Source a ROS 2 workspace, or install `pip install 'boundary_env_ros[bags]'`.",
+    )
+
+
+def test_definitions_are_asked_for_once_however_often_a_contract_is_checked() -> None:
+    asked = []
+
+    def store() -> dict[str, Fields]:
+        asked.append(1)
+        return dict(rosbags_definitions())
+
+    types = MessageTypes([], store)
+    contract = parse(copy.deepcopy(BASE))
+    for _ in range(3):
+        problems_of(contract, types)
+    assert asked == [1]

@@ -1,0 +1,228 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The kit finds what is wrong with a contract, its gate, its spaces and its identity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from faults import must_find
+from gymnasium import spaces
+import numpy as np
+import pytest
+from small_world import write
+
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate import Gate
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
+from boundary_env_ros.testing import armed_gate, contract_tests, ContractTests
+
+LOADS = 'test_contract_loads_without_problems'
+PASSES = 'test_contract_lets_every_action_of_its_space_pass'
+LEAVES_OUT = 'test_contract_lets_no_command_out_of_it_whatever_is_asked'
+STOPS = 'test_contract_stops_in_the_time_of_its_stop_profile'
+SAMPLES = 'test_contract_has_spaces_that_hold_their_samples'
+INSIDE = 'test_contract_observes_within_its_space_whatever_is_measured'
+LAYOUT = 'test_contract_has_a_digest_of_its_meaning_and_not_of_its_layout'
+REBUILT = 'test_contract_is_rebuilt_from_its_record'
+
+VELOCITY = """\
+  velocity:
+    topic: odom
+    type: nav_msgs/msg/Odometry
+    fields: [twist.twist.linear.x, twist.twist.angular.z]
+    unit: [m/s, rad/s]
+    low: [-2.0, -4.0]
+    high: [2.0, 4.0]
+    max_age: 0.2
+"""
+
+
+class Kit(ContractTests):
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def contract(self) -> Path:
+        return self.file
+
+    def message_types(self) -> MessageTypes:
+        pytest.importorskip('rosbags')
+        return MessageTypes([], rosbags_definitions, source='the definitions of rosbags')
+
+
+@pytest.mark.parametrize(
+    ('change', 'method', 'says'),
+    [
+        (
+            ('high: [5.5, 5.5, 3.1416]', 'high: [-9.0, 5.5, 3.1416]'),
+            LOADS,
+            r'point\.yaml: expect a valid contract, .*observation\.pose\.high\.0 \(line \d+\)',
+        ),
+        (
+            ('radius: 0.3', 'radius: -1.0'),
+            LOADS,
+            'task: expect a task that takes its parameters, .*greater than 0',
+        ),
+        (
+            ('name: go_to_goal', 'name: go_to_gaol'),
+            LOADS,
+            "task.name .*expect an installed task.*Did you mean 'go_to_goal'",
+        ),
+        (
+            ('[pose.position.x, pose.position.y]', '[pose.position.x, pose.positoin.y]'),
+            'test_contract_names_types_and_fields_that_exist',
+            r"expect types and fields that exist.*evaluator\.true_pose.*'position'",
+        ),
+        (
+            ('driver_timeout: 0.25', 'driver_timeout: 0.05'),
+            LOADS,
+            r'action\.base\.driver_timeout .*: expect more than safety.hold_after',
+        ),
+        (
+            (VELOCITY, ''),
+            'test_contract_keeps_the_evaluator_apart',
+            r'evaluator\.true_speed: expect .*, actually: odom is also action\.base\.feedback',
+        ),
+    ],
+)
+def test_a_fault_in_the_text_is_found(
+    tmp_path: Path, change: tuple[str, str], method: str, says: str
+) -> None:
+    changes = [change]
+    if change == (VELOCITY, ''):
+        # What the gate reports as measured comes back to the policy with every step.
+        speed = VELOCITY.replace('velocity', 'true_speed')
+        changes.append(('evaluator:\n', f'evaluator:\n{speed}'))
+    must_find(Kit(write(tmp_path, *changes)), method, says)
+
+
+def test_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
+    must_find(Kit(tmp_path / 'nowhere.yaml'), LOADS, 'nowhere.yaml: expect a valid contract')
+
+
+def test_a_contract_that_is_not_named_is_asked_for() -> None:
+    with pytest.raises(NotImplementedError, match=r'contract\(\) is not overridden'):
+        ContractTests().test_contract_loads_without_problems()
+
+
+# Gates that do not keep it ----------------------------------------------------------------------
+
+
+class Unbounded(Gate):
+    def request(self, request: ActionRequest, now: Instant) -> tuple[GateDecision, ...]:
+        return tuple(
+            replace(decision, command=tuple(10.0 + value for value in decision.command))
+            for decision in super().request(request, now)
+        )
+
+
+class Jumpy(Gate):
+    def request(self, request: ActionRequest, now: Instant) -> tuple[GateDecision, ...]:
+        return tuple(
+            replace(decision, command=self._at_once(request.action) if decision.command else ())
+            for decision in super().request(request, now)
+        )
+
+    def _at_once(self, action: Vector) -> Vector:
+        low, high = self._contract.flat('low'), self._contract.flat('high')
+        return tuple(np.clip(action, low, high).tolist())
+
+
+class Deaf(Gate):
+    def emergency_stop(self, pressed: bool, now: Instant) -> tuple[GateDecision, ...]:
+        return ()
+
+    def tick(self, now: Instant) -> tuple[GateDecision, ...]:
+        return ()
+
+
+class Lazy(Gate):
+    """Brakes at half the rate that the contract asks for."""
+
+    def tick(self, now: Instant) -> tuple[GateDecision, ...]:
+        before = self._command
+        decisions = super().tick(now)
+        if before is None or not decisions or not decisions[-1].command:
+            return decisions
+        pairs = zip(before, decisions[-1].command, strict=True)
+        self._command = tuple((was + value) / 2.0 for was, value in pairs)
+        return (replace(decisions[-1], command=self._command),)
+
+
+@pytest.mark.parametrize(
+    ('gate', 'method', 'says'),
+    [
+        (Unbounded, LEAVES_OUT, r'action\.base .*: expect no command outside of \[-0\.5, 1\] m/s'),
+        (Jumpy, LEAVES_OUT, r'expect a change of at most [\d.e-]+ .* \(rate [14]\)'),
+        (Jumpy, PASSES, r'expect a change of at most [\d.]+ .* \(rate [14]\)'),
+        (Deaf, STOPS, r'emergency stop from action .*: expect the safe command within [\d.]+ s'),
+        (Lazy, STOPS, 'expect the safe command within'),
+    ],
+)
+def test_a_gate_that_does_not_keep_the_contract_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: type[Gate], method: str, says: str
+) -> None:
+    monkeypatch.setattr(armed_gate, 'Gate', gate)
+    must_find(Kit(write(tmp_path)), method, says)
+
+
+# Spaces and identity ----------------------------------------------------------------------------
+
+
+def _box(bound: float) -> spaces.Box:
+    return spaces.Box(-bound, bound, shape=(2,), dtype=np.float32)
+
+
+def test_actions_of_a_space_that_the_gate_refuses_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract_tests, 'action_space', lambda contract: _box(2.0))
+    file = write(tmp_path, ('safe: [0.0, 0.0]', 'safe: [0.0, 0.0]\n    beyond: reject'))
+    must_find(
+        Kit(file),
+        PASSES,
+        r'expect an action of the space to be ADMITTED or LIMITED, '
+        r'actually: REJECTED \(OUT_OF_BOUNDS',
+    )
+
+
+def test_a_space_without_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract_tests, 'action_space', lambda contract: _box(np.inf))
+    must_find(Kit(write(tmp_path)), SAMPLES, 'action: expect finite bounds')
+
+
+def test_an_observation_outside_of_its_space_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(values: Vector, spec: object) -> tuple[Vector, bool]:
+        return values, False
+
+    monkeypatch.setattr('boundary_env_ros.core.observation.bring_inside', leave)
+    must_find(Kit(write(tmp_path)), INSIDE, r'observation\.\w+: expect a member of Box')
+
+
+@pytest.mark.parametrize(
+    ('change', 'method', 'says'),
+    [
+        ({'digest': 'sha256:0'}, LAYOUT, 'expect the digest not to depend on the layout'),
+        ({'digest': 'sha256:0'}, REBUILT, 'the record: expect the contract that was recorded'),
+        ({'text': 'other'}, REBUILT, "version: '1.0.0' and '1.0.1'"),
+    ],
+)
+def test_an_identity_that_is_not_that_of_the_contract_is_found(
+    tmp_path: Path, change: dict[str, Any], method: str, says: str
+) -> None:
+    class Changed(Kit):
+        def loaded(self) -> LoadedContract:
+            loaded = super().loaded()
+            if 'text' in change:
+                text = loaded.text.replace('version: 1.0.0', 'version: 1.0.1')
+                return replace(loaded, text=text)
+            return replace(loaded, **change)
+
+    must_find(Changed(write(tmp_path)), method, says)

@@ -1,0 +1,231 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The kit finds what is wrong with a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+import math
+from pathlib import Path
+import random
+
+from faults import must_find
+import numpy as np
+import pytest
+from small_world import write
+
+from boundary_env_ros.core.causes import FAILURE
+from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.tasks.go_to_goal import GoToGoal
+from boundary_env_ros.testing import TaskTests
+
+SAMPLES_ALONE = 'test_task_samples_from_its_generator_alone'
+SAMPLES_UNITS = 'test_task_samples_finite_values_with_a_unit_each'
+SAMPLES_TOLERANCE = 'test_task_samples_what_the_reset_is_held_against'
+SUPPLIES = 'test_task_supplies_the_fields_of_the_contract_and_no_others'
+JUDGES_ALONE = 'test_task_judges_a_step_by_the_step_alone'
+ENDS = 'test_task_ends_for_causes_of_the_contract_alone'
+REWARDS = 'test_task_rewards_with_finite_terms'
+
+Sampled = tuple[NamedValues, ...]
+Reset = Mapping[str, Vector]
+
+
+class Honest(GoToGoal):
+    def __init__(self) -> None:
+        boxes: Mapping[str, Sequence[float]] = {
+            'start': [-1.0, -1.0, 1.0, 1.0],
+            'yaw': [-0.5, 0.5],
+            'goal': [1.0, -1.0, 2.0, 1.0],
+        }
+        super().__init__(radius=0.3, scenarios={'near': boxes})
+
+
+def _with(sampled: Sampled, name: str, **changes: object) -> Sampled:
+    return tuple(
+        replace(item, **changes) if item.name == name else item  # type: ignore[arg-type]
+        for item in sampled
+    )
+
+
+class GlobalRandom(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        goal = (random.uniform(1.0, 2.0), 0.0)
+        return _with(super().sample_reset(rng, options), 'goal', values=goal)
+
+
+class GlobalNumpy(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        noise = float(np.random.normal())  # noqa: NPY002 - the fault
+        return Outcome(terms=(RewardTerm(name='progress', value=noise),))
+
+
+class GeneratorOfItsOwn(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        return super().sample_reset(np.random.default_rng(), options)
+
+
+class Infinite(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        return _with(super().sample_reset(rng, options), 'goal', values=(math.inf, 0.0))
+
+
+class UnitMissing(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        return _with(super().sample_reset(rng, options), 'start', unit=('m', 'm'))
+
+
+class NameTwice(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        return super().sample_reset(rng, options) * 2
+
+
+class OtherName(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        sampled = super().sample_reset(rng, options)
+        return (replace(sampled[0], name='begin'), *sampled[1:])
+
+
+class Tolerant(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        known = {'start', 'goal', 'scenario'}
+        return super().sample_reset(rng, {k: v for k, v in options.items() if k in known})
+
+
+class Trusting(Honest):
+    def sample_reset(self, rng: np.random.Generator, options: Mapping[str, object]) -> Sampled:
+        goal: object = options.get('goal', [1.0, 0.0])
+        values = tuple(float(value) for value in goal)  # type: ignore[attr-defined]
+        rest = {key: value for key, value in options.items() if key != 'goal'}
+        return _with(super().sample_reset(rng, rest), 'goal', values=values)
+
+
+class Generous(Honest):
+    def observe(self, reset: Reset, agent: str) -> Reset:
+        return {'goal': reset['goal'], 'start': reset['start']}
+
+
+class Stingy(Honest):
+    def observe(self, reset: Reset, agent: str) -> Reset:
+        return {'goal': reset['goal'][:1]}
+
+
+class FarGoal(Honest):
+    def observe(self, reset: Reset, agent: str) -> Reset:
+        return {'goal': (reset['goal'][0] + 10.0, 0.0)}
+
+
+class Emptying(Honest):
+    def observe(self, reset: Reset, agent: str) -> Reset:
+        supplied = {'goal': reset['goal']}
+        reset.clear()  # type: ignore[attr-defined]
+        return supplied
+
+
+class Changing(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        outcome = super().judge(step)
+        step.after['pose'] = (0.0, 0.0, 0.0)  # type: ignore[index]
+        return outcome
+
+
+class Remembering(Honest):
+    def __init__(self) -> None:
+        super().__init__()
+        self.best = math.inf
+
+    def judge(self, step: StepView) -> Outcome:
+        distance = math.dist(step.after['pose'][:2], step.reset['goal'])
+        better = distance < self.best
+        self.best = min(self.best, distance)
+        return Outcome(terms=(RewardTerm(name='record', value=float(better)),))
+
+
+class Inventive(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        outcome = super().judge(step)
+        return replace(outcome, cause='arrived' if outcome.cause else '')
+
+
+class NotANumber(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        # What nobody did has no mean.
+        mean = sum(step.commanded) / len(step.commanded) if step.commanded else math.nan
+        return Outcome(terms=(RewardTerm(name='mean', value=mean),))
+
+
+class OneName(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        return Outcome(terms=(RewardTerm(name='x', value=1.0),) * 2)
+
+
+class Presuming(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        return Outcome(terms=(RewardTerm(name='speed', value=step.commanded[0]),))
+
+
+class Impatient(Honest):
+    def judge(self, step: StepView) -> Outcome:
+        return replace(super().judge(step), cause=FAILURE if step.step >= 20 else '')
+
+
+@pytest.mark.parametrize(
+    ('task', 'method', 'says'),
+    [
+        (GlobalRandom, SAMPLES_ALONE, 'sample_reset: .*no use of a global .*: random was used'),
+        (GlobalNumpy, REWARDS, 'judge: expect no use of a global .*: numpy.random was used'),
+        (
+            GeneratorOfItsOwn,
+            SAMPLES_ALONE,
+            r'with seed 0 and {}: expect equal resets from equal seeds, actually: \[0\].values',
+        ),
+        (Infinite, SAMPLES_UNITS, r"'goal': expect finite numbers, actually: \[inf, 0.0\]"),
+        (UnitMissing, SAMPLES_UNITS, "'start': expect a unit for each of 3 values"),
+        (NameTwice, SAMPLES_UNITS, 'expect every name once'),
+        (OtherName, SAMPLES_TOLERANCE, "'start': expect 3 sampled values, actually: only begin"),
+        (
+            Tolerant,
+            'test_task_refuses_options_that_it_does_not_know',
+            'BoundaryError for an unknown option, actually: none was raised',
+        ),
+        (
+            Trusting,
+            'test_task_refuses_options_of_a_wrong_type',
+            'sample_reset with goal: null: expect a BoundaryError, or values, actually: TypeError',
+        ),
+        (Generous, SUPPLIES, r"expect the fields \['goal'\], actually: \['goal', 'start'\]"),
+        (Stingy, SUPPLIES, 'observation.goal of point: expect 2 values, actually: 1'),
+        (FarGoal, SUPPLIES, r'observation.goal of point: expect a value in \[-5.5, 5.5\]'),
+        (Emptying, SUPPLIES, 'observe: expect a reset that is not changed'),
+        (Changing, JUDGES_ALONE, r'judge: expect a step that is not changed.*after\.pose'),
+        (Remembering, JUDGES_ALONE, r'the same outcome of the same step.*terms\[0\]\.value'),
+        (Inventive, ENDS, r"expect a cause of the contract \(.*\), actually: 'arrived'"),
+        (NotANumber, REWARDS, "term 'mean': expect a finite number, actually: nan"),
+        (OneName, REWARDS, 'expect a name of its own for each term'),
+        (Presuming, REWARDS, 'expect an outcome of every step .*, actually: IndexError'),
+        (
+            Impatient,
+            'test_task_leaves_the_time_limit_to_the_contract',
+            'expect one ending, whatever the number of the step',
+        ),
+    ],
+)
+def test_a_fault_of_a_task_is_found(
+    tmp_path: Path, task: type[Honest], method: str, says: str
+) -> None:
+    file = write(tmp_path)
+
+    class Kit(TaskTests):
+        def contract(self) -> Path:
+            return file
+
+        def task(self) -> Task:
+            return task()
+
+        def valid_options(self) -> Sequence[Mapping[str, object]]:
+            return ({}, {'scenario': 'near', 'start': [0.0, 0.0, 0.0], 'goal': [1.0, 1.0]})
+
+    must_find(Kit(), method, says)

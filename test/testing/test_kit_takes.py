@@ -1,0 +1,92 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The kit takes honest contracts of every kind of action, and chunks, and worlds over them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import unittest
+
+import pytest
+from small_world import Point, write
+
+from boundary_env_ros.core.timebase import to_nanoseconds
+from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.testing import ContractTests, EnvironmentTests, LinkTests
+
+SAFE = 'safe: [0.0, 0.0]'
+DERIVED = """\
+  ahead: {derive: {function: relative_position, of: [pose, goal]}}
+  past: {derive: {function: history, of: velocity, count: 3}}
+"""
+KINDS = {
+    'delta': (SAFE, f'kind: delta\n    most: [0.05, 0.2]\n    {SAFE}'),
+    'delta that is refused': (
+        SAFE,
+        f'kind: delta\n    most: [0.05, 0.2]\n    beyond: reject\n    {SAFE}',
+    ),
+    'refused': (SAFE, f'beyond: reject\n    {SAFE}'),
+    'choices': (
+        SAFE,
+        f'kind: discrete\n    choices: {{stop: [0, 0], go: [0.5, 0], left: [0, 1]}}\n    {SAFE}',
+    ),
+    'levels': (
+        SAFE,
+        f'kind: multi_discrete\n    levels: [[-0.5, 0, 1], [-1, 0, 1]]\n    {SAFE}',
+    ),
+    'hold': (SAFE, 'safe: hold'),
+    'chunks': ('safety:\n', 'chunk: {horizon: 3}\nsafety:\n'),
+    'derived fields': ('  goal: {task', f'{DERIVED}  goal: {{task'),
+}
+
+
+@pytest.mark.parametrize('change', KINDS.values(), ids=KINDS)
+def test_an_honest_contract_passes(tmp_path: Path, change: tuple[str, str]) -> None:
+    class Kit(ContractTests):
+        trials = 50
+
+        def contract(self) -> Path:
+            return write(tmp_path, change)
+
+    _pass_all(Kit(), ContractTests)
+
+
+#: Levels apart: the shipped task does not know what to make of half a choice.
+DRIVEN = {name: change for name, change in KINDS.items() if name != 'levels'}
+
+
+@pytest.mark.parametrize('change', DRIVEN.values(), ids=DRIVEN)
+def test_an_honest_world_passes(tmp_path: Path, change: tuple[str, str]) -> None:
+    class Kit(EnvironmentTests, LinkTests):
+        pacing = 'lockstep'
+        steps = 5
+
+        def contract(self) -> Path:
+            return write(tmp_path, change)
+
+        def link(self) -> EmbeddedLink:
+            return EmbeddedLink(self.loaded(), robot=self.point())
+
+        def env(self) -> BoundaryEnv:
+            file = self.contract()
+            robot = self.point()
+            return BoundaryEnv(
+                file, link='embedded', pacing='lockstep', robot=robot, sink=self.keep
+            )
+
+        def point(self) -> Point:
+            contract = self.loaded().contract
+            return Point(contract, to_nanoseconds(contract.period))
+
+    for kind in (EnvironmentTests, LinkTests):
+        _pass_all(Kit(), kind)
+
+
+def _pass_all(kit: object, kind: type) -> None:
+    for name in vars(kind):
+        if name.startswith('test_'):
+            try:
+                getattr(kit, name)()
+            except (unittest.SkipTest, pytest.skip.Exception):
+                continue

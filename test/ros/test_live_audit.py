@@ -29,6 +29,12 @@ pytestmark = pytest.mark.ros
 
 _STEPS = 6
 
+_EPISODES = 3
+"""
+Episodes that are audited: of the first one a listener that has just come may miss whole topics,
+since it is not matched to all of them at once.
+"""
+
 
 @pytest.fixture(scope='module', params=['realtime', 'lockstep'])
 def world(request: pytest.FixtureRequest, make_world: MakeWorld) -> World:
@@ -74,24 +80,21 @@ def drive(world: World, disturb: Callable[[], None] = lambda: None) -> None:
 def audited(
     world: World, audit: Future[AuditReport], disturb: Callable[[], None] = lambda: None
 ) -> AuditReport:
-    """
-    Drive until the audit has heard a whole episode, and return its report.
-
-    It takes the first one whose beginning it hears; a reader that is matched to some topics may
-    not be to all, and then that is the next one.
-    """
+    """Drive until the audit has heard as many episodes from their beginning as it waits for."""
+    for _ in range(_EPISODES - 1):
+        drive(world, disturb)
     for _ in range(3):
         drive(world, disturb)
         if wait([audit], timeout=15.0).done:
             return audit.result()
-    raise AssertionError('three episodes passed, and the audit heard none of them whole')
+    raise AssertionError(f'{_EPISODES + 2} episodes passed, of which the audit heard fewer')
 
 
-def test_honest_episode_is_clean_while_it_is_published(world: World) -> None:
-    with listening(world, episodes=1) as audit:
+def test_honest_episodes_are_clean_while_they_are_published(world: World) -> None:
+    with listening(world, episodes=_EPISODES) as audit:
         report = audited(world, audit)
     assert report.ok, f'\n{report}'
-    assert report.episodes == 1
+    assert report.episodes == _EPISODES
     assert report.transitions > _STEPS
     for what in ('fields', 'measurements', 'commands', 'observations'):
         assert report.from_topics[what] >= _STEPS, f'\n{report}'
@@ -107,7 +110,7 @@ def test_command_of_somebody_else_is_told_at_once(world: World) -> None:
             command.header.stamp.sec = 7
             publisher.publish(command)
 
-    with listening(world, episodes=1, told=told.append) as audit:
+    with listening(world, episodes=_EPISODES, told=told.append) as audit:
         report = audited(world, audit, disturb)
     assert 'command-decided' in report.counts, f'\n{report}'
     assert 'command-decided' in {finding.rule for finding in told}

@@ -11,7 +11,7 @@ from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import EvaluatorRecord, Transition
-from boundary_env_ros.evidence.raw.tape import Tape
+from boundary_env_ros.evidence.raw.tape import BEGINNING, Tape
 from boundary_env_ros.evidence.rules import sensors
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
 
@@ -31,6 +31,12 @@ class _Waiting(OrderedDict[tuple[object, ...], T]):
         self[key] = value
         if len(self) > _WAITING:
             self.popitem(last=False)
+
+    def first(self, key: tuple[object, ...], value: T) -> T:
+        """Put a value if there is none yet; return the first one."""
+        if key not in self:
+            self.put(key, value)
+        return self[key]
 
 
 class PublishedChecks:
@@ -52,12 +58,15 @@ class PublishedChecks:
         self._decided = False
         self._answered: _Waiting[None] = _Waiting()
         self._first: dict[str, int] = {}
+        self._granted: _Waiting[int] = _Waiting()
+        self._heard: _Waiting[int] = _Waiting()
 
     # Taking --------------------------------------------------------------------------------------
 
     def request(self, request: ActionRequest, log_time: int) -> None:
         """Take a request as the policy published it."""
         self._first.setdefault('request', log_time)
+        self._heard.first((request.lease_id,), log_time)
         key = (request.lease_id, request.sequence)
         found = self._requests.get(key)
         if found is None:
@@ -99,7 +108,7 @@ class PublishedChecks:
         if any(same(published, request) for published, _ in found):
             self._tape.checked['requests'] += 1
             return
-        if not found and log_time - first < _LATE:
+        if not found and (log_time - first < _LATE or self._came_late(request, log_time)):
             self._tape.unsupported['requests'] += 1
             return
         self._tape.find(
@@ -118,6 +127,17 @@ class PublishedChecks:
             ),
             decision.id,
         )
+
+    def _came_late(self, request: ActionRequest, log_time: int) -> bool:
+        """
+        Return whether the recorder may not have known yet who published a request.
+
+        Whoever takes a lease may be a new process, which the gate can know before the recorder
+        does: until that has heard the first request under the lease, and not for long.
+        """
+        granted = self._granted.first((request.lease_id,), log_time)
+        heard = self._heard.get((request.lease_id,), log_time)
+        return log_time - granted < BEGINNING and log_time - heard < _LATE
 
     def answered(self, decision: GateDecision) -> None:
         """Take note of a decision, whose request is answered with it."""

@@ -43,13 +43,22 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .PHONY: bench clean demo env help lint test
 
 help:
-	@sed -n '4,13s/^# \{0,1\}//p' Makefile
+	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
 
 demo: $(BUILT)
 	@$(VENV)/bin/boundary-env demo $(ARGS)
 
+# Without ARGS: two processes share the tests that leave processors and network to others; those
+# over DDS and those that build come one after the other, whatever the first ones said.
 test: $(BUILT)
+ifdef ARGS
 	@$(RUN) -m pytest $(ARGS)
+else
+	@failed=; \
+	$(RUN) -m pytest -m 'not (ros or packaging)' -n 2 --dist worksteal || failed=1; \
+	$(RUN) -m pytest -m 'ros or packaging' || failed=1; \
+	test -z "$$failed"
+endif
 
 # All of them, whatever the first one says.
 lint: $(BUILT)

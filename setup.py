@@ -80,6 +80,7 @@ setup(
             'pyarrow>=15',
             'pytest>=8',
             'pytest-timeout>=2.3',
+            'pytest-xdist>=3.5',
             'rosbags>=0.11',
             'uv>=0.4',
         ],

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback, Vector
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback
 from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.field_parser import bounds, report_beyond_float32
 from boundary_env_ros.core.grammar import (
@@ -27,7 +27,7 @@ from boundary_env_ros.core.source_parser import (
     parse_source,
     Values,
 )
-from boundary_env_ros.core.sources import Paths, Trajectory
+from boundary_env_ros.core.sources import Paths, Trajectory, Vector
 
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 
@@ -74,6 +74,12 @@ def _group(section: Reader, name: str) -> ActionSpec:
         most=_most(key, count) if kind is ActionKind.DELTA else (),
         choices=_choices(key, low, high) if kind is ActionKind.DISCRETE else (),
         levels=_levels(key, low, high) if kind is ActionKind.MULTI_DISCRETE else (),
+        acceleration=_limit(key, 'acceleration', count, 'unit/s^2'),
+        jerk=_limit(key, 'jerk', count, 'unit/s^3'),
+        depart=_limit(key, 'depart', count, 'in the unit of the value'),
+        rotation=_indices(key, 'rotation', count, 4),
+        curvature=_indices(key, 'curvature', count, None),
+        probe=_probe(key, low, high),
     )
     feedback.finish()
     key.finish()
@@ -133,6 +139,37 @@ def _safe(key: Reader, low: Vector, high: Vector) -> Vector:
     )
     _inside(key, 'safe', safe, low, high)
     return safe
+
+
+def _limit(key: Reader, name: str, count: int, unit: str) -> Vector:
+    return key.numbers(name, count, unit=unit, above=0.0) if key.has(name) else ()
+
+
+def _probe(key: Reader, low: Vector, high: Vector) -> Vector:
+    if not key.has('probe'):
+        return ()
+    probe = key.numbers('probe', len(low), unit='in the unit of the value')
+    _inside(key, 'probe', probe, low, high)
+    return probe
+
+
+def _indices(key: Reader, name: str, count: int, number: int | None) -> tuple[int, ...]:
+    """Return dimensions of the group, each once; ``number`` of them, or at least two."""
+    if not key.has(name):
+        return ()
+    values = key.list_of_numbers(name, unit='dimensions of this group', least=0.0)
+    wanted = 'at least 2' if number is None else f'{number}'
+    right = len(values) >= 2 if number is None else len(values) == number
+    if (
+        not right
+        or len(set(values)) != len(values)
+        or not all(value.is_integer() and value < count for value in values)
+    ):
+        key.problem(
+            (name,), f'{wanted} different dimensions of this group, below {count}', list(values)
+        )
+        return ()
+    return tuple(map(int, values))
 
 
 def _inside(key: Reader, name: str, values: Vector, low: Vector, high: Vector) -> None:

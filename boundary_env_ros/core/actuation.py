@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 
 _HISTORY = 512

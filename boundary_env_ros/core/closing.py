@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from boundary_env_ros.core.actuation import Actuation, Execution
 from boundary_env_ros.core.causes import foremost, TIME_LIMIT
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.observation import Observation, ObservationField
 from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView, Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (

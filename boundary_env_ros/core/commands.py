@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Vector
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond
 from boundary_env_ros.core.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.paths import split_call
-from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory
+from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory, Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 
 Results = tuple[RuleResult, ...]

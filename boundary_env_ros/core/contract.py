@@ -16,6 +16,7 @@ import math
 from typing import TypeAlias
 
 from boundary_env_ros.core.causes import Ending
+from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import (
     Derived,
     Joints,
@@ -24,10 +25,9 @@ from boundary_env_ros.core.sources import (
     Picture,
     Source,
     Trajectory,
+    Vector,
 )
 from boundary_env_ros.errors import ContractError, Problem
-
-Vector = tuple[float, ...]
 
 
 class Pacing(IntEnum):
@@ -231,6 +231,21 @@ class ActionSpec:
         position does.
     rate, stop
         Most that the command may change, unit/s: normally, and while stopping.
+    acceleration, jerk
+        Most that the rate of the command may change, unit/s^2, and that in turn, unit/s^3; empty
+        if that is not limited.
+    depart
+        Greatest difference of each dimension between the last command and what the robot did,
+        beyond which the limits begin anew from there; empty: there is none.
+    rotation
+        Dimensions that are the x, y, z and w of one unit quaternion, which is turned as a whole;
+        its rate is that of the first of them, rad/s.
+    curvature
+        Dimensions that are scaled together when one is limited, as a twist that keeps its
+        curvature.
+    probe
+        A small command, and back to the safe one by falling silent, by which the driver's timeout
+        is measured before the first arming; empty: it is not.
     driver_timeout
         Seconds after which the driver stops by itself when no command comes; None if it never does
         (which the contract must acknowledge).
@@ -266,6 +281,12 @@ class ActionSpec:
     most: Vector = ()
     choices: tuple[tuple[str, Vector], ...] = ()
     levels: tuple[Vector, ...] = ()
+    acceleration: Vector = ()
+    jerk: Vector = ()
+    depart: Vector = ()
+    rotation: tuple[int, ...] = ()
+    curvature: tuple[int, ...] = ()
+    probe: Vector = ()
 
     @property
     def size(self) -> int:
@@ -300,80 +321,6 @@ class ActionSpec:
         if isinstance(source, (Joints, Trajectory)):
             return source.names
         return tuple(f'{self.name}[{index}]' for index in range(self.size))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
-    """
-    Obstacle distance from a laser scan, for the action's dimension along the scan's x axis.
-
-    Attributes
-    ----------
-    topic, type
-        The scan.
-    dimension
-        Index into the action of the forward speed.
-    half_angle
-        Half the width of the sector looked at ahead (and, backwards, behind), rad.
-    slow_distance, slow_speed
-        Nearer than this (m), the speed is limited to this (m/s).
-    stop_distance
-        Nearer than this (m), the robot stops.
-    min_valid
-        Least fraction of usable beams in the sector; with fewer the robot stops.
-
-    """
-
-    topic: str
-    type: str
-    dimension: int
-    half_angle: float
-    slow_distance: float
-    slow_speed: float
-    stop_distance: float
-    min_valid: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Safety:
-    """
-    What the gate enforces beyond the bounds of the action. Times in seconds, on the steady clock.
-
-    Attributes
-    ----------
-    gate_period
-        Period of the gate's own timer.
-    hold_after
-        Time after the last action at which the gate repeats the last command.
-    command_timeout
-        Time after the last action at which it stops the robot.
-    policy_timeout
-        Time without an action after which the episode is ``policy_lost``.
-    environment_timeout, gate_timeout, robot_timeout, recorder_timeout
-        Silence of each after which it counts as lost.
-    sensor_timeout
-        Silence of a sensor that a rule needs after which the robot stops.
-    max_action_age
-        Greatest age of the observation that an action answers, when the gate has the action.
-    obstacle
-        Obstacle rule; None if there is none.
-    emergency_stop
-        Relative topic (``std_msgs/msg/Bool``) of the emergency stop; empty if there is none.
-
-    """
-
-    gate_period: float
-    hold_after: float
-    command_timeout: float
-    policy_timeout: float
-    environment_timeout: float
-    gate_timeout: float
-    robot_timeout: float
-    recorder_timeout: float
-    sensor_timeout: float
-    max_action_age: float
-    obstacle: Obstacle | None = None
-    emergency_stop: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

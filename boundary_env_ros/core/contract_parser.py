@@ -13,15 +13,7 @@ import math
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.action_parser import parse_action
-from boundary_env_ros.core.contract import (
-    Contract,
-    EpisodeRules,
-    FieldSpec,
-    Obstacle,
-    Pacing,
-    Safety,
-    TaskSpec,
-)
+from boundary_env_ros.core.contract import Contract, EpisodeRules, FieldSpec, Pacing, TaskSpec
 from boundary_env_ros.core.contract_contradictions import report_contradictions
 from boundary_env_ros.core.contract_reader import nearest, Path, Reader, said
 from boundary_env_ros.core.decision import Reason
@@ -36,6 +28,7 @@ from boundary_env_ros.core.grammar import (
 )
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.reset_parser import parse_reset
+from boundary_env_ros.core.safety_parser import parse_safety
 from boundary_env_ros.core.source_parser import SCAN
 from boundary_env_ros.errors import ContractError, Problem
 
@@ -71,7 +64,7 @@ def parse(
     top = Reader(data, lines=lines)
     observation, state, evaluator = parse_fields(top)
     action = parse_action(top.section('action'))
-    safety = _safety(top.section('safety'), sum(group.size for group in action))
+    safety = parse_safety(top.section('safety'), sum(group.size for group in action))
     budget = top.section('latency_budget', required=False)
     episode = _episode(top.section('episode'))
     chunk = top.section('chunk', required=False)
@@ -122,55 +115,6 @@ def _by_line(problem: Problem) -> tuple[float, str]:
 
 def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
     return next((field.name for field in fields if field.topic), '')
-
-
-# Safety ------------------------------------------------------------------------------------------
-
-
-def _safety(key: Reader, size: int) -> Safety:
-    obstacle = _obstacle(key.section('obstacle'), size) if key.has('obstacle') else None
-
-    def seconds(name: str, default: float | None = None) -> float:
-        return key.number(name, unit='s', above=0.0, default=default)
-
-    safety = Safety(
-        gate_period=seconds('gate_period', 0.02),
-        hold_after=seconds('hold_after'),
-        command_timeout=seconds('command_timeout'),
-        policy_timeout=seconds('policy_timeout'),
-        environment_timeout=seconds('environment_timeout'),
-        gate_timeout=seconds('gate_timeout'),
-        robot_timeout=seconds('robot_timeout'),
-        recorder_timeout=seconds('recorder_timeout', 2.0),
-        sensor_timeout=seconds('sensor_timeout'),
-        max_action_age=seconds('max_action_age'),
-        obstacle=obstacle,
-        emergency_stop=key.text('emergency_stop', default='', expected=A_TOPIC, check=is_topic),
-    )
-    key.finish()
-    return safety
-
-
-def _obstacle(key: Reader, size: int) -> Obstacle:
-    dimension = key.integer('dimension')
-    if dimension >= size:
-        key.problem(('dimension',), f'an index into the action, below {size}', dimension)
-    slow = key.number('slow_distance', unit='m', above=0.0)
-    stop = key.number('stop_distance', unit='m', least=0.0)
-    if stop >= slow:
-        key.problem(('stop_distance',), f'a distance below slow_distance ({slow:g} m)', stop)
-    rule = Obstacle(
-        topic=key.text('topic', expected=A_TOPIC, check=is_topic),
-        type=key.choice('type', (SCAN,), default=SCAN),
-        dimension=dimension,
-        half_angle=key.number('half_angle', unit='rad', above=0.0, most=math.pi / 2),
-        slow_distance=slow,
-        slow_speed=key.number('slow_speed', unit='m/s', least=0.0),
-        stop_distance=stop,
-        min_valid=key.number('min_valid', unit='', least=0.0, most=1.0, default=0.5),
-    )
-    key.finish()
-    return rule
 
 
 # Episode and task --------------------------------------------------------------------------------

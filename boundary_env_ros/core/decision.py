@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, Stamp
 
 
@@ -55,12 +55,13 @@ class Trigger(IntEnum):
     What made the gate decide.
 
     ``REQUEST``: a request came. ``TIMER``: the gate's own timer. ``CHUNK``: the turn of a later
-    action of a chunk that was admitted before.
+    action of a chunk that was admitted before. ``OPERATOR``: a command of the human source.
     """
 
     REQUEST = 1
     TIMER = 2
     CHUNK = 3
+    OPERATOR = 4
 
 
 class Reason(IntEnum):
@@ -95,6 +96,10 @@ class Reason(IntEnum):
     OPERATOR = 27
     CLOCK = 28
     DEACTIVATED = 29
+    TIME_TO_COLLISION = 30
+    REPUBLISHED = 31
+    NOT_A_ROTATION = 32
+    CURVATURE = 33
 
 
 REASON_TEXT: dict[Reason, str] = {
@@ -127,6 +132,10 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.OPERATOR: 'an operator has taken over',
     Reason.CLOCK: 'the ROS clock jumped, went backwards or stood still',
     Reason.DEACTIVATED: 'the gate is being deactivated',
+    Reason.TIME_TO_COLLISION: 'an obstacle would be reached too soon at that speed',
+    Reason.REPUBLISHED: 'the command in force is sent again, on its way to what was asked for',
+    Reason.NOT_A_ROTATION: 'four of the numbers are not a unit quaternion',
+    Reason.CURVATURE: 'scaled along with another dimension, to keep the curvature',
 }
 
 
@@ -227,12 +236,33 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tightened:
+    """
+    Limits that were made stricter than the contract's while the gate runs.
+
+    Attributes
+    ----------
+    low, high, rate
+        For each dimension of the command; empty: as in the contract.
+    command_timeout
+        Seconds; None: as in the contract.
+
+    """
+
+    low: Vector = ()
+    high: Vector = ()
+    rate: Vector = ()
+    command_timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateDecision:
     """
     One decision of the gate, with all that is needed to compute it again.
 
     ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It
     holds until the next decision that publishes one, or until the driver's own timeout.
+    ``wanted_command`` is what was asked for in command space, before any rule.
     """
 
     id: StepId
@@ -244,16 +274,23 @@ class GateDecision:
     commanded: Instant | None = None
     requested_action: Vector = ()
     admitted_action: Vector = ()
+    wanted_command: Vector = ()
     command: Vector = ()
     rules: tuple[RuleResult, ...] = ()
     time_step: float | None = None
     previous_command: Vector = ()
     previous_rate: Vector = ()
+    previous_acceleration: Vector = ()
     seeded: bool = False
     emergency_stop: bool = False
     armed: bool = False
     since_request: float | None = None
     since_environment: float | None = None
+    since_tick: float | None = None
+    clock_error: float | None = None
+    competing_publishers: int = 0
+    overruns: int = 0
+    tightened: Tightened = Tightened()
     measurements: tuple[Measurement, ...] = ()
     software_version: str = ''
 
@@ -276,11 +313,17 @@ class GateState(IntEnum):
     RUNNING = 3
     STOPPING = 4
     EMERGENCY_STOPPED = 5
+    PROBING = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateStatus:
-    """State of the gate, as it latches it for the others."""
+    """
+    State of the gate, as it latches it for the others.
+
+    ``taken_over`` says whether a person has; ``driver_timeouts`` is what the probe
+    measured, for each group, seconds, NaN where it was not measured.
+    """
 
     digest: str
     agent: str
@@ -288,8 +331,11 @@ class GateStatus:
     lease_id: str = ''
     episode_id: str = ''
     holder: str = ''
+    taken_over: bool = False
     sequence: int = 0
     command: Vector = ()
     reasons: tuple[Reason, ...] = ()
     competing_publishers: int = 0
+    driver_timeouts: Vector = ()
+    tightened: Tightened = Tightened()
     taken: Instant | None = None

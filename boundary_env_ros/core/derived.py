@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.core.contract import FieldSpec, Vector
-from boundary_env_ros.core.sources import Derived
+from boundary_env_ros.core.contract import FieldSpec
+from boundary_env_ros.core.sources import Derived, Vector
 
 #: Values of the fields of one observation, by name; the newest observation comes last.
 Frames = Sequence[Mapping[str, Vector]]

@@ -22,13 +22,7 @@ from boundary_env_ros.core import causes
 from boundary_env_ros.core.actuation import Actuation, Feedback
 from boundary_env_ros.core.arrivals import Arrivals
 from boundary_env_ros.core.closing import close, is_on_new_action, late_evidence, Step
-from boundary_env_ros.core.contract import (
-    Contract,
-    Pacing,
-    Vector,
-    WaitStep,
-    WorldStep,
-)
+from boundary_env_ros.core.contract import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.decision import (
     GateDecision,
     GateState,
@@ -52,6 +46,7 @@ from boundary_env_ros.core.reset import (
 from boundary_env_ros.core.resetting import ResetEffect, Resetting
 from boundary_env_ros.core.sight import Sight, View
 from boundary_env_ros.core.silence import Heard, robot_silent, silent
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import (
     Clock,

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from boundary_env_ros.core import images
-from boundary_env_ros.core.contract import Confidence, FieldSpec, Vector
+from boundary_env_ros.core.contract import Confidence, FieldSpec
 from boundary_env_ros.core.laser_scan import nearest_of_sectors
 from boundary_env_ros.core.observation import ImageReference
 from boundary_env_ros.core.paths import getter, getters, Message
@@ -25,6 +25,7 @@ from boundary_env_ros.core.sources import (
     Points,
     Source,
     Trajectory,
+    Vector,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 import math
 
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateDecision,
@@ -27,20 +27,13 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate_rules import (
-    age,
-    at_rest,
-    authority,
-    FEEDBACK,
-    Lease,
-    Limits,
-    OBSTACLE,
-    rule,
-    Ruling,
-    Situation,
-    well_formed,
-)
+from boundary_env_ros.core.gate_rules.admission import age, authority, Lease, well_formed
+from boundary_env_ros.core.gate_rules.braking import at_rest
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.gate_rules.ruling import rule
+from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.lockstep import Advanced, awaited
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.errors import ClockMismatch, Refused, ResultCode
 
@@ -80,7 +73,11 @@ class Gate:
         self._agent = agent
         self._topics = topics
         self._version = software_version
-        self._needed = (*((OBSTACLE,) if contract.safety.obstacle else ()), *self._limits.alive)
+        self._needed = (
+            *(rule.input for rule in contract.safety.obstacles),
+            *(place.input for place in contract.safety.workspaces),
+            *self._limits.alive,
+        )
         self._feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
 
         self._lease: Lease | None = None

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Obstacle, Qos, WhenStale
+from boundary_env_ros.core.contract import Contract, FieldSpec, Qos, WhenStale
 from boundary_env_ros.core.fields import adapter, reader, Reading, stamp_of
-from boundary_env_ros.core.gate_rules import ALIVE, FEEDBACK, OBSTACLE
-from boundary_env_ros.core.laser_scan import obstacle_distances
+from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, OPERATOR
+from boundary_env_ros.core.obstacle_distance import distance_reader
 from boundary_env_ros.core.paths import Message
-from boundary_env_ros.core.sources import Lookup, Source
+from boundary_env_ros.core.safety import Operator
+from boundary_env_ros.core.sources import Lookup, Paths, Source, Vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +80,17 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         Input(name=f'{FEEDBACK}.{i.name}', topic=i.topic, type=i.type, read=i.read)
         for i in feedback_inputs(contract)
     ]
-    obstacle = contract.safety.obstacle
-    if obstacle is not None:
+    safety = contract.safety
+    for rule in safety.obstacles:
+        read = _stamped(distance_reader(rule))
+        inputs.append(Input(name=rule.input, topic=rule.topic, type=rule.type, read=read))
+    for place in safety.workspaces:
+        read = _plain(place.source)
+        inputs.append(Input(name=place.input, topic=place.topic, type=place.type, read=read))
+    if safety.operator is not None:
+        hand = safety.operator
         inputs.append(
-            Input(
-                name=OBSTACLE, topic=obstacle.topic, type=obstacle.type, read=_obstacle(obstacle)
-            )
+            Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand))
         )
     inputs += [
         Input(name=f'{ALIVE}.{s.name}', topic=s.topic, type=s.type, read=_stamp_alone, qos=s.qos)
@@ -112,15 +118,23 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
 
 
 def _plain(source: Source) -> Callable[[Message], Reading]:
-    values = reader(source)
-    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+    return _stamped(reader(source))
 
 
 def _stamp_alone(message: Message) -> Reading:
     return Reading(values=(), stamp=stamp_of(message))
 
 
-def _obstacle(rule: Obstacle) -> Callable[[Message], Reading]:
-    return lambda message: Reading(
-        values=obstacle_distances(message, rule), stamp=stamp_of(message)
-    )
+def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
+    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+
+
+def _operator(hand: Operator) -> Callable[[Message], Reading]:
+    """Return the reader of a command in command units, and, as the last value, of the switch."""
+    values, switch = reader(hand.source), reader(Paths(paths=(hand.enable,)))
+
+    def read(message: Message) -> Reading:
+        command = tuple(v * scale for v, scale in zip(values(message), hand.scale, strict=True))
+        return Reading(values=(*command, *switch(message)), stamp=stamp_of(message))
+
+    return read

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Obstacle, Vector
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import RecordError
 
 Scan = Any  # anything with the attributes of the message
@@ -46,7 +46,7 @@ def nearest_of_sectors(scan: Scan, count: int) -> tuple[Vector, float]:
     return tuple(values.tolist()), float(np.count_nonzero(usable)) / len(ranges)
 
 
-def obstacle_distances(scan: Scan, rule: Obstacle) -> Vector:
+def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     """
     Return what the obstacle rule needs of a scan.
 
@@ -54,8 +54,8 @@ def obstacle_distances(scan: Scan, rule: Obstacle) -> Vector:
     ----------
     scan
         ``sensor_msgs/LaserScan`` whose x axis is the direction of forward motion.
-    rule
-        The rule, for its sector.
+    half_angle
+        Half the width of the sector that is looked at, ahead and behind, rad.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def obstacle_distances(scan: Scan, rule: Obstacle) -> Vector:
     known = usable | np.isneginf(ranges)
     result = []
     valid = []
-    for sector in _sectors(len(ranges), scan.angle_min, scan.angle_increment, rule.half_angle):
+    for sector in _sectors(len(ranges), scan.angle_min, scan.angle_increment, half_angle):
         count = len(sector)
         near = ranges[sector][known[sector]]
         number = len(near)

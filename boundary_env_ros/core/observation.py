@@ -16,9 +16,10 @@ from operator import le
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Beyond, FieldSpec, Vector, WhenStale
+from boundary_env_ros.core.contract import Beyond, FieldSpec, WhenStale
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.derived import compute, Frames
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import (
     between,
     Clock,

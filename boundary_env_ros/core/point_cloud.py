@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Vector
-from boundary_env_ros.core.sources import Points
+from boundary_env_ros.core.sources import Points, Vector
 from boundary_env_ros.errors import RecordError
 
 Cloud = Any  # anything with the attributes of the message

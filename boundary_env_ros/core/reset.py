@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boundary_env_ros.core.contract import ResetProcedure, Vector
+from boundary_env_ros.core.contract import ResetProcedure
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import NamedValues
 
 

@@ -12,7 +12,6 @@ from boundary_env_ros.core.contract import (
     PublishStep,
     ResetProcedure,
     ResetStep,
-    Vector,
     WaitStep,
     WorldStep,
 )
@@ -28,6 +27,7 @@ from boundary_env_ros.core.grammar import (
     is_topic,
     is_type,
 )
+from boundary_env_ros.core.sources import Vector
 
 
 def parse_reset(key: Reader) -> ResetProcedure:

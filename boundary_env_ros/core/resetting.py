@@ -21,12 +21,12 @@ from boundary_env_ros.core.contract import (
     PublishStep,
     ResetProcedure,
     ResetStep,
-    Vector,
     WaitStep,
     WorldStep,
 )
 from boundary_env_ros.core.observation import Sample
 from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 

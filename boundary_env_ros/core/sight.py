@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Vector
+from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.derived import frames_needed
 from boundary_env_ros.core.observation import (
@@ -19,7 +19,7 @@ from boundary_env_ros.core.observation import (
     ObservationField,
     Sample,
 )
-from boundary_env_ros.core.sources import Lookup
+from boundary_env_ros.core.sources import Lookup, Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import EvaluatorRecord
 

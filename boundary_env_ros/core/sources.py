@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+Vector: TypeAlias = tuple[float, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 
 

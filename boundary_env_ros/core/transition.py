@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from boundary_env_ros.core.contract import Pacing, Vector
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, StepId, Verdict
 from boundary_env_ros.core.latency import Latency
 from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import ClockOffset, Instant, Stamp
 
 

@@ -22,15 +22,14 @@ from boundary_env_ros.core.contract import (
     EpisodeRules,
     Feedback,
     FieldSpec,
-    Obstacle,
     PublishStep,
     Qos,
     ResetProcedure,
-    Safety,
     TaskSpec,
     WaitStep,
     WorldStep,
 )
+from boundary_env_ros.core.safety import Obstacle, Safety
 from boundary_env_ros.core.sources import (
     Array,
     Beams,

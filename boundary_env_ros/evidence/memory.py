@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, Verdict
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import EvaluatorRecord, Transition
 from boundary_env_ros.evidence.rules.base import Link
 from boundary_env_ros.evidence.rules.whole import Pair

@@ -15,8 +15,9 @@ import math
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.run_story import (
     BINS,

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 import math
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Vector
+from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
 from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import (
     ActuationEvidence,

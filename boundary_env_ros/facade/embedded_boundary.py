@@ -12,7 +12,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.environment import Effect, Environment
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules import FEEDBACK
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK
 from boundary_env_ros.core.inputs import (
     feedback_inputs,
     field_inputs,

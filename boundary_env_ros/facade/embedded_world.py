@@ -20,12 +20,13 @@ import numpy as np
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.causes import ABANDONED
-from boundary_env_ros.core.contract import Contract, Pacing, Vector, WaitStep, WorldStep
+from boundary_env_ros.core.contract import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId
 from boundary_env_ros.core.environment import Begin, Effect
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, LinkError, ResetFailed, SimulationFailed

@@ -16,8 +16,9 @@ from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec, Vector
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import InvalidAction, LinkError
 
 Array = npt.NDArray[Any]

@@ -19,7 +19,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Pacing, Vector
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateState,
@@ -30,6 +30,7 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.inputs import image_fields
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (

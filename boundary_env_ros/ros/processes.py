@@ -46,11 +46,14 @@ class NodeSpec:
         Name of the node and of its module in ``boundary_env_ros.ros.nodes``.
     parameters
         Its parameters.
+    module
+        Module to run instead of the one of that name.
 
     """
 
     name: str
     parameters: Mapping[str, str | float | bool]
+    module: str = ''
 
 
 def isolated_environment(domain_id: int) -> dict[str, str]:
@@ -111,7 +114,7 @@ class NodeProcess:
         command = [
             sys.executable,
             '-m',
-            f'boundary_env_ros.ros.nodes.{spec.name}',
+            spec.module or f'boundary_env_ros.ros.nodes.{spec.name}',
             '--ros-args',
             *parameters,
             *remaps,

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 import math
 
-from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.config import CartConfig

@@ -14,10 +14,11 @@ from importlib.metadata import entry_points
 import math
 from typing import cast, Protocol
 
-from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.lockstep import WorldAdvanced
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 from boundary_env_ros.simulation.messages import Fields

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract, Vector, WaitStep
+from boundary_env_ros.core.contract import Contract, WaitStep
 from boundary_env_ros.core.contract_reader import nearest
 from boundary_env_ros.core.contract_reader import Path as KeyPath
 from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
 from boundary_env_ros.storage.contract_file import loads, make_task, TASK_STUMBLES

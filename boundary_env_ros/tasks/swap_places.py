@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError

@@ -8,13 +8,15 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, Verdict
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK
+from boundary_env_ros.core.gate_rules.UNKNOWN_OBSTACLE import OBSTACLE
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.testing.verdicts import fail
 

@@ -10,8 +10,9 @@ from functools import partial
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.link import Delivery, Link

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import ActionSpec, Contract, Vector
+from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.fields import Reading
 from boundary_env_ros.core.inputs import (
     feedback_inputs,
@@ -19,6 +19,7 @@ from boundary_env_ros.core.inputs import (
     sensor_topics,
 )
 from boundary_env_ros.core.reset import out_of_tolerance, ResetWorld, tolerances, WorldReset
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.simulation.messages import Fields, PlainMessage

@@ -24,7 +24,7 @@ from core_world import (
 )
 from gate_bench import Witness
 
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.environment import Begin, Effect, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
@@ -34,6 +34,7 @@ from boundary_env_ros.core.lockstep import Advanced, WorldAdvance, WorldAdvanced
 from boundary_env_ros.core.observation import ImageReference, Observation, Sample
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage, ResetEffect
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import (
     Clock,

@@ -26,12 +26,16 @@ from core_world import (
     Timepiece,
 )
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, Pacing, Vector
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules import Limits, rule, Situation, well_formed
+from boundary_env_ros.core.gate_rules.admission import well_formed
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.ruling import rule
+from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
 

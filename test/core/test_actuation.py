@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.actuation import Actuation, Execution, Feedback
-from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
 
 THRESHOLD = shipped().action[0].feedback.threshold

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.core.environment import Begin, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
@@ -37,6 +37,7 @@ from boundary_env_ros.core.observation import (
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.resetting import AskPerson, CallService
 from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, NamedValues, Transition

@@ -22,10 +22,12 @@ from boundary_env_ros.core.commands import (
     quaternion,
     translate,
 )
-from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Pacing, Vector
+from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Pacing
 from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules import Limits, rule, Situation
-from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.ruling import rule
+from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory, Vector
 
 RICH = rich()
 GROUPS = {group.name: group for group in RICH.action}

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract import FieldSpec, Vector
+from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.derived import compute, frames_needed, FUNCTIONS, parameter_of, Unfit
 from boundary_env_ros.core.observation import FieldStatus, freeze, ObservationField, Sample
-from boundary_env_ros.core.sources import Derived, Paths
+from boundary_env_ros.core.sources import Derived, Paths, Vector
 from boundary_env_ros.core.timebase import Clock, Stamp
 
 TIME = Timepiece()

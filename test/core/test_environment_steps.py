@@ -10,10 +10,10 @@ from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
 from episode_world import EpisodeWorld, forward, NEAR_GOAL
 import pytest
 
-from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 
 

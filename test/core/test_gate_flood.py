@@ -16,11 +16,12 @@ from gate_bench import meaning
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract import Contract, Vector
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 TOTAL = 1_000_000 if os.environ.get('BOUNDARY_ENV_LONG') == '1' else 100_000

@@ -12,11 +12,12 @@ from core_world import only, rich, shipped
 from gate_bench import Bench, reasons
 import pytest
 
-from boundary_env_ros.core.contract import Contract, Pacing, Vector, WhenStale
+from boundary_env_ros.core.contract import Contract, Pacing, WhenStale
 from boundary_env_ros.core.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 
 RICH = rich()

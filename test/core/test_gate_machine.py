@@ -22,7 +22,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, RuleB
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, GateState, Verdict
 from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import Refused
 

@@ -12,21 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract import Pacing, Vector
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import Measurement, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate_rules import (
-    age,
-    authority,
-    brake,
-    Lease,
-    Limits,
-    rule,
-    shape,
-    Situation,
-    stops,
-    well_formed,
-)
-from boundary_env_ros.core.sources import Paths
+from boundary_env_ros.core.gate_rules.admission import age, authority, Lease, well_formed
+from boundary_env_ros.core.gate_rules.braking import brake
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.ruling import rule
+from boundary_env_ros.core.gate_rules.shaping import shape
+from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.stopping import stops
+from boundary_env_ros.core.sources import Paths, Vector
 
 CONTRACT = shipped()
 LIMITS = Limits.of(CONTRACT)

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract import FieldSpec, Vector
+from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.fields import adapter
 from boundary_env_ros.core.images import as_rgb, decode, DEPTHS, ENCODINGS, reference
-from boundary_env_ros.core.sources import Picture
+from boundary_env_ros.core.sources import Picture, Vector
 from boundary_env_ros.errors import RecordError
 
 FRONT = next(spec for spec in shipped().observation if spec.name == 'front')

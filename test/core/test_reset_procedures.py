@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.reset import out_of_tolerance, ResetWorld, WorldReset
 from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Kind, NamedValues
 from boundary_env_ros.errors import Refused, ResultCode

@@ -14,7 +14,7 @@ from record_maker import COMMAND
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.observation import age_of, Observation, ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.task import StepView, Task

@@ -17,15 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract import (
-    Confidence,
-    ConfirmStep,
-    Contract,
-    Obstacle,
-    Pacing,
-)
+from boundary_env_ros.core.contract import Confidence, ConfirmStep, Contract, Pacing
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.safety import Obstacle
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.evidence.difference_rules import Meaning, RULES
 

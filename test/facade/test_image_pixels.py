@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / 'core'))
 from core_messages import image
 from core_world import stamped
 
-from boundary_env_ros.core.contract import FieldSpec, Vector
+from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.images import DECOMPRESSED, ENCODINGS
-from boundary_env_ros.core.sources import Picture
+from boundary_env_ros.core.sources import Picture, Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.facade.images import pixels_of
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from small_world import write
 
-from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate import Gate
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions

@@ -16,7 +16,7 @@ import pytest
 from small_world import write
 
 from boundary_env_ros.core.causes import FAILURE
-from boundary_env_ros.core.contract import Vector
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.tasks.go_to_goal import GoToGoal

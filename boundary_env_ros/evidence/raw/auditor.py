@@ -15,7 +15,7 @@ from functools import partial
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.lockstep import WorldAdvanced
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.serialization import from_message

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boundary_env_ros.core.contract import FieldSpec, Vector
+from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.derived import Frames
 from boundary_env_ros.core.fields import Reading
@@ -19,6 +19,7 @@ from boundary_env_ros.core.observation import (
     ObservationField,
     Sample,
 )
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Kind, Transition

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundary_env_ros.core.contract import ActionSpec, Contract, Vector
+from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.fields import reader, Reading, stamp_of
 from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, gate_inputs, Input
+from boundary_env_ros.core.sources import Vector
 
 Message = Any  # anything with the attributes of the message
 

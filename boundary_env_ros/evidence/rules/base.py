@@ -9,9 +9,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract import Contract, FieldSpec, Vector
+from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate_rules import Limits
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import math
 
 from boundary_env_ros.core.commands import translate
-from boundary_env_ros.core.contract import ActionKind, Pacing, Vector
+from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     close,

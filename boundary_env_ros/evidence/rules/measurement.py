@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate_rules import FEEDBACK, OBSTACLE
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK
+from boundary_env_ros.core.gate_rules.UNKNOWN_OBSTACLE import OBSTACLE
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boundary_env_ros.core.contract import Vector
 from boundary_env_ros.core.decision import (
     GateDecision,
     Measurement,
@@ -20,8 +19,11 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate_rules import Limits, Ruling, Situation, well_formed
-from boundary_env_ros.core.gate_rules import rule as rule_on
+from boundary_env_ros.core.gate_rules.admission import well_formed
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.ruling import rule as rule_on
+from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,

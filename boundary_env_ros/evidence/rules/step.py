@@ -9,10 +9,11 @@ import math
 
 from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS
 from boundary_env_ros.core.closing import answering
-from boundary_env_ros.core.contract import Contract, Pacing, Vector
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.observation import lost, ObservationField
 from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import StepView, Task
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError

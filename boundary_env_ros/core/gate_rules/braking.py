@@ -1,0 +1,40 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The stop profile: the way to the safe command, at a rate of its own."""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.sources import Vector
+
+
+def brake(limits: Limits, situation: Situation) -> Vector:
+    """
+    Return the next command of the stop profile: towards the safe one at the declared rate.
+
+    A dimension that is safe where it is stays there; while nobody knows where that is, there is no
+    command that is right, and it is empty.
+    """
+    if situation.previous is None:
+        return () if any(map(math.isnan, limits.safe)) else limits.safe
+    return tuple(
+        previous if math.isnan(safe) else towards(previous, safe, stop * situation.time_step)
+        for previous, safe, stop in zip(situation.previous, limits.safe, limits.stop, strict=True)
+    )
+
+
+def at_rest(limits: Limits, command: Vector) -> bool:
+    """Return whether a command is the safe one."""
+    return all(
+        math.isnan(safe) or value == safe for value, safe in zip(command, limits.safe, strict=True)
+    )
+
+
+def towards(start: float, goal: float, most: float) -> float:
+    """Return ``goal``, or the value on the way to it that is ``most`` away from ``start``."""
+    if abs(goal - start) <= most:
+        return goal
+    return start + math.copysign(most, goal - start)

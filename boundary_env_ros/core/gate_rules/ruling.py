@@ -1,0 +1,136 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the gate, all of them, on one action or on silence."""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.commands import admitted_action, as_action, translate
+from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.braking import brake
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.motion import rate_between, rest
+from boundary_env_ros.core.gate_rules.shaping import shape
+from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
+from boundary_env_ros.core.gate_rules.stopping import stops
+from boundary_env_ros.core.safety import Hold
+from boundary_env_ros.core.sources import Vector
+
+
+def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
+    """
+    Rule on an action that is a command, or on silence.
+
+    Parameters
+    ----------
+    limits
+        Limits of the contract.
+    situation
+        The rest of what matters.
+    wanted
+        For a request, or a later action of a chunk, the action, well formed; for the operator,
+        the command that he gives; for the timer, the command that is in force, or None.
+
+    """
+    command = wanted
+    translated: tuple[RuleResult, ...] = ()
+    if wanted is not None and situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+        command, translated = translate(limits.groups, wanted, situation.previous)
+    results = stops(limits, situation, command)
+    if results or wanted is None:
+        return _stopped(limits, situation, command or (), results)
+    refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
+    if command is not None:
+        refused += _beyond(limits, command)
+    if refused or command is None:
+        return Ruling(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
+    if situation.trigger is Trigger.TIMER:
+        return _held(limits, situation, command)
+    shaped, results, rate, acceleration = shape(limits, situation, command)
+    if situation.trigger is Trigger.OPERATOR:
+        taken_over = RuleResult(rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR)
+        results = (taken_over, *results)
+        admitted = as_action(limits.groups, shaped, situation.previous)
+    else:
+        results = (*translated, *results)
+        admitted = admitted_action(limits.groups, wanted, shaped, situation.previous)
+    return Ruling(
+        verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),
+        admitted=admitted,
+        wanted=command,
+        command=shaped,
+        rate=rate,
+        acceleration=acceleration,
+        results=results,
+    )
+
+
+def _stopped(
+    limits: Limits, situation: Situation, wanted: Vector, results: tuple[RuleResult, ...]
+) -> Ruling:
+    command = brake(limits, situation)
+    return Ruling(
+        verdict=Verdict.STOPPED,
+        wanted=wanted,
+        command=command,
+        rate=rate_between(situation.previous or command, command, situation.time_step),
+        results=results,
+    )
+
+
+def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
+    """Send the command in force again; what that is when the next is late, the contract says."""
+    since, hold_after = situation.since_request, limits.safety.hold_after
+    late = since is None or since > hold_after
+    why = RuleResult(
+        rule='silence' if late else 'republish',
+        outcome=Verdict.HELD,
+        reason=Reason.COMMAND_LATE if late else Reason.REPUBLISHED,
+        value=since,
+        limit=hold_after,
+        unit='s',
+    )
+    previous, hold = situation.previous or in_force, limits.safety.hold
+    if not late:
+        goal = in_force
+    elif hold is Hold.LAST:
+        goal = rest(limits, situation)
+    else:
+        goal = tuple(
+            was if math.isnan(safe) else safe
+            for was, safe in zip(previous, limits.safe, strict=True)
+        )
+    if late and hold is Hold.SAFE:
+        command = goal
+        results: tuple[RuleResult, ...] = ()
+        rate, acceleration = rate_between(previous, command, situation.time_step), ()
+    else:
+        command, results, rate, acceleration = shape(limits, situation, goal)
+    return Ruling(
+        verdict=Verdict.HELD,
+        admitted=as_action(limits.groups, command, situation.previous),
+        wanted=goal,
+        command=command,
+        rate=rate,
+        acceleration=acceleration,
+        results=(why, *results),
+    )
+
+
+def _beyond(limits: Limits, command: Vector) -> tuple[RuleResult, ...]:
+    """Return what is out of the bounds of groups that refuse that."""
+    return tuple(
+        RuleResult(
+            rule='bounds',
+            outcome=Verdict.REJECTED,
+            reason=Reason.OUT_OF_BOUNDS,
+            dimension=i,
+            before=value,
+            value=value,
+            limit=limits.low[i] if value < limits.low[i] else limits.high[i],
+            unit=limits.unit[i],
+        )
+        for i, value in enumerate(command)
+        if limits.reject_beyond[i] and not limits.low[i] <= value <= limits.high[i]
+    )

@@ -1,0 +1,50 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What may be published of what was asked for? LIMITED if that is less."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.decision import Reason, RuleResult
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.motion import follow
+from boundary_env_ros.core.gate_rules.obstacles import slow_down
+from boundary_env_ros.core.gate_rules.shaped import Shaped
+from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.workspace import keep_inside
+from boundary_env_ros.core.sources import Vector
+
+
+def shape(
+    limits: Limits, situation: Situation, wanted: Vector
+) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
+    """
+    Return as much of a wanted command as may be published.
+
+    Returns
+    -------
+    tuple
+        The command, what was taken from the wanted one, and the rate (unit/s) and acceleration
+        (unit/s^2) that the emitted commands have with it.
+
+    """
+    shaped = Shaped(wanted)
+    _bounds(limits, shaped)
+    slow_down(limits, situation, shaped)
+    keep_inside(limits, situation, shaped)
+    rate, acceleration = follow(limits, situation, shaped)
+    return tuple(shaped.values), tuple(shaped.results), rate, acceleration
+
+
+def _bounds(limits: Limits, shaped: Shaped) -> None:
+    for i, value in enumerate(shaped.values):
+        bound = min(max(value, limits.low[i]), limits.high[i])
+        if bound != value:
+            shaped.limit(
+                'bounds',
+                Reason.OUT_OF_BOUNDS,
+                i,
+                bound,
+                value=value,
+                limit=bound,
+                unit=limits.unit[i],
+            )

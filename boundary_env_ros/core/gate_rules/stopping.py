@@ -1,0 +1,138 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Must the robot stop, whatever was asked for? STOPPED if so."""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.gate_rules.obstacles import obstacle_stops
+from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.workspace import workspace_stops
+from boundary_env_ros.core.safety import OnCompeting
+from boundary_env_ros.core.sources import Vector
+
+
+def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
+    """Return why the robot must stop, whatever was asked for; empty if it need not."""
+    results: list[RuleResult] = []
+    if situation.emergency_stop:
+        results.append(_stop('emergency_stop', Reason.EMERGENCY_STOP))
+    if situation.over:
+        results.append(_stop('authority', Reason.EPISODE_OVER))
+    lockstep = limits.pacing is Pacing.LOCKSTEP
+    if not lockstep:
+        # In lockstep the world stands still between two requests, however long that takes.
+        results += _gate_and_clock(limits, situation)
+    results += _competing(limits, situation)
+    results += _environment(limits, situation)
+    by_timer = situation.trigger is Trigger.TIMER
+    if not (by_timer and lockstep):
+        # What the world shows in lockstep is judged with the next request: a timer of another
+        # clock would make the record depend on how long it took.
+        results += _sensors(limits, situation)
+        results += obstacle_stops(limits, situation, wanted)
+        results += workspace_stops(limits, situation)
+    if by_timer:
+        results += _silence(limits, situation)
+    else:
+        results += _overruns(limits, situation)
+    return tuple(results)
+
+
+def _stop(
+    rule_name: str,
+    reason: Reason,
+    value: float | None = None,
+    limit: float | None = None,
+    unit: str = '',
+) -> RuleResult:
+    return RuleResult(
+        rule=rule_name, outcome=Verdict.STOPPED, reason=reason, value=value, limit=limit, unit=unit
+    )
+
+
+def _gate_and_clock(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when the gate itself ran too late, or ROS time and steady time disagree."""
+    results = []
+    since, limit = situation.since_tick, limits.safety.gate_lateness
+    if since is not None and since > limit:
+        results.append(_stop('gate', Reason.GATE_LATE, since, limit, 's'))
+    error, limit = situation.clock_error, limits.safety.clock_jump
+    if error is not None and abs(error) > limit:
+        results.append(_stop('clock', Reason.CLOCK, error, limit, 's'))
+    return results
+
+
+def _competing(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when somebody else publishes commands: what he sends passes no gate."""
+    if not situation.competing or limits.safety.competing_publisher is not OnCompeting.STOP:
+        return []
+    others = float(situation.competing)
+    return [_stop('competing_publisher', Reason.COMPETING_PUBLISHER, others, 0.0, 'publishers')]
+
+
+def _overruns(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when too many of the last requests were over the latency budget."""
+    rule = limits.safety.overruns
+    if rule is None or situation.overruns <= rule.exceeded:
+        return []
+    return [
+        _stop(
+            'latency_budget',
+            Reason.LATENCY_BUDGET,
+            float(situation.overruns),
+            float(rule.exceeded),
+            f'of {rule.of} requests',
+        )
+    ]
+
+
+def _environment(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when the environment, which would end the episode, gives no sign of life."""
+    since, limit = situation.since_environment, limits.safety.environment_timeout
+    if since is not None and since <= limit:
+        return []
+    return [_stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')]
+
+
+def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when a sensor that a rule needs is silent, frozen or ahead of time."""
+    results = []
+    limit = limits.safety.sensor_timeout
+    for measurement in situation.measurements.values():
+        if measurement.name.startswith(FEEDBACK) or measurement.name == OPERATOR:
+            # The one is only needed to seed the limits: its absence shows as an unknown previous
+            # command. The other is a hand, which may be let go.
+            continue
+        most = limits.alive.get(measurement.name, limit)
+        if measurement.age is None or measurement.age > most:
+            results.append(
+                _stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, most, 's')
+            )
+        elif measurement.name.startswith(ALIVE):
+            continue  # only whether it lives is asked
+        elif not measurement.values or any(map(math.isnan, measurement.values)):
+            # No comparison with NaN is true, so the rules would take it for free space.
+            results.append(_stop('sensors', Reason.SENSOR_INVALID))
+    for rule in (*limits.safety.obstacles, *limits.safety.workspaces):
+        if rule.input not in situation.measurements:
+            results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
+    if situation.previous is None:
+        results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
+    return results
+
+
+def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when the policy has been silent for too long. In lockstep it may think for longer."""
+    if limits.pacing is Pacing.LOCKSTEP:
+        limit = limits.lockstep_deadline
+    else:
+        limit = limits.safety.command_timeout
+    since = situation.since_request
+    if since is not None and since > limit:
+        return [_stop('silence', Reason.COMMAND_TIMEOUT, since, limit, 's')]
+    return []

@@ -16,6 +16,8 @@ from boundary_env_ros.core.contract import (
     WhenStale,
 )
 from boundary_env_ros.core.contract_reader import nearest, Path, Reader, said
+from boundary_env_ros.core.obstacle_contradictions import report_obstacles
+from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.sources import (
     Array,
@@ -41,7 +43,7 @@ def report_contradictions(contract: Contract, top: Reader) -> None:
     _lockstep(contract, top)
     _timeouts(contract, top)
     _stale(contract, top)
-    _braking(contract, top)
+    report_obstacles(contract, top)
     _waits(contract, top)
 
 
@@ -192,9 +194,11 @@ def _topics(contract: Contract, top: Reader) -> None:
         (a.feedback.topic, a.feedback.type, ('action', a.name, 'feedback'))
         for a in contract.action
     ]
-    obstacle = contract.safety.obstacle
-    if obstacle is not None:
-        used.append((obstacle.topic, obstacle.type, ('safety', 'obstacle')))
+    safety = contract.safety
+    used += [(rule.topic, rule.type, obstacle_path(rule)) for rule in safety.obstacles]
+    used += [(w.topic, w.type, ('safety', 'workspace', w.name)) for w in safety.workspaces]
+    if safety.operator is not None:
+        used.append((safety.operator.topic, safety.operator.type, ('safety', 'operator')))
     for topic, group in groupby(sorted(used), key=lambda item: item[0]):
         items = list(group)
         for _, type_name, path in items[1:]:
@@ -212,11 +216,9 @@ def _topics(contract: Contract, top: Reader) -> None:
         if any(action.topic == topic for topic, _, _ in used):
             top.problem(path, 'a topic that no sensor uses', action.topic)
         commands.add(action.topic)
-    if contract.safety.emergency_stop in commands:
+    if safety.emergency_stop in commands:
         top.problem(
-            ('safety', 'emergency_stop'),
-            'a topic that no command uses',
-            contract.safety.emergency_stop,
+            ('safety', 'emergency_stop'), 'a topic that no command uses', safety.emergency_stop
         )
     for index, step in enumerate(contract.episode.reset.steps):
         if isinstance(step, PublishStep) and step.topic in commands:
@@ -286,35 +288,6 @@ def _stale(contract: Contract, top: Reader) -> None:
             else:
                 continue
             top.problem((where, field.name, 'when_stale'), expected, field.when_stale.value)
-
-
-def _braking(contract: Contract, top: Reader) -> None:
-    """Ask for zones that are wide enough to brake in, with what the gate needs to notice."""
-    rule = contract.safety.obstacle
-    size = contract.command_size
-    if rule is None or rule.dimension >= size:
-        return
-    stop = contract.flat('stop')[rule.dimension]
-    rate = contract.flat('rate')[rule.dimension]
-    fastest = max(abs(contract.flat('low')[rule.dimension]), contract.flat('high')[rule.dimension])
-    if stop <= 0.0 or rate <= 0.0 or rule.stop_distance >= rule.slow_distance:
-        return
-    reaction = contract.safety.gate_period + contract.safety.sensor_timeout
-    needed = rule.slow_speed * reaction + rule.slow_speed**2 / (2.0 * stop)
-    if needed > rule.stop_distance:
-        top.problem(
-            ('safety', 'obstacle', 'stop_distance'),
-            f'at least {needed:.2f} m, to stop from slow_speed after sensor_timeout + gate_period',
-            rule.stop_distance,
-        )
-    needed = fastest * contract.period + max(0.0, fastest**2 - rule.slow_speed**2) / (2.0 * rate)
-    if needed > rule.slow_distance - rule.stop_distance:
-        top.problem(
-            ('safety', 'obstacle', 'slow_distance'),
-            f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s '
-            'at `rate`',
-            rule.slow_distance,
-        )
 
 
 def _waits(contract: Contract, top: Reader) -> None:

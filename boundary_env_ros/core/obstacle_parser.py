@@ -30,6 +30,11 @@ def parse_obstacles(safety: Reader, size: int) -> tuple[Obstacle, ...]:
     return tuple(_obstacle(section.section(name), name, size) for name in section.names())
 
 
+def obstacle_path(rule: Obstacle) -> tuple[str, ...]:
+    """Return the keys that lead to a rule in a contract."""
+    return ('safety', 'obstacles', rule.name) if rule.name else ('safety', 'obstacle')
+
+
 def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
     dimension = key.integer('dimension')
     if dimension >= size:
@@ -51,7 +56,8 @@ def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
         time_to_collision=key.number('time_to_collision', unit='s', above=0.0)
         if key.has('time_to_collision')
         else None,
-        min_valid=key.number('min_valid', unit='', least=0.0, most=1.0, default=0.5),
+        # With 0 a sensor that sees nothing at all would be free space.
+        min_valid=key.number('min_valid', unit='', above=0.0, most=1.0, default=0.5),
     )
     key.finish()
     return rule

@@ -167,7 +167,7 @@ MEANING: list[tuple[Path_, object]] = [
     (('action', 'base', 'fields'), ['twist.linear.y', 'twist.angular.z']),
     (('action', 'base', 'high'), [0.79, 1.5]),
     (('action', 'base', 'beyond'), 'reject'),
-    (('action', 'base', 'safe'), [0.1, 0.0]),
+    (('action', 'base', 'safe'), [0.0, 0.1]),
     (('action', 'base', 'rate'), [1.01, 4.0]),
     (('action', 'base', 'stop'), [2.01, 8.0]),
     (('action', 'base', 'driver_timeout'), 0.26),

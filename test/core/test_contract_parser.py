@@ -112,8 +112,8 @@ def test_a_driver_without_a_timeout_must_be_acknowledged() -> None:
 
 
 def test_a_safe_command_need_not_be_zero() -> None:
-    contract = shipped({('action', 'base', 'safe'): [0.1, -0.2]})
-    assert contract.flat('safe') == (0.1, -0.2)
+    contract = shipped({('action', 'base', 'safe'): [0.0, -0.2]})
+    assert contract.flat('safe') == (0.0, -0.2)
 
 
 def test_lockstep_with_simulated_time_is_read() -> None:

@@ -1,0 +1,102 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about obstacles that the action cannot keep: no speed to stop, no room to stop in."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract_reader import Reader, said
+from boundary_env_ros.core.obstacle_parser import obstacle_path
+from boundary_env_ros.core.safety import Obstacle
+
+
+def report_obstacles(contract: Contract, top: Reader) -> None:
+    """
+    Ask that each rule is about a speed that it can bring to rest, in zones wide enough for that.
+
+    What the gate needs to notice is counted in.
+    """
+    if any(problem.path[:1] == ('action',) for problem in top.problems):
+        return  # nobody knows what the dimensions are
+    for rule in contract.safety.obstacles:
+        if rule.dimension < contract.command_size:
+            _speed(contract, rule, top)
+            _braking(contract, rule, top)
+
+
+def _speed(contract: Contract, rule: Obstacle, top: Reader) -> None:
+    """Ask for a speed that is 0 when the robot stops, and that may be as low as that."""
+    unit, safe, low, high = (
+        contract.command_unit[rule.dimension],
+        *(contract.flat(name)[rule.dimension] for name in ('safe', 'low', 'high')),
+    )
+    path = (*obstacle_path(rule), 'dimension')
+    if unit != 'm/s':
+        top.problem(path, 'a dimension in m/s', said(f'{rule.dimension}, which is in {unit!r}'))
+    elif low > 0.0 or high < 0.0:
+        top.problem(
+            path,
+            'a dimension whose bounds hold 0, since the robot may have to stand',
+            said(f'{rule.dimension}, which is from {low:g} to {high:g}'),
+        )
+    elif safe != 0.0:
+        top.problem(
+            path,
+            'a dimension whose `safe` is 0, since to stop is to go there',
+            said(f'{rule.dimension}, where it is {"hold" if math.isnan(safe) else f"{safe:g}"}'),
+        )
+
+
+def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
+    """
+    Ask for zones that are wide enough to brake in.
+
+    From v to w at a rate r takes (v^2 - w^2) / (2 r). A rate that has to build up at a limited
+    acceleration a, and that at a limited jerk j, begins up to r / a + a / j later: no time is lost
+    beyond what an S-curve takes from one constant speed to another.
+    """
+    stop, rate, low, high = (
+        contract.flat(name)[rule.dimension] for name in ('stop', 'rate', 'low', 'high')
+    )
+    fastest = max(abs(low), abs(high))
+    if not (stop > 0.0 and rate > 0.0 and rule.stop_distance < rule.slow_distance):
+        return
+    path = obstacle_path(rule)
+    reaction = contract.safety.gate_period + contract.safety.sensor_timeout
+    needed = rule.slow_speed * reaction + rule.slow_speed**2 / (2.0 * stop)
+    if needed > rule.stop_distance:
+        top.problem(
+            (*path, 'stop_distance'),
+            f'at least {needed:.2f} m, to stop from slow_speed after sensor_timeout + gate_period',
+            rule.stop_distance,
+        )
+    delay = contract.period + _build_up(contract, rule.dimension, rate)
+    needed = fastest * delay + max(0.0, fastest**2 - rule.slow_speed**2) / (2.0 * rate)
+    if needed > rule.slow_distance - rule.stop_distance:
+        top.problem(
+            (*path, 'slow_distance'),
+            f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s '
+            'at `rate`',
+            rule.slow_distance,
+        )
+    # A speed of distance / time falls by speed / time each second, most at the fastest.
+    needed = fastest / rate + delay
+    if rule.time_to_collision is not None and rule.time_to_collision < needed:
+        top.problem(
+            (*path, 'time_to_collision'),
+            f'at least {needed:.2f} s, to slow down from {fastest:g} m/s at `rate`',
+            rule.time_to_collision,
+        )
+
+
+def _build_up(contract: Contract, dimension: int, rate: float) -> float:
+    """Return the seconds that a change takes longer because its rate has to build up."""
+    acceleration, jerk = (
+        [v for g in contract.action for v in limit(g) or (math.inf,) * g.size][dimension]
+        for limit in (attrgetter('acceleration'), attrgetter('jerk'))
+    )
+    highest = min(acceleration, math.sqrt(rate * jerk))
+    return rate / highest + highest / jerk if highest < math.inf else 0.0

@@ -241,7 +241,7 @@ def _evidence(execution: Execution, source: str) -> ActuationEvidence:
 
 def is_on_new_action(decision: GateDecision) -> bool:
     """Return whether a decision is on a new action of the lease holder, however it came out."""
-    return decision.trigger is not Trigger.TIMER and not any(
+    return decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) and not any(
         result.reason in _UNHEARD for result in decision.rules
     )
 

@@ -10,7 +10,7 @@ caller publishes the command of a decision, then the decision. Time is an argume
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -23,21 +23,34 @@ from boundary_env_ros.core.decision import (
     Reason,
     RuleResult,
     StepId,
+    Tightened,
     Trigger,
     Verdict,
 )
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate_rules.admission import age, authority, Lease, well_formed
+from boundary_env_ros.core.gate_chunk import Chunk
+from boundary_env_ros.core.gate_health import Health
+from boundary_env_ros.core.gate_rules.admission import (
+    age,
+    authority,
+    Lease,
+    precedence,
+    well_formed,
+)
 from boundary_env_ros.core.gate_rules.braking import at_rest
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
+from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
 from boundary_env_ros.core.lockstep import Advanced, awaited
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.errors import ClockMismatch, Refused, ResultCode
 
 Decisions = tuple[GateDecision, ...]
+
+#: What the operator's switch reads at least while it is held.
+HELD = 0.5
 
 
 class Gate:
@@ -51,8 +64,7 @@ class Gate:
     agent
         Whose gate it is.
     topics
-        Resolved topic of each input: ``obstacle``, and ``feedback.<group>`` for each group of the
-        action.
+        Resolved topic of each input, by the name of the input.
     software_version
         Goes into every decision.
 
@@ -68,7 +80,8 @@ class Gate:
         software_version: str = '',
     ) -> None:
         self._contract = contract
-        self._limits = Limits.of(contract)
+        self._limits = self._declared = Limits.of(contract)
+        self._tightened = Tightened()
         self._digest = digest
         self._agent = agent
         self._topics = topics
@@ -79,6 +92,11 @@ class Gate:
             *self._limits.alive,
         )
         self._feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
+        self._operator = (OPERATOR,) if contract.safety.operator else ()
+        self._depart = tuple(
+            most for group in contract.action for most in group.depart or (math.inf,) * group.size
+        )
+        self._health = Health(contract)
 
         self._lease: Lease | None = None
         self._episode: EpisodeStatus | None = None
@@ -89,15 +107,17 @@ class Gate:
         self._sequence = 0
         self._command: Vector | None = None
         self._rate: Vector = ()
+        self._acceleration: Vector = ()
+        self._goal: Vector = ()
         self._emitted: int | None = None
         self._last_request: int | None = None
         self._reasons: tuple[Reason, ...] = ()
         self._stopping = False
         self._braking: StepId | None = None
         self._pending: tuple[ActionRequest, Instant] | None = None
-        self._chunk: _Chunk | None = None
+        self._chunk: Chunk | None = None
         self._advanced: Advanced | None = None
-        self._competing = 0
+        self._taken_over = self._seed = False
 
     # Who is heard --------------------------------------------------------------------------------
 
@@ -151,6 +171,8 @@ class Gate:
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
         self._pending = self._chunk = None
+        self._taken_over = False
+        self._health.begin()
         return self._lease
 
     def _end_lease(self) -> None:
@@ -169,7 +191,7 @@ class Gate:
     def _forget_command(self) -> None:
         """Forget what was commanded: the next command starts from the measured state."""
         self._command = None
-        self._rate = ()
+        self._rate = self._acceleration = self._goal = ()
         self._emitted = None
         self._stopping = False
         self._reasons = ()
@@ -225,6 +247,8 @@ class Gate:
             captured=captured,
             received_steady=now.steady,
         )
+        if name == OPERATOR:
+            return self._operate(now)
         return self._resume(now)
 
     def advanced(self, report: Advanced, now: Instant) -> Decisions:
@@ -261,7 +285,23 @@ class Gate:
 
     def competing(self, count: int) -> None:
         """Take the number of publishers on the command topics that are not this gate."""
-        self._competing = count
+        self._health.competing = count
+
+    def tighten(self, tightened: Tightened) -> None:
+        """
+        Make limits stricter than the contract's, or, while no lease is out, less strict again.
+
+        Raises
+        ------
+        Refused
+            If one of them is less strict than the contract, or, while a lease is out, than it is
+            now.
+
+        """
+        limits = tightened_limits(self._declared, tightened)
+        if self._lease is not None:
+            refuse_looser(self._limits, limits, 'it is while a lease is out')
+        self._limits, self._tightened = limits, tightened
 
     # What it decides -----------------------------------------------------------------------------
 
@@ -326,19 +366,22 @@ class Gate:
         return self._decide(request, received, now)
 
     def _decide(self, request: ActionRequest, received: Instant, now: Instant) -> Decisions:
-        refusals = self._refusals(request, running=self._running) or age(
-            _age(request.observed, received, self._contract.pacing),
-            self._contract.safety.max_action_age,
-        )
+        refusals = self._refusals(request, running=self._running)
+        if not refusals:
+            latency = _age(request.observed, received, self._contract.pacing)
+            self._health.asked(latency)
+            refusals = precedence(taken_over=self._taken_over) or age(
+                latency, self._contract.safety.max_action_age
+            )
         if refusals:
             return self._reject(request, received, refusals)
         assert self._lease is not None  # authority refuses without one
         self._lease = replace(self._lease, last_sequence=request.sequence)
         # The newest word counts: what is left of an older chunk is dropped.
         self._chunk = None
-        return self._act(_Chunk(request, received, 0, now.steady), Trigger.REQUEST, now)
+        return self._act(Chunk(request, received, 0, now.steady), Trigger.REQUEST, now)
 
-    def _act(self, chunk: _Chunk, trigger: Trigger, now: Instant) -> Decisions:
+    def _act(self, chunk: Chunk, trigger: Trigger, now: Instant) -> Decisions:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
         situation, seeded = self._situation(trigger, now)
         ruling = rule(self._limits, situation, chunk.action(self._contract.action_size))
@@ -383,6 +426,37 @@ class Gate:
             self._emit(ruling, situation, seeded, received, request=request, received=received),
         )
 
+    def _operate(self, now: Instant) -> Decisions:
+        """Decide on a command of the operator, if his switch is held; take over, and give back."""
+        held = self._switch_held(now)
+        if held is not self._taken_over:
+            # Whoever takes over begins from what the robot does, whatever was commanded last.
+            self._taken_over = held
+            self._chunk = None
+            self._seed_anew()
+        if not held or not self._running:
+            return ()
+        self._last_request = now.steady
+        situation, seeded = self._situation(Trigger.OPERATOR, now)
+        command = situation.measurements[OPERATOR].values[:-1]
+        if any(map(math.isnan, command)):
+            return ()
+        return (self._emit(rule(self._limits, situation, command), situation, seeded, now),)
+
+    def _switch_held(self, now: Instant) -> bool:
+        operator = self._contract.safety.operator
+        measurement = self._aged(OPERATOR, now)
+        return (
+            operator is not None
+            and measurement.age is not None
+            and measurement.age <= operator.timeout
+            and measurement.values[-1] >= HELD
+        )
+
+    def _seed_anew(self) -> None:
+        """Let the next command start from the measured state; what moves goes on until then."""
+        self._seed = self._command is not None
+
     def tick(self, now: Instant) -> Decisions:
         """
         Do what silence asks for; to be called at ``safety.gate_period`` on the steady clock.
@@ -392,6 +466,11 @@ class Gate:
         lease has ended: brake to the safe command, then be silent, so that the driver's own
         timeout is in charge.
         """
+        decisions = self._tick(now)
+        self._health.tick(now)
+        return decisions
+
+    def _tick(self, now: Instant) -> Decisions:
         if self._lease is None and self._command is None:
             return ()
         if self._pending is not None:
@@ -403,13 +482,16 @@ class Gate:
                     received,
                     (_never_came(self._contract.lockstep_deadline),),
                 )
+        if self._taken_over and not self._switch_held(now):
+            self._operate(now)  # his hand is silent: he has let go
         situation, seeded = self._situation(Trigger.TIMER, now)
         if self._over or self._braking is not None:
             return self._wind_down(situation, seeded, now)
         if not self._running:
             return ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
-        ruling = rule(self._limits, situation, None if seeded else self._command)
+        in_force = None if self._command is None or self._driver_took_over(now) else self._goal
+        ruling = rule(self._limits, situation, in_force)
         if ruling.verdict is Verdict.STOPPED:
             if not ruling.results:
                 return ()  # nothing was asked for yet, and nothing asks for a stop
@@ -421,17 +503,16 @@ class Gate:
             if resting and not self._due(now, self._contract.period):
                 return ()
             return (self._emit(ruling, situation, seeded, now),)
-        if self._contract.pacing is Pacing.REALTIME:
-            decisions = self._next_of_chunk(now)
-            if decisions:
-                return decisions
-        late = situation.since_request
-        if (
-            self._contract.pacing is Pacing.LOCKSTEP
-            or late is None
-            or late <= self._contract.safety.hold_after
-            or not self._due(now, self._contract.period)
-        ):
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            return ()
+        decisions = self._next_of_chunk(now)
+        if decisions:
+            return decisions
+        late = situation.since_request or 0.0
+        again = self._contract.safety.republish
+        if again is None and late <= self._contract.safety.hold_after:
+            return ()
+        if not self._due(now, self._contract.period if again is None else again):
             return ()
         return (self._emit(ruling, situation, seeded, now),)
 
@@ -459,19 +540,30 @@ class Gate:
 
         Seeded: the previous command was taken from the measured state.
         """
-        measurements = {name: self._aged(name, now) for name in (*self._needed, *self._feedback)}
+        names = (*self._needed, *self._feedback, *self._operator)
+        measurements = {name: self._aged(name, now) for name in names}
         previous, seeded = self._command, False
-        if previous is None or self._driver_took_over(now):
+        if previous is None or self._seed or self._driver_took_over(now):
             previous = self._measured(measurements)
             seeded = previous is not None
+        elif self._contract.pacing is Pacing.REALTIME:
+            measured = self._measured(measurements)
+            if measured is not None and _apart(previous, measured, self._depart):
+                previous, seeded = measured, True
         return (
             Situation(
                 trigger=trigger,
                 time_step=self._time_step(now),
                 previous=previous,
+                previous_rate=() if seeded else self._rate,
+                previous_acceleration=() if seeded else self._acceleration,
                 emergency_stop=self._emergency,
                 since_request=_since(self._last_request, now),
                 since_environment=_since(self._heard_environment, now),
+                since_tick=self._health.since_tick(now),
+                clock_error=self._health.clock_error(now),
+                competing=self._health.competing,
+                overruns=self._health.overruns,
                 measurements=measurements,
             ),
             seeded,
@@ -574,27 +666,36 @@ class Gate:
             if request.horizon == 1
             else request.action[index * size : (index + 1) * size],
             admitted_action=ruling.admitted,
+            wanted_command=ruling.wanted,
             command=ruling.command,
             rules=ruling.results,
             time_step=situation.time_step,
             previous_command=situation.previous or (),
-            previous_rate=self._rate,
+            previous_rate=situation.previous_rate,
+            previous_acceleration=situation.previous_acceleration,
             seeded=seeded,
             emergency_stop=situation.emergency_stop,
             armed=self._lease is not None,
             since_request=situation.since_request,
             since_environment=situation.since_environment,
+            since_tick=situation.since_tick,
+            clock_error=situation.clock_error,
+            competing_publishers=situation.competing,
+            overruns=situation.overruns,
+            tightened=self._tightened,
             measurements=tuple(situation.measurements.values()),
             software_version=self._version,
         )
         if ruling.command:
-            before = situation.previous or ruling.command
-            self._rate = tuple(
-                (value - was) / situation.time_step if situation.time_step else 0.0
-                for value, was in zip(ruling.command, before, strict=True)
-            )
+            self._rate, self._acceleration = ruling.rate, ruling.acceleration
             self._command = ruling.command
             self._emitted = now.steady
+            self._seed = False
+            if ruling.verdict is Verdict.STOPPED:
+                # Until somebody asks for more it stays where it has braked to.
+                self._goal = ruling.command
+            elif situation.trigger is not Trigger.TIMER:
+                self._goal = ruling.wanted
         if ruling.verdict is Verdict.STOPPED:
             self._chunk = None
         if ruling.verdict is not Verdict.REJECTED:
@@ -629,42 +730,23 @@ class Gate:
             lease_id='' if lease is None else lease.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
+            taken_over=self._taken_over,
             sequence=self._sequence,
             command=self._command or (),
             reasons=self._reasons if self._stopping else (),
-            competing_publishers=self._competing,
+            competing_publishers=self._health.competing,
+            tightened=self._tightened,
             taken=now,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A request, and which of its actions is next; ``due`` is the steady time of its turn."""
-
-    request: ActionRequest
-    received: Instant
-    index: int
-    due: int
-
-    @property
-    def step(self) -> int:
-        """The step that the next action is meant for."""
-        return self.request.id.step + self.index
-
-    def action(self, size: int) -> Vector:
-        """Return the next action."""
-        return self.request.action[self.index * size : (self.index + 1) * size]
-
-    def next(self, period: float) -> _Chunk | None:
-        """Return what is left after the next action; None if that was the last."""
-        if self.index + 1 >= self.request.horizon:
-            return None
-        return replace(self, index=self.index + 1, due=self.due + round(period * NANOSECONDS))
 
 
 def _why(ruling: Ruling) -> tuple[Reason, ...]:
     """Return the reasons of a stop, each once."""
     return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
+
+
+def _apart(one: Vector, other: Vector, most: Vector) -> bool:
+    return any(abs(a - b) > limit for a, b, limit in zip(one, other, most, strict=True))
 
 
 def _since(then: int | None, now: Instant) -> float | None:

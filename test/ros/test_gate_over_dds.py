@@ -218,7 +218,12 @@ def test_the_command_on_the_wire_is_stamped_framed_and_in_its_declared_fields(
     env.reset(seed=3, options={'scenario': 'clear'})
     start = time.monotonic_ns()
     *_, info = env.step(np.array([0.05, -0.2], dtype=np.float32))
-    message = world.probe.messages(world.command_topic, start)[0]
+
+    def sent() -> list[TwistStamped]:
+        return world.probe.messages(world.command_topic, start)
+
+    world.probe.until(sent, 5.0, 'the command of the step')
+    message = sent()[0]
     assert message.header.frame_id == 'base_link'
     assert stamp_of(message.header) > 0
     assert [message.twist.linear.x, message.twist.angular.z] == info['commanded_action']

@@ -350,6 +350,8 @@ def test_a_reset_goes_through_service_message_wait_and_confirmation(arm: Lab) ->
     assert 'Expect the name of whoever confirms' in nameless.message
     assert not arm.confirm().code
     observation, _ = reset.result(_SOON)
+    # The probe is another listener than the link, and may hear later.
+    arm.probe.until(lambda: arm.transitions(start), _SOON, 'the transition of the reset')
     [transition] = [t for t in arm.transitions(start) if t.reset is not None]
     assert transition.reset is not None
     assert transition.reset.confirmed_by == 'Ada'
@@ -431,7 +433,12 @@ def test_a_difference_adds_up_and_stays_within_its_most(arm: Lab) -> None:
     for _ in range(3):
         *_, info = arm.env.step(np.array([*still, 0.5], dtype=np.float32))
     assert info['verdict'] == 'LIMITED'
-    decisions = [d for d in arm.decisions(start) if d.request is not None]
+
+    def answers() -> list[GateDecision]:
+        return [d for d in arm.decisions(start) if d.request is not None]
+
+    arm.probe.until(lambda: len(answers()) >= 3, _SOON, 'a decision on each request')
+    decisions = answers()
     for index, decision in enumerate(decisions, start=1):
         assert decision.verdict is Verdict.LIMITED
         assert decision.requested_action[4] == 0.5
@@ -446,13 +453,17 @@ def test_an_arm_that_nobody_asks_is_told_to_stay(arm: Lab) -> None:
     still = np.array([0.2, -0.2, *arm.robot.tool, 0.0], dtype=np.float32)
     arm.env.step(still)
     start = time.monotonic_ns()
-    last = arm.robot.heard['arm'][-1].points[0].positions
+    asked = still[:2].tolist()
+    arm.probe.until(
+        lambda: list(arm.robot.heard['arm'][-1].points[0].positions) == asked,
+        _SOON, 'the command of the step',
+    )  # fmt: skip
 
     def held() -> bool:
         return len([d for d in arm.decisions(start) if d.verdict is Verdict.HELD]) >= 3
 
     arm.probe.until(held, _SOON, 'commands that are held')
-    assert arm.robot.heard['arm'][-1].points[0].positions == last
+    assert list(arm.robot.heard['arm'][-1].points[0].positions) == asked
 
 
 def test_every_command_of_an_episode_is_within_bounds_and_rates(arm: Lab) -> None:
@@ -464,8 +475,12 @@ def test_every_command_of_an_episode_is_within_bounds_and_rates(arm: Lab) -> Non
         assert not terminated
         assert not truncated
     contract = arm.env.contract
-    decisions = [d for d in arm.decisions(start) if d.command]
-    assert len(decisions) >= 25
+
+    def published() -> list[GateDecision]:
+        return [d for d in arm.decisions(start) if d.command]
+
+    arm.probe.until(lambda: len(published()) >= 25, _SOON, 'a command for each step')
+    decisions = published()
     low, high, rate = (np.array(contract.flat(name)) for name in ('low', 'high', 'rate'))
     for decision in decisions:
         command, before = np.array(decision.command), np.array(decision.previous_command)

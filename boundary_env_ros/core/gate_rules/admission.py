@@ -118,6 +118,11 @@ def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     return (_reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
 
 
+def precedence(*, taken_over: bool) -> tuple[RuleResult, ...]:
+    """Refuse the policy while an operator goes before it."""
+    return (_reject('operator', Reason.OPERATOR),) if taken_over else ()
+
+
 def _reject(
     rule_name: str,
     reason: Reason,

@@ -102,11 +102,19 @@ def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
             for was, safe in zip(previous, limits.safe, strict=True)
         )
     if late and hold is Hold.SAFE:
-        command = goal
-        results: tuple[RuleResult, ...] = ()
-        rate, acceleration = rate_between(previous, command, situation.time_step), ()
-    else:
-        command, results, rate, acceleration = shape(limits, situation, goal)
+        at_once = rate_between(previous, goal, situation.time_step)
+        return _sent_again(limits, situation, goal, why, (goal, (), at_once, ()))
+    return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))
+
+
+def _sent_again(
+    limits: Limits,
+    situation: Situation,
+    goal: Vector,
+    why: RuleResult,
+    shaped: tuple[Vector, tuple[RuleResult, ...], Vector, Vector],
+) -> Ruling:
+    command, results, rate, acceleration = shaped
     return Ruling(
         verdict=Verdict.HELD,
         admitted=as_action(limits.groups, command, situation.previous),

@@ -1,0 +1,88 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the gate knows of its own timer, of the clock, and of the latency of its policy."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+
+
+class Health:
+    """
+    Watches the gate itself, as it runs.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+
+    Attributes
+    ----------
+    competing
+        Publishers on the command topics that are not the gate.
+
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self.competing = 0
+        self._sim_time = contract.sim_time
+        rule, budget = contract.safety.overruns, contract.latency_budget
+        self._late: deque[bool] = deque(maxlen=1 if rule is None else rule.of)
+        self._budget = (
+            None if rule is None else sum(budget[stage] for stage in ('transport', 'inference'))
+        )
+        self._ticked: Instant | None = None
+
+    def tick(self, now: Instant) -> None:
+        """Take note that the protecting timer has run."""
+        self._ticked = now
+
+    def forget(self) -> None:
+        """Take note that the timer starts anew."""
+        self._ticked = None
+
+    def since_tick(self, now: Instant) -> float | None:
+        """Return the steady seconds since the protecting timer ran; None if it has not yet."""
+        if self._ticked is None:
+            return None
+        return (now.steady - self._ticked.steady) / NANOSECONDS
+
+    def clock_error(self, now: Instant) -> float | None:
+        """
+        Return by how many seconds ROS time has moved further than steady time since that.
+
+        Simulated time may run at any speed, but not backwards. None if nothing can be compared.
+        """
+        ticked = self._ticked
+        if ticked is None or ticked.ros.clock is not now.ros.clock:
+            return None
+        moved = (now.ros.nanoseconds - ticked.ros.nanoseconds) / NANOSECONDS
+        if self._sim_time:
+            return min(moved, 0.0)
+        return moved - (now.steady - ticked.steady) / NANOSECONDS
+
+    def asked(self, latency: float | None) -> None:
+        """
+        Take note of a request.
+
+        Parameters
+        ----------
+        latency
+            Seconds from the observation that it answers until the gate had it: transport and
+            inference; None if that is unknown, which counts as too long.
+
+        """
+        if self._budget is not None:
+            self._late.append(latency is None or latency > self._budget)
+
+    @property
+    def overruns(self) -> int:
+        """Return how many of the last requests were over the latency budget."""
+        return sum(self._late)
+
+    def begin(self) -> None:
+        """Forget the latencies of the lease before."""
+        self._late.clear()

@@ -199,7 +199,8 @@ class _Dimension:
     The limits of one dimension.
 
     ``order`` is that of the highest limited derivative, or 0 if nothing may move; ``resolution``
-    what values are resolved to.
+    what values are resolved to; ``proposed`` holds rate, acceleration and jerk of proposals, and
+    the seconds to the full rate.
     """
 
     order: int
@@ -209,6 +210,7 @@ class _Dimension:
     acceleration: float
     jerk: float
     resolution: float
+    proposed: tuple[float, float, float, float]
 
     @classmethod
     def of(
@@ -225,15 +227,19 @@ class _Dimension:
                 f'{rate:g}, {acceleration:g} and {jerk:g}. Write inf for no limit.'
             )
         order = 3 if jerk < math.inf else 2 if acceleration < math.inf else 1
-        if 0.0 in (rate, acceleration, jerk):
-            order = 0
         if order > 1:
             acceleration = min(acceleration, rate / QUICKEST)
-        if order > 2:
+        if order > 2 and acceleration > 0.0:
             # Between the rates -r and r the acceleration rises to sqrt(2 jerk r): a limit above
             # that is none.
             acceleration = min(acceleration, 1.5 * math.sqrt(2.0 * jerk * rate))
             jerk = min(jerk, acceleration / (QUICKEST * max(1.0, rate / acceleration)))
+        if 0.0 in (rate, acceleration, jerk):
+            order = 0  # nor does anything move whose limits are too small for the numbers
+        within = (PROPOSED * rate, PROPOSED * acceleration, PROPOSED * jerk)
+        slow = rate / acceleration if order > 1 else 0.0
+        if order > 2:
+            slow += acceleration / jerk
         return cls(
             order=order,
             low=low,
@@ -242,6 +248,7 @@ class _Dimension:
             acceleration=acceleration,
             jerk=jerk,
             resolution=math.ulp(max(abs(low), abs(high))),
+            proposed=(*within, slow),
         )
 
     def inside(self, x: float) -> float:
@@ -260,6 +267,8 @@ def _advance(
         if abs(goal - x) <= most:
             return goal, 0.0, 0.0
         return limits.inside(x + math.copysign(most, goal - x)), 0.0, 0.0
+    if limits.order == 2:
+        a = 0.0
     if _is_there(limits, (x, v, a), goal, time_step):
         return goal, 0.0, 0.0
     proposal = _propose(limits, goal - x, v, a, time_step)
@@ -270,27 +279,31 @@ def _advance(
             return goal, 0.0, 0.0
         if step is not None and _viable(limits, *step):
             return step
-    step = _step(limits, _brake(limits, v, a, BRAKED), (x, v, a), time_step)
-    return step or (limits.inside(x), 0.0, 0.0)
+    distance, v, a, _, _ = _follow(limits, _brake(limits, v, a, BRAKED), v, a, time_step)
+    if math.isfinite(distance) and math.isfinite(v) and math.isfinite(a):
+        return limits.inside(x + distance), v, a
+    return limits.inside(x), 0.0, 0.0
 
 
 def _is_there(limits: _Dimension, step: Step, goal: float, time_step: float) -> bool:
     """Return whether the difference to rest at the goal is that of rounding, or as harmless."""
     x, v, a = step
-    # What the limits have in hand over a proposal allows a path to end elsewhere by so much: a
-    # polynomial that makes up for it within the step has derivatives of at most 60 and 6 times it.
+    # What the limits have in hand over a proposal allows a path to end elsewhere by so much: the
+    # polynomial that makes up for it within the step has derivatives of at most 60 times it.
+    change = min(limits.rate, limits.acceleration * time_step)
     if limits.order == 3:
-        harmless = (1.0 - PROPOSED) / 200.0 * limits.jerk * time_step**3
-    else:
-        harmless = (1.0 - PROPOSED) / 20.0 * limits.acceleration * time_step**2
+        change = min(change, limits.jerk * time_step * time_step)
+    harmless = (1.0 - PROPOSED) / 200.0 * change * time_step
     most = max(2.0 * limits.resolution, harmless)
-    return abs(x - goal) <= most and abs(v) * time_step <= most and abs(a) * time_step**2 <= most
+    return max(abs(x - goal), abs(v) * time_step, abs(a) * time_step * time_step) <= most
 
 
 def _step(
     limits: _Dimension, phases: Sequence[Phase], start: Step, time_step: float
 ) -> Step | None:
     """Return the state after a step along phases; None if a limit is not kept on the way."""
+    if limits.order == 3 and any(abs(change) > limits.jerk for _, change in phases):
+        return None
     distance, v, a, fastest, strongest = _follow(limits, phases, start[1], start[2], time_step)
     # A limit that is broken already, by a state that is not ours, may be broken on the way back.
     rate, acceleration = max(limits.rate, abs(start[1])), max(limits.acceleration, abs(start[2]))
@@ -323,14 +336,18 @@ def _follow(
         if time <= 0.0:
             break
     else:
-        # At rest now, but for rounding.
         if time < math.inf:
-            distance += time * v
+            # Nothing changes after the last phase, whatever it has left.
+            distance += time * (v + 0.5 * time * a)
+            v += time * a
+            fastest = max(fastest, abs(v))
     return distance, v, a, fastest, strongest
 
 
 def _brake(limits: _Dimension, v: float, a: float, part: float) -> tuple[Phase, ...]:
     """Return the fastest way to rest within part of the limits."""
+    if limits.order < 2:
+        return ()
     most = part * limits.acceleration
     if limits.order == 2:
         return ((abs(v) / most, -math.copysign(most, v)),)
@@ -355,19 +372,26 @@ def _viable(limits: _Dimension, x: float, v: float, a: float) -> bool:
     """Return whether a state keeps the limits and can be braked to rest within the bounds."""
     if not (abs(v) <= limits.rate and abs(a) <= limits.acceleration):
         return False
-    rest = x + _follow(limits, _brake(limits, v, a, VIABLE), v, a, math.inf)[0]
-    farthest = rest
-    if limits.order == 3:
-        jerk = BRAKED * limits.jerk
-        left = v + 0.5 * a * abs(a) / jerk
-        if not abs(left) <= limits.rate:
-            return False
-        if v * left < 0.0:
-            # It turns while its acceleration is taken to 0, beyond where it comes to rest.
-            turn = 2.0 * abs(v) / (abs(a) + math.sqrt(a * a - 2.0 * jerk * abs(v)))
-            farthest = x + turn * (v + turn * (0.5 * a - turn * math.copysign(jerk, a) / 6.0))
-    slack = 2.0 * limits.resolution
-    return limits.low - slack <= min(rest, farthest) and max(rest, farthest) <= limits.high + slack
+    low, high = limits.low - 2.0 * limits.resolution, limits.high + 2.0 * limits.resolution
+    if limits.order == 2:
+        return low <= x + 0.5 * v * abs(v) / (VIABLE * limits.acceleration) <= high
+    jerk = BRAKED * limits.jerk
+    turned = 0.5 * a * abs(a) / jerk
+    left = v + turned
+    if not abs(left) <= limits.rate:
+        return False
+    # Far from the bounds a rough figure is enough: no faster than `most`, for no longer than it
+    # takes to brake from there after the acceleration has been taken to 0.
+    most = abs(v) + abs(turned)
+    rough = most * (most / limits.acceleration + (2.0 * limits.acceleration + abs(a)) / jerk)
+    if low <= x - 1.1 * rough and x + 1.1 * rough <= high:
+        return True
+    rest = farthest = x + _follow(limits, _brake(limits, v, a, VIABLE), v, a, math.inf)[0]
+    if v * left < 0.0:
+        # It turns while its acceleration is taken to 0, beyond where it comes to rest.
+        turn = 2.0 * abs(v) / (abs(a) + math.sqrt(a * a - 2.0 * jerk * abs(v)))
+        farthest = x + turn * (v + turn * (0.5 * a - turn * math.copysign(jerk, a) / 6.0))
+    return low <= min(rest, farthest) and max(rest, farthest) <= high
 
 
 # What Ruckig proposes ----------------------------------------------------------------------------
@@ -404,17 +428,13 @@ def _propose(
     in which the numbers of this question are about 1; as powers of 2 they cost no rounding.
     """
     third = limits.order == 3
-    rate, acceleration = PROPOSED * limits.rate, PROPOSED * limits.acceleration
-    jerk = PROPOSED * limits.jerk
-    slow = rate / acceleration
+    rate, acceleration, jerk, slow = limits.proposed
     if third:
-        slow += acceleration / jerk
         span = max(abs(a) / jerk, math.sqrt(abs(v) / jerk), (abs(distance) / jerk) ** (1.0 / 3.0))
     else:
         span = max(abs(v) / acceleration, math.sqrt(abs(distance) / acceleration))
     time = _power_of_two(min(span, slow))
-    length = rate * time
-    length = min(length, acceleration * time * time)
+    length = min(rate * time, acceleration * time * time)
     if third:
         length = min(length, jerk * time * time * time)
     length = _power_of_two(length)
@@ -424,25 +444,29 @@ def _propose(
     far = min(4.0 * rate * slow + 2.0 * rate * time_step, 1e6 * length)
     distance = min(max(distance, -far), far)
     speed = time / length
+    force = speed * time
     proposer = _POOL.pop() if _POOL else _Proposer()
     try:
         question = proposer.input
         question.current_velocity = [v * speed]
-        question.current_acceleration = [a * speed * time]
+        question.current_acceleration = [a * force]
         question.target_position = [distance / length]
         question.max_velocity = [min(rate * speed, UNREACHED)]
-        question.max_acceleration = [min(acceleration * speed * time, UNREACHED)]
-        question.max_jerk = [jerk * speed * time * time if third else math.inf]
+        question.max_acceleration = [min(acceleration * force, UNREACHED)]
+        question.max_jerk = [jerk * force * time if third else math.inf]
         proposer.planner.calculate(question, proposer.trajectory)
         profile = proposer.trajectory.profiles[0][0]
-        brake = profile.brake
-        durations = [*brake.t, *profile.t]
-        changes = [*brake.j, *profile.j] if third else [*brake.a, *profile.a]
+        durations, changes = profile.t, profile.j if third else profile.a
+        before = profile.brake
+        if before.duration > 0.0:
+            # A state beyond its limits is first brought back within them.
+            durations = [*before.t, *durations]
+            changes = [*(before.j if third else before.a), *changes]
     except proposer.error:
         return []
     finally:
         _POOL.append(proposer)
-    unit = length / (time * time * time) if third else length / (time * time)
+    unit = length / time / time / time if third else length / time / time
     return [
         (duration * time, change * unit)
         for duration, change in zip(durations, changes, strict=False)
@@ -451,4 +475,4 @@ def _propose(
 
 
 def _power_of_two(value: float) -> float:
-    return math.ldexp(1.0, math.frexp(value)[1])
+    return math.ldexp(0.5, math.frexp(value)[1])

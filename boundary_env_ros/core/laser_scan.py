@@ -60,13 +60,15 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     Returns
     -------
     tuple
-        Nearest distance ahead and behind (m, +inf if nothing is in reach), and the fraction of
+        Nearest distance ahead and behind (m, +inf if no beam is usable), and the fraction of
         usable beams in each of the two sectors; a sector that the scan does not cover has fraction
-        0. A beam that says "too near to measure" (-inf) counts as distance 0.
+        0. A beam that says "too near to measure" (-inf) counts as distance 0, and one that says
+        "nothing in reach" (+inf) as ``range_max``: it tells nothing of what is farther away.
 
     """
     ranges, usable = _ranges(scan)
     known = usable | np.isneginf(ranges)
+    ranges = np.minimum(ranges, scan.range_max)
     result = []
     valid = []
     for sector in _sectors(len(ranges), scan.angle_min, scan.angle_increment, half_angle):

@@ -336,7 +336,7 @@ class Bench:
         )  # fmt: skip
         self.witness = Witness(self.contract)
         self.held_by = tuple(i.name for i in inputs if i.name.startswith('alive.'))
-        scan = ('scan',) if self.contract.safety.obstacle else ()
+        scan = ('scan',) if self.contract.safety.obstacles else ()
         self.sensors = (*scan, 'odometry', *self.held_by)
         self.alive = {'environment', *self.sensors}
         self.scan: Vector = FREE

@@ -13,8 +13,7 @@ LOW, HIGH = shipped().flat('low'), shipped().flat('high')
 SAFETY = shipped().safety
 TICK = SAFETY.gate_period
 
-OBSTACLE = SAFETY.obstacle
-assert OBSTACLE is not None
+[OBSTACLE] = SAFETY.obstacles
 NEAR = OBSTACLE.stop_distance - 0.01
 MIDDLE = (OBSTACLE.stop_distance + OBSTACLE.slow_distance) / 2
 AHEAD_NEAR = (NEAR, 8.0, 1.0, 1.0)

@@ -36,7 +36,7 @@ _MANY = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 
 def limits_of(contract: Contract) -> Limits:
-    safety = replace(contract.safety, obstacle=None)
+    safety = replace(contract.safety, obstacles=())
     return replace(Limits.of(contract), safety=safety, alive={})
 
 

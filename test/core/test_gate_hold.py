@@ -29,7 +29,7 @@ def arm_contract() -> Contract:
         RICH,
         state=(),
         action=RICH.action[:1],
-        safety=replace(RICH.safety, obstacle=None),
+        safety=replace(RICH.safety, obstacles=()),
         observation=tuple(replace(f, when_stale=WhenStale.MARK) for f in RICH.observation),
     )
 

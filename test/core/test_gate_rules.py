@@ -26,8 +26,8 @@ from boundary_env_ros.core.sources import Paths, Vector
 CONTRACT = shipped()
 LIMITS = Limits.of(CONTRACT)
 SAFETY = CONTRACT.safety
-assert SAFETY.obstacle is not None
-SLOW, STOP = SAFETY.obstacle.slow_distance, SAFETY.obstacle.stop_distance
+[OBSTACLE] = SAFETY.obstacles
+SLOW, STOP = OBSTACLE.slow_distance, OBSTACLE.stop_distance
 
 
 def scan(*values: float, age: float | None = 0.02) -> Measurement:
@@ -96,7 +96,7 @@ def test_limits_are_told_in_the_documented_order_each_with_its_own_change() -> N
     assert [r.rule for r in ruling.results] == ['bounds', 'obstacle_slow', 'rate']
     first, second, third = ruling.results
     assert (first.before, first.after) == (9.0, LIMITS.high[0])
-    assert (second.before, second.after) == (first.after, SAFETY.obstacle.slow_speed)
+    assert (second.before, second.after) == (first.after, OBSTACLE.slow_speed)
     assert (third.before, third.after) == (second.after, ruling.command[0])
     assert ruling.command[0] == pytest.approx(LIMITS.rate[0] * CONTRACT.period)
     assert ruling.command[1] == 0.1
@@ -286,12 +286,11 @@ def test_what_could_be_published_as_it_is_is_not_touched(previous: Vector, wante
 def test_near_an_obstacle_the_robot_never_gets_faster_than_the_slow_speed(
     previous: Vector, wanted: Vector, ahead: float
 ) -> None:
-    slow_speed = SAFETY.obstacle.slow_speed if SAFETY.obstacle else 0.0
     values, _ = shape(
         LIMITS, situation(previous=previous, scan=scan(ahead, 8.0, 1.0, 1.0)), wanted
     )
     if ahead < SLOW:
-        assert values[0] <= max(slow_speed, previous[0])
+        assert values[0] <= max(OBSTACLE.slow_speed, previous[0])
 
 
 def test_rates_of_an_unknown_previous_command_limit_nothing_by_themselves() -> None:

@@ -37,7 +37,7 @@ def test_the_gate_listens_to_what_its_rules_name_and_to_nothing_else() -> None:
     assert set(inputs) == {'obstacle', 'feedback.base'}
     assert inputs['obstacle'].read(scan(ring(ahead=1.0))).values == (1.0, 5.0, 1.0, 1.0)
     assert inputs['obstacle'].read(scan(ring())).stamp == 1_000_000_000
-    without = replace(CONTRACT, safety=replace(CONTRACT.safety, obstacle=None))
+    without = replace(CONTRACT, safety=replace(CONTRACT.safety, obstacles=()))
     assert [item.name for item in gate_inputs(without)] == ['feedback.base']
 
 

@@ -1,15 +1,26 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distance to obstacles: stop and slow down, on the side that the robot moves to."""
+"""
+Distance to obstacles: stop and slow down, on the side that the robot moves to.
+
+Each rule of the contract is about one sensor and one dimension of the command, the forward speed;
+several may be about the same dimension, and then the strictest wins.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from boundary_env_ros.core.decision import Measurement, Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.shaped import Shaped
 from boundary_env_ros.core.gate_rules.situation import Situation
-from boundary_env_ros.core.safety import Obstacle
+from boundary_env_ros.core.safety import Corridor, Obstacle, Sector
 from boundary_env_ros.core.sources import Vector
+
+#: Speed (m/s) up to which a robot is at rest: what rounding leaves of a stop must not count as the
+#: wish to drive into what is behind. It makes less than 4 mm in an hour.
+AT_REST = 1e-6
 
 
 def obstacle_stops(
@@ -21,24 +32,19 @@ def obstacle_stops(
     ]
 
 
-def _stops(rule: Obstacle, situation: Situation, wanted: Vector | None) -> list[RuleResult]:
-    measurement = situation.measurements.get(rule.input)
-    if measurement is None or not measurement.values:
-        return []  # reported by the sensors' rule
-    results = []
-    for side, valid, sign in _sides(measurement):
+def _stops(rule: Obstacle, situation: Situation, wanted: Vector | None) -> Iterator[RuleResult]:
+    for distance, valid, sign in _sides(situation.measurements.get(rule.input)):
         if not _heads(rule.dimension, sign, situation.previous, wanted):
             continue
         if valid < rule.min_valid:
-            results.append(_stop(Reason.SENSOR_INVALID, valid, rule.min_valid, 'of the beams'))
-        elif side < rule.stop_distance:
-            results.append(_stop(Reason.OBSTACLE_STOP, side, rule.stop_distance, 'm'))
-    return results
+            yield _stop(rule, Reason.SENSOR_INVALID, valid, rule.min_valid, _of_what(rule))
+        elif distance < rule.stop_distance:
+            yield _stop(rule, Reason.OBSTACLE_STOP, distance, rule.stop_distance, 'm')
 
 
-def _stop(reason: Reason, value: float, limit: float, unit: str) -> RuleResult:
+def _stop(rule: Obstacle, reason: Reason, value: float, limit: float, unit: str) -> RuleResult:
     return RuleResult(
-        rule='obstacle_stop',
+        rule=_called('obstacle_stop', rule),
         outcome=Verdict.STOPPED,
         reason=reason,
         value=value,
@@ -47,31 +53,68 @@ def _stop(reason: Reason, value: float, limit: float, unit: str) -> RuleResult:
     )
 
 
-def _sides(measurement: Measurement) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
-    """Return (distance, fraction of usable beams, sign of the motion to it) ahead and behind."""
+def slow_down(limits: Limits, situation: Situation, shaped: Shaped) -> None:
+    """Limit the speed towards what is inside a slow-down zone, or would be reached too soon."""
+    for apply in (_slow_zone, _collision):
+        for rule in limits.safety.obstacles:
+            for distance, _, sign in _sides(situation.measurements.get(rule.input)):
+                apply(rule, distance, sign, shaped)
+
+
+def _slow_zone(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> None:
+    speed = shaped.values[rule.dimension] * sign
+    if speed > rule.slow_speed and distance < rule.slow_distance:
+        shaped.limit(
+            _called('obstacle_slow', rule),
+            Reason.OBSTACLE_SLOW,
+            rule.dimension,
+            sign * rule.slow_speed + 0.0,
+            value=distance,
+            limit=rule.slow_distance,
+            unit='m',
+        )
+
+
+def _collision(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> None:
+    """Leave a speed that needs the declared time, or longer, to the stop distance."""
+    speed = shaped.values[rule.dimension] * sign
+    if rule.time_to_collision is None or not speed > 0.0:
+        return
+    left = max(0.0, distance - rule.stop_distance)
+    most = left / rule.time_to_collision
+    if speed > most:
+        shaped.limit(
+            _called('time_to_collision', rule),
+            Reason.TIME_TO_COLLISION,
+            rule.dimension,
+            sign * most + 0.0,
+            value=left / speed,
+            limit=rule.time_to_collision,
+            unit='s',
+        )
+
+
+def _sides(measurement: Measurement | None) -> tuple[tuple[float, float, int], ...]:
+    """
+    Return (distance, usable fraction, sign of the motion to it) ahead and behind.
+
+    Without a measurement there are no sides: the rule about sensors stops the robot then.
+    """
+    if measurement is None or not measurement.values:
+        return ()
     ahead, behind, valid_ahead, valid_behind = measurement.values
     return (ahead, valid_ahead, 1), (behind, valid_behind, -1)
 
 
 def _heads(dimension: int, sign: int, *vectors: Vector | None) -> bool:
-    return any(vector and vector[dimension] * sign > 0.0 for vector in vectors)
+    return any(vector and vector[dimension] * sign > AT_REST for vector in vectors)
 
 
-def slow_down(limits: Limits, situation: Situation, shaped: Shaped) -> None:
-    """Limit the speed towards what is inside a slow-down zone."""
-    for rule in limits.safety.obstacles:
-        measurement = situation.measurements.get(rule.input)
-        if measurement is None or not measurement.values:
-            continue
-        for distance, _, sign in _sides(measurement):
-            speed = shaped.values[rule.dimension] * sign
-            if speed > rule.slow_speed and distance < rule.slow_distance:
-                shaped.limit(
-                    'obstacle_slow',
-                    Reason.OBSTACLE_SLOW,
-                    rule.dimension,
-                    sign * rule.slow_speed,
-                    value=distance,
-                    limit=rule.slow_distance,
-                    unit='m',
-                )
+def _called(name: str, rule: Obstacle) -> str:
+    return f'{name}.{rule.name}' if rule.name else name
+
+
+def _of_what(rule: Obstacle) -> str:
+    if isinstance(rule.zone, Sector):
+        return 'of the beams'
+    return 'of the points' if isinstance(rule.zone, Corridor) else 'of the readings'

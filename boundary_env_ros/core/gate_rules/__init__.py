@@ -12,9 +12,9 @@ They run in one fixed order, and the strictest outcome wins:
    ``competing_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
    ``latency_budget``, ``silence``. Must the robot stop? Then the stop profile is followed,
    whatever was asked for: STOPPED.
-3. :mod:`.shaping`: ``bounds``, ``obstacle_slow``, ``time_to_collision``, ``workspace``,
-   ``curvature``, ``rate``, ``acceleration``. What may be published of what was asked for? LIMITED
-   if that is less.
+3. :mod:`.shaping`: ``bounds``, ``rotation``, ``obstacle_slow``, ``time_to_collision``,
+   ``workspace``, ``curvature``, ``rate``, ``acceleration``. What may be published of what was
+   asked for? LIMITED if that is less.
 
 :func:`.ruling.rule` needs nothing but the contract, a :class:`.situation.Situation` and the wanted
 action, all of which a recorded ``GateDecision`` carries; so every decision can be computed again

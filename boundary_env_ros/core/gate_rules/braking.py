@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.rotation import turn_to_safe
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.sources import Vector
 
@@ -16,14 +17,19 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     Return the next command of the stop profile: towards the safe one at the declared rate.
 
     A dimension that is safe where it is stays there; while nobody knows where that is, there is no
-    command that is right, and it is empty.
+    command that is right, and it is empty. Limits on acceleration and jerk do not hold for it, and
+    a rotation is turned.
     """
     if situation.previous is None:
         return () if any(map(math.isnan, limits.safe)) else limits.safe
-    return tuple(
+    command = tuple(
         previous if math.isnan(safe) else towards(previous, safe, stop * situation.time_step)
         for previous, safe, stop in zip(situation.previous, limits.safe, limits.stop, strict=True)
     )
+    if not limits.rotations:
+        return command
+    turned = turn_to_safe(limits, situation.previous, situation.time_step)
+    return tuple(turned.get(i, value) for i, value in enumerate(command))
 
 
 def at_rest(limits: Limits, command: Vector) -> bool:

@@ -5,16 +5,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.contract import ActionSpec, Beyond, Contract, Pacing, WhenStale
+from boundary_env_ros.core.motion_profile import MotionLimits
 from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import Vector
 
 FEEDBACK = 'feedback'
 ALIVE = 'alive'
 OPERATOR = 'operator'
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """
+    Four dimensions of the command that are one unit quaternion.
+
+    Attributes
+    ----------
+    dimensions
+        Where its x, y, z and w are.
+    rate, stop
+        Most that it may turn, rad/s: normally, and while stopping.
+
+    """
+
+    dimensions: tuple[int, ...]
+    rate: float
+    stop: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +44,10 @@ class Limits:
 
     ``alive`` holds, by name of its input, the greatest age of each field that holds the robot when
     it is stale. ``acceleration`` and ``jerk`` are infinite where there is no limit.
+
+    The last six follow from the others: ``bounded`` are the dimensions with bounds of their own,
+    ``plain`` those that nothing but a rate limits, ``profiled`` those that follow ``profile``, and
+    ``rotations`` and ``curvatures`` the sets of dimensions that are one thing.
     """
 
     groups: tuple[ActionSpec, ...]
@@ -41,6 +65,46 @@ class Limits:
     pacing: Pacing
     period: float
     lockstep_deadline: float
+    bounded: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    plain: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    profiled: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    profile: MotionLimits | None = field(init=False, repr=False, compare=False)
+    rotations: tuple[Rotation, ...] = field(init=False, repr=False, compare=False)
+    curvatures: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        turned = _sets(self.groups, 'rotation')
+        of_rotations = {i for dimensions in turned for i in dimensions}
+        bounded = tuple(i for i in range(len(self.low)) if i not in of_rotations)
+        profiled = tuple(i for i in bounded if min(self.acceleration[i], self.jerk[i]) < math.inf)
+        # The profile keeps the bounds of the contract; stricter ones, that are set while the robot
+        # moves, are where it goes to, so that it does not jump to get inside of them.
+        low = tuple(value for group in self.groups for value in group.low)
+        high = tuple(value for group in self.groups for value in group.high)
+        profile = MotionLimits(
+            low=tuple(low[i] for i in profiled),
+            high=tuple(high[i] for i in profiled),
+            rate=tuple(self.rate[i] for i in profiled),
+            acceleration=tuple(self.acceleration[i] for i in profiled),
+            jerk=tuple(self.jerk[i] for i in profiled),
+        )
+        for name, value in (
+            ('bounded', bounded),
+            ('plain', tuple(i for i in bounded if i not in profiled)),
+            ('profiled', profiled),
+            ('profile', profile if profiled else None),
+            (
+                'rotations',
+                tuple(
+                    Rotation(
+                        four, min(self.rate[i] for i in four), min(self.stop[i] for i in four)
+                    )
+                    for four in turned
+                ),
+            ),
+            ('curvatures', _sets(self.groups, 'curvature')),
+        ):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, contract: Contract) -> Limits:
@@ -61,9 +125,9 @@ class Limits:
             stop=contract.flat('stop'),
             unit=contract.command_unit,
             reject_beyond=tuple(
-                group.beyond is Beyond.REJECT
+                group.beyond is Beyond.REJECT and i not in group.rotation
                 for group in contract.action
-                for _ in range(group.size)
+                for i in range(group.size)
             ),
             safety=contract.safety,
             pacing=contract.pacing,
@@ -78,3 +142,14 @@ def _or_infinite(contract: Contract, attribute: str) -> Vector:
         for group in contract.action
         for value in getattr(group, attribute) or (math.inf,) * group.size
     )
+
+
+def _sets(groups: tuple[ActionSpec, ...], attribute: str) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of dimensions that groups name, counted over the whole command."""
+    found, start = [], 0
+    for group in groups:
+        dimensions: tuple[int, ...] = getattr(group, attribute)
+        if dimensions:
+            found.append(tuple(start + i for i in dimensions))
+        start += group.size
+    return tuple(found)

@@ -10,7 +10,8 @@ from boundary_env_ros.core.commands import admitted_action, as_action, translate
 from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.braking import brake
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.motion import rate_between, rest
+from boundary_env_ros.core.gate_rules.motion import rest, start_anew
+from boundary_env_ros.core.gate_rules.rotation import refuse_what_is_none
 from boundary_env_ros.core.gate_rules.shaping import shape
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.stopping import stops
@@ -42,7 +43,7 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         return _stopped(limits, situation, command or (), results)
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:
-        refused += _beyond(limits, command)
+        refused += _beyond(limits, command) + refuse_what_is_none(limits, command)
     if refused or command is None:
         return Ruling(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
     if situation.trigger is Trigger.TIMER:
@@ -70,11 +71,14 @@ def _stopped(
     limits: Limits, situation: Situation, wanted: Vector, results: tuple[RuleResult, ...]
 ) -> Ruling:
     command = brake(limits, situation)
+    previous = situation.previous or command
+    rate, acceleration = start_anew(limits, previous, command, situation.time_step)
     return Ruling(
         verdict=Verdict.STOPPED,
         wanted=wanted,
         command=command,
-        rate=rate_between(situation.previous or command, command, situation.time_step),
+        rate=rate,
+        acceleration=acceleration,
         results=results,
     )
 
@@ -102,8 +106,8 @@ def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
             for was, safe in zip(previous, limits.safe, strict=True)
         )
     if late and hold is Hold.SAFE:
-        at_once = rate_between(previous, goal, situation.time_step)
-        return _sent_again(limits, situation, goal, why, (goal, (), at_once, ()))
+        at_once = start_anew(limits, previous, goal, situation.time_step)
+        return _sent_again(limits, situation, goal, why, (goal, (), *at_once))
     return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))
 
 

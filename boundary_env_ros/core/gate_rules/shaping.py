@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.decision import Reason, RuleResult
+from boundary_env_ros.core.gate_rules.curvature import keep_curvature
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.motion import follow
 from boundary_env_ros.core.gate_rules.obstacles import slow_down
+from boundary_env_ros.core.gate_rules.rotation import normalise
 from boundary_env_ros.core.gate_rules.shaped import Shaped
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.gate_rules.workspace import keep_inside
@@ -29,14 +31,17 @@ def shape(
     """
     shaped = Shaped(wanted)
     _bounds(limits, shaped)
+    normalise(limits, shaped)
     slow_down(limits, situation, shaped)
     keep_inside(limits, situation, shaped)
+    keep_curvature(limits, wanted, shaped)
     rate, acceleration = follow(limits, situation, shaped)
     return tuple(shaped.values), tuple(shaped.results), rate, acceleration
 
 
 def _bounds(limits: Limits, shaped: Shaped) -> None:
-    for i, value in enumerate(shaped.values):
+    for i in limits.bounded:
+        value = shaped.values[i]
         bound = min(max(value, limits.low[i]), limits.high[i])
         if bound != value:
             shaped.limit(

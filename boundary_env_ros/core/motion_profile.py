@@ -178,9 +178,7 @@ def settle(limits: MotionLimits, state: MotionState) -> Vector:
     As a goal it leads there without a detour, and stays the same while it is followed.
     """
     return tuple(
-        dimension.inside(
-            x + _follow(dimension, _brake(dimension, v, a, PROPOSED), v, a, math.inf)[0]
-        )
+        _braked(dimension, x, v, a, PROPOSED, math.inf)[0]
         for dimension, x, v, a in zip(
             limits.dimensions, state.position, state.velocity, state.acceleration, strict=True
         )
@@ -229,10 +227,11 @@ class _Dimension:
         order = 3 if jerk < math.inf else 2 if acceleration < math.inf else 1
         if order > 1:
             acceleration = min(acceleration, rate / QUICKEST)
-        if order > 2 and acceleration > 0.0:
+        if order > 2:
             # Between the rates -r and r the acceleration rises to sqrt(2 jerk r): a limit above
             # that is none.
             acceleration = min(acceleration, 1.5 * math.sqrt(2.0 * jerk * rate))
+        if order > 2 and acceleration > 0.0:
             jerk = min(jerk, acceleration / (QUICKEST * max(1.0, rate / acceleration)))
         if 0.0 in (rate, acceleration, jerk):
             order = 0  # nor does anything move whose limits are too small for the numbers
@@ -279,10 +278,17 @@ def _advance(
             return goal, 0.0, 0.0
         if step is not None and _viable(limits, *step):
             return step
-    distance, v, a, _, _ = _follow(limits, _brake(limits, v, a, BRAKED), v, a, time_step)
+    return _braked(limits, x, v, a, BRAKED, time_step)
+
+
+def _braked(
+    limits: _Dimension, x: float, v: float, a: float, part: float, time_step: float
+) -> Step:
+    """Return the state after braking for a time."""
+    distance, v, a, _, _ = _follow(limits, _brake(limits, v, a, part), v, a, time_step)
     if math.isfinite(distance) and math.isfinite(v) and math.isfinite(a):
         return limits.inside(x + distance), v, a
-    return limits.inside(x), 0.0, 0.0
+    return limits.inside(x), 0.0, 0.0  # numbers that no state of ours has
 
 
 def _is_there(limits: _Dimension, step: Step, goal: float, time_step: float) -> bool:

@@ -19,6 +19,8 @@ from boundary_env_ros.core.contract import (
     FieldSpec,
     PublishStep,
 )
+from boundary_env_ros.core.obstacle_parser import obstacle_path
+from boundary_env_ros.core.safety import Corridor, Safety, Sector, Side
 from boundary_env_ros.core.sources import (
     Array,
     Beams,
@@ -118,17 +120,28 @@ class _Check:
                 yield from self._field(spec, (section, spec.name))
         for group in contract.action:
             yield from self._action(group, ('action', group.name))
-        obstacle = contract.safety.obstacle
-        if obstacle is not None:
-            yield from self._form(obstacle.type, Beams(count=1), ('safety', 'obstacle'))
-        if contract.safety.emergency_stop:
-            yield from self._known(_BOOL, ('safety', 'emergency_stop'))
+        yield from self._safety(contract.safety)
         for index, step in enumerate(contract.episode.reset.steps):
             place: KeyPath = ('episode', 'reset', 'procedure', index)
             if isinstance(step, CallStep):
                 yield from self._plain(step.type, step.request, (*place, 'type'), 'request')
             elif isinstance(step, PublishStep):
                 yield from self._plain(step.type, step.message, (*place, 'type'), 'message')
+
+    def _safety(self, safety: Safety) -> Iterator[Problem]:
+        for rule in safety.obstacles:
+            yield from self._form(rule.type, _form_of_zone(rule.zone), obstacle_path(rule))
+        for place in safety.workspaces:
+            at: KeyPath = ('safety', 'workspace', place.name)
+            yield from self._source(place.type, place.source, (*at, 'type'), at)
+        hand = safety.operator
+        if hand is not None:
+            at = ('safety', 'operator')
+            yield from self._source(hand.type, hand.source, (*at, 'type'), at)
+            if self._is_known(hand.type):
+                yield from self._number(hand.type, hand.enable, (*at, 'enable'))
+        if safety.emergency_stop:
+            yield from self._known(_BOOL, ('safety', 'emergency_stop'))
 
     def _field(self, spec: FieldSpec, place: KeyPath) -> Iterator[Problem]:
         if spec.source is None:
@@ -186,16 +199,15 @@ class _Check:
             if isinstance(found, Mismatch):
                 yield from self._report(found, (*place, 'array'))
         else:
-            yield from self._form(type_name, source, place)
+            yield from self._form(type_name, _form_of(source), place)
 
-    def _form(self, type_name: str, source: Source, place: KeyPath) -> Iterator[Problem]:
+    def _form(self, type_name: str, form: _Form, place: KeyPath) -> Iterator[Problem]:
         """Yield what a message lacks of the form that an adapter reads."""
         at = (*place, 'type')
         wrong = list(self._known(type_name, at))
         yield from wrong
         if wrong or not self._is_known(type_name):
             return
-        form = _form_of(source)
         for path, (word, fits) in form.needs.items():
             found = resolve(type_name, path, self._types)
             if isinstance(found, Mismatch) and not found.sure:
@@ -312,3 +324,16 @@ def _form_of(source: Source) -> _Form:
                 needs={'height': _NUMBER, 'width': _NUMBER, 'encoding': _TEXT, 'data': _NUMBERS},
             )
     return _Form(for_what='', like='', needs={})
+
+
+def _form_of_zone(zone: Sector | Side | Corridor) -> _Form:
+    """Return what the distance to obstacles is read from."""
+    if isinstance(zone, Sector):
+        return _form_of(Beams(count=1))
+    if isinstance(zone, Corridor):
+        return _form_of(Points(count=1, channels=(), pad=()))
+    return _Form(
+        for_what='for a distance',
+        like='sensor_msgs/msg/Range has',
+        needs=dict.fromkeys(('range', 'min_range', 'max_range'), _NUMBER),
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 import yaml
 
 from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.safety import Moves, Workspace
+from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.resources import share_directory, share_file
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.contract_types import problems_of, TypeCheck
@@ -105,6 +108,33 @@ def call(**request: Any) -> Change:
     return step(call='place', type='acme_msgs/srv/Place', request=request, deadline=1.0)
 
 
+def obstacles(**rules: dict[str, Any]) -> Change:
+    """Return a change to several rules about obstacles; what they share is filled in."""
+    shared = {'dimension': 0, 'slow_distance': 2.0, 'slow_speed': 0.2, 'stop_distance': 0.5}
+
+    def change(data: dict[str, Any]) -> None:
+        del data['safety']['obstacle']
+        data['safety']['obstacles'] = {
+            name: {'topic': f'sensor_{name}', **shared, **keys} for name, keys in rules.items()
+        }
+
+    return change
+
+
+def operator(**keys: Any) -> Change:
+    def change(data: dict[str, Any]) -> None:
+        data['safety']['operator'] = {'topic': 'joy', 'scale': 1.0, 'timeout': 0.3, **keys}
+
+    return change
+
+
+SCAN, RANGE, CLOUD = (f'sensor_msgs/msg/{name}' for name in ('LaserScan', 'Range', 'PointCloud2'))
+SENSORS: dict[str, dict[str, Any]] = {
+    SCAN: {'type': SCAN, 'half_angle': 0.5},
+    RANGE: {'type': RANGE, 'direction': 'ahead'},
+    CLOUD: {'type': CLOUD, 'half_width': 0.4, 'bottom': 0.1, 'top': 1.0},
+}
+
 ODOMETRY, WHEEL = 'nav_msgs/msg/Odometry', 'acme_msgs/msg/Wheel'
 HAS = 'expect for {}: a message with {} in {!r}, as {} has, actually: {}.'
 IN_PROCEDURE = 'episode.reset.procedure.1.'
@@ -117,6 +147,12 @@ GOOD: dict[str, Change] = {
     'all ready parts': field(type='sensor_msgs/msg/Imu'),
     'joints': field(type='sensor_msgs/msg/JointState', joints=['a'], quantity=['effort']),
     'points': field(type='sensor_msgs/msg/PointCloud2', points=8, pad=0.0),
+    'every sensor of obstacles': obstacles(
+        front=SENSORS[SCAN], bumper=SENSORS[RANGE], camera=SENSORS[CLOUD]
+    ),
+    'an operator': operator(
+        type='sensor_msgs/msg/Joy', fields=['axes[1]', 'axes[0]'], enable='buttons[5]'
+    ),
     'a request': call(at={'x': 1, 'y': 2.5}, color=255, label='red', size=[1, 2], flags=[True]),
     'an empty request': step(call='go', type='std_srvs/srv/Trigger', deadline=1.0),
     'a published message': step(
@@ -375,6 +411,28 @@ BAD: dict[str, tuple[Change, list[str]]] = {
             ),
         ],
     ),
+    'operator': (
+        operator(type=WHEEL, fields=['speed', 'sped'], enable='lock'),
+        [
+            (
+                'safety.operator.fields.1: expect a field of acme_msgs/msg/Wheel, actually: it '
+                "has no field 'sped'. Did you mean 'speed'?"
+            ),
+            (
+                'safety.operator.enable: expect a field of acme_msgs/msg/Wheel, actually: it has '
+                "no field 'lock'. Did you mean 'locked'?"
+            ),
+        ],
+    ),
+    'operator of an unknown type': (
+        operator(type='acme_msgs/msg/Wheels', fields=['a', 'b'], enable='c'),
+        [
+            (
+                'safety.operator.type: expect an installed message type, actually: '
+                'acme_msgs/msg/Wheels is not installed. acme_msgs has: Wheel.'
+            ),
+        ],
+    ),
     'message': (
         step(publish='led', type='std_msgs/msg/ColorRGBA', message={'red': 1.0}),
         [
@@ -447,6 +505,47 @@ def test_message_of_another_form_than_its_adapter_needs_is_a_problem(
     file.write_text(''.join(f'{kind_of} {key}\n' for key, kind_of in fields.items()))
     found = checked(field(**form), MessageTypes([tmp_path], rosbags_definitions))
     assert f'state.it.type: {expected}' in sentences(found)
+
+
+@pytest.mark.parametrize(
+    ('type_name', 'fields', 'expected'),
+    [
+        (SCAN, 'string ranges', ('a scan', 'a sequence of numbers', 'ranges', SCAN, 'a text')),
+        (RANGE, 'string range', ('a distance', 'a number', 'range', RANGE, 'a text')),
+        (
+            CLOUD,
+            'bool fields',
+            ('`points`', 'a sequence of messages', 'fields', CLOUD, 'true or false'),
+        ),
+    ],
+)
+def test_a_sensor_of_another_form_than_its_rule_about_obstacles_needs_is_a_problem(
+    tmp_path: Path, type_name: str, fields: str, expected: tuple[str, ...]
+) -> None:
+    package, kind, name = type_name.split('/')
+    file = tmp_path / 'share' / package / kind / f'{name}.msg'
+    file.parent.mkdir(parents=True)
+    file.write_text(fields)
+    found = checked(
+        obstacles(it=SENSORS[type_name]), MessageTypes([tmp_path], rosbags_definitions)
+    )
+    *form, actual = expected
+    sentence = HAS.format(*form, f'{type_name}, which has {actual} there')
+    assert f'safety.obstacles.it.type: {sentence}' in sentences(found)
+
+
+def test_the_place_of_a_workspace_is_looked_for_in_its_message(types: MessageTypes) -> None:
+    place = Workspace(
+        name='floor', topic='odom', type=ODOMETRY,
+        source=Paths(paths=('pose.pose.position.x', 'pose.pose.positon.y')), unit=('m', 'm'),
+        frame='odom', moves=Moves.AXES, dimensions=(0, 1), turn=None, low=(0.0, 0.0),
+        high=(5.0, 5.0), polygon=(), keep_out=(), margin=0.1, delay=0.1, braking=(1.0, 1.0),
+    )  # fmt: skip
+    contract = parse(BASE)
+    safety = replace(contract.safety, workspaces=(place,))
+    [problem] = problems_of(replace(contract, safety=safety), types).problems
+    assert str(problem).startswith('safety.workspace.floor.fields.1: expect')
+    assert "Did you mean 'position'?" in str(problem)
 
 
 def test_parts_of_unknown_packages_are_noted_and_not_judged(types: MessageTypes) -> None:

@@ -429,7 +429,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         [
             (
                 'safety.operator.type: expect an installed message type, actually: '
-                'acme_msgs/msg/Wheels is not installed. acme_msgs has: Wheel.'
+                'acme_msgs/msg/Wheels is not installed. '
+                "Did you mean 'acme_msgs/msg/Wheel'?"
             ),
         ],
     ),

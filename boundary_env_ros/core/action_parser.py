@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback
@@ -30,6 +31,9 @@ from boundary_env_ros.core.source_parser import (
 from boundary_env_ros.core.sources import Paths, Trajectory, Vector
 
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+
+#: Difference of the norm from 1 that a quaternion written with three digits may have.
+_UNIT_IN_DIGITS = 2e-3
 
 
 def parse_action(section: Reader) -> tuple[ActionSpec, ...]:
@@ -83,7 +87,9 @@ def _group(section: Reader, name: str) -> ActionSpec:
     )
     feedback.finish()
     key.finish()
-    return spec
+    _report_curvature(key, spec)
+    _report_probe(key, spec)
+    return _with_rotation(key, spec) if spec.rotation else spec
 
 
 def _trajectory(key: Reader) -> Values:
@@ -177,6 +183,84 @@ def _inside(key: Reader, name: str, values: Vector, low: Vector, high: Vector) -
         outside = value < low[index] or value > high[index]
         if outside and low[index] <= high[index]:
             key.problem((name, index), f'a value in [{low[index]:g}, {high[index]:g}]', value)
+
+
+def _report_curvature(key: Reader, spec: ActionSpec) -> None:
+    """Ask for dimensions that can be scaled together, each towards 0."""
+    if spec.curvature and spec.kind not in (ActionKind.CONTINUOUS, ActionKind.DELTA):
+        key.problem(('kind',), 'continuous or delta, with curvature', spec.kind.value)
+    for i in spec.curvature:
+        if spec.low[i] > 0.0:
+            key.problem(('low', i), 'at most 0, with curvature', spec.low[i])
+        if spec.high[i] < 0.0:
+            key.problem(('high', i), 'at least 0, with curvature', spec.high[i])
+
+
+def _report_probe(key: Reader, spec: ActionSpec) -> None:
+    """Ask for a probe that shows something: a robot that has to fall back from it by itself."""
+    if not spec.probe:
+        return
+    if spec.driver_timeout is None:
+        key.problem(('probe',), 'no probe, of a driver without a timeout', said('it is there'))
+    if any(map(math.isnan, spec.safe)):
+        key.problem(
+            ('probe',),
+            'no probe, in a group that stays where it is',
+            said('safe: hold'),
+            'How long a driver holds a place by itself cannot be seen.',
+        )
+    elif not any(
+        abs(value - safe) > threshold
+        for value, safe, threshold in zip(
+            spec.probe, spec.safe, spec.feedback.threshold, strict=True
+        )
+    ):
+        key.problem(
+            ('probe',),
+            'a command that differs from safe by more than feedback.threshold in some dimension',
+            list(spec.probe),
+        )
+
+
+def _with_rotation(key: Reader, spec: ActionSpec) -> ActionSpec:
+    """Return a group with a rotation, its quaternions made unit ones; report what cannot be."""
+    four = spec.rotation
+    if spec.kind is not ActionKind.CONTINUOUS:
+        key.problem(('kind',), 'continuous, with rotation', spec.kind.value)
+    if set(four) & set(spec.curvature):
+        key.problem(('curvature',), 'no dimension of the rotation', list(spec.curvature))
+    for name, values in (('acceleration', spec.acceleration), ('jerk', spec.jerk)):
+        if values:
+            key.problem((name,), f'no {name}, in a group with rotation', said('it is there'))
+    for name, numbers, bound in (('low', spec.low, -1.0), ('high', spec.high, 1.0)):
+        for i in four:
+            if numbers[i] != bound and not math.isnan(numbers[i]):
+                key.problem((name, i), f'{bound:g}, of a unit quaternion', numbers[i])
+    for name, numbers in (('rate', spec.rate), ('stop', spec.stop)):
+        turning = [numbers[i] for i in four]
+        if len(set(turning)) > 1 and not any(map(math.isnan, turning)):
+            key.problem((name,), 'one number (rad/s) for all four of the rotation', turning)
+    return replace(
+        spec,
+        safe=_unit_quaternion(key, 'safe', spec.safe, four),
+        probe=_unit_quaternion(key, 'probe', spec.probe, four) if spec.probe else (),
+    )
+
+
+def _unit_quaternion(key: Reader, name: str, values: Vector, four: tuple[int, ...]) -> Vector:
+    """Return values in which four, that are nearly a unit quaternion, are one."""
+    quaternion = [values[i] for i in four]
+    if all(map(math.isnan, quaternion)):
+        return values  # to stay, or reported already
+    norm = math.hypot(*quaternion)
+    if not abs(norm - 1.0) <= _UNIT_IN_DIGITS:
+        expected = 'a unit quaternion (x, y, z, w)' + (', or hold' if name == 'safe' else '')
+        key.problem((name,), expected, said(str(quaternion).replace('nan', 'hold')))
+        return values
+    found = list(values)
+    for i in four:
+        found[i] = values[i] / norm
+    return tuple(found)
 
 
 def _most(key: Reader, count: int) -> Vector:

@@ -16,6 +16,7 @@ from boundary_env_ros.core.contract import (
     WhenStale,
 )
 from boundary_env_ros.core.contract_reader import nearest, Path, Reader, said
+from boundary_env_ros.core.motion_contradictions import report_motion
 from boundary_env_ros.core.obstacle_contradictions import report_obstacles
 from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.paths import split_call
@@ -44,6 +45,7 @@ def report_contradictions(contract: Contract, top: Reader) -> None:
     _timeouts(contract, top)
     _stale(contract, top)
     report_obstacles(contract, top)
+    report_motion(contract, top)
     _waits(contract, top)
 
 

@@ -16,7 +16,11 @@ CLOUD = 'sensor_msgs/msg/PointCloud2'
 
 
 def parse_obstacles(safety: Reader, size: int) -> tuple[Obstacle, ...]:
-    """Return the only rule, or several by name; ``size`` is that of the command."""
+    """
+    Return the only rule, or several in the order of their names.
+
+    ``size`` is that of the command. How rules stand in the file has no meaning.
+    """
     if safety.has('obstacle') and safety.has('obstacles'):
         safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
     if safety.has('obstacle'):
@@ -27,7 +31,7 @@ def parse_obstacles(safety: Reader, size: int) -> tuple[Obstacle, ...]:
     for name in section.names():
         if not is_name(name):
             section.problem((name,), A_NAME, name)
-    return tuple(_obstacle(section.section(name), name, size) for name in section.names())
+    return tuple(_obstacle(section.section(name), name, size) for name in sorted(section.names()))
 
 
 def obstacle_path(rule: Obstacle) -> tuple[str, ...]:

@@ -5,20 +5,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 import math
+from typing import TypeAlias
 
 from boundary_env_ros.core.contract import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract_reader import printable
 from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.obstacle_parser import obstacle_path
+from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
 from boundary_env_ros.evidence.difference_rules import Meaning, Rule, RULES
+
+#: What has a name, by which it is known again.
+Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
 
 #: Stands for what is not there; None is a value of its own.
 _ABSENT = object()
 _ORDER = 'Numbers stand in other places: a policy or record of the one does not fit the other.'
 _PRECEDENCE = 'Of several causes at one instant, another one is the cause.'
 _GONE = 'What records were judged by is missing.'
+#: Read by the gate alone.
+_OF_THE_GATE = (Workspace, Operator)
 _SHOWN = 100
 _MANY = 8
 
@@ -94,7 +102,12 @@ def _values(before: object, after: object, path: str) -> Iterator[Change]:
         if not _same(old, new):
             (following if _follows(old, new) else found).extend(_parts(old, new, here, rule))
     # That there are more units or bounds is no news where shape or source say it.
-    yield from found or following
+    for change in found or following:
+        if isinstance(before, _OF_THE_GATE) and change.meaning is Meaning.BREAKING:
+            # Where the gate alone reads it, neither policies nor records depend on it.
+            yield replace(change, meaning=rules['source'].meaning, why=rules['source'].why)
+        else:
+            yield change
 
 
 def _follows(old: object, new: object) -> bool:
@@ -127,16 +140,18 @@ def _parts(old: object, new: object, path: str, rule: Rule) -> Iterator[Change]:
 
 
 def _named(
-    old: Sequence[FieldSpec | ActionSpec],
-    new: Sequence[FieldSpec | ActionSpec],
+    old: Sequence[Named],
+    new: Sequence[Named],
     path: str,
     rule: Rule,
 ) -> Iterator[Change]:
-    """Yield the changes between fields, or groups, by their names."""
+    """Yield the changes between fields, groups, or rules of the gate, by their names."""
     was, now = {item.name: item for item in old}, {item.name: item for item in new}
     for name in dict.fromkeys((*was, *now)):
-        here = f'{path}.{name}'
-        if name not in now and rule.meaning is not Meaning.BREAKING:
+        some = was.get(name) or now[name]
+        here = '.'.join(obstacle_path(some)) if isinstance(some, Obstacle) else f'{path}.{name}'
+        judged_by = isinstance(some, FieldSpec) and rule.meaning is not Meaning.BREAKING
+        if name not in now and judged_by:
             yield _change(here, was[name], _ABSENT, Rule('', Meaning.BREAKING, _GONE))
         elif name not in was or name not in now:
             yield _change(here, was.get(name, _ABSENT), now.get(name, _ABSENT), rule)
@@ -176,7 +191,7 @@ def _steps(
 
 def _are_named(value: object) -> bool:
     return isinstance(value, tuple) and all(
-        isinstance(item, (FieldSpec, ActionSpec)) for item in value
+        isinstance(item, (FieldSpec, ActionSpec, Obstacle, Workspace)) for item in value
     )
 
 
@@ -263,7 +278,10 @@ def _text(value: object) -> str:
     if isinstance(value, (FieldSpec, ActionSpec)):
         return f'{value.name}, of shape [{", ".join(map(str, _shape(value)))}]'
     if is_dataclass(value):
-        inner = ', '.join(f'{f.name}: {_text(getattr(value, f.name))}' for f in fields(value))
+        shown = [f.name for f in fields(value)]
+        if isinstance(value, (Obstacle, Workspace)):
+            shown.remove('name')  # the path says it
+        inner = ', '.join(f'{name}: {_text(getattr(value, name))}' for name in shown)
         return f'{type(value).__name__.lower()} ({inner})'
     if isinstance(value, Mapping):
         return '{' + ', '.join(f'{key}: {_text(item)}' for key, item in value.items()) + '}'

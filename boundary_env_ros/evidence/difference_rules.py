@@ -29,7 +29,15 @@ from boundary_env_ros.core.contract import (
     WaitStep,
     WorldStep,
 )
-from boundary_env_ros.core.safety import Obstacle, Safety
+from boundary_env_ros.core.safety import (
+    Corridor,
+    Obstacle,
+    Operator,
+    Overruns,
+    Safety,
+    Sector,
+    Workspace,
+)
 from boundary_env_ros.core.sources import (
     Array,
     Beams,
@@ -95,7 +103,9 @@ _OTHER_COMMAND = 'The same action commands something else.'
 _TOPIC = 'The values come from another topic, whose noise and delay may be others.'
 _TYPE = 'The values come by another message, whose stamps and rate may be others.'
 _LIMIT = 'The gate makes another command of the same action.'
+_SENSOR = 'The gate looks at another sensor, or at something else of it.'
 _SAFETY = 'The robot is stopped, held or let go at another moment.'
+_HAND = 'A person may move the robot otherwise, or at other moments.'
 _LOST = 'Episodes with the same silence end at another moment, or not at all.'
 _STEP = 'Steps, and so rewards, rates and ages, are of another length.'
 _RESET = 'Episodes may begin in another state, or fail to begin.'
@@ -217,7 +227,12 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'safe': _behavioural('safe', 'A stop ends elsewhere.'),
         'rate': _behavioural('rate', _LIMIT),
         'stop': _behavioural('stop', 'A stop takes another time and way.'),
+        **{
+            name: _behavioural(name, _LIMIT)
+            for name in ('acceleration', 'jerk', 'depart', 'rotation', 'curvature')
+        },
         'driver_timeout': _behavioural('driver_timeout', _SAFETY),
+        'probe': _behavioural('probe', 'The driver is asked otherwise whether it stops.'),
         'feedback': _behavioural('feedback', 'What the robot did is measured otherwise.'),
         'kind': _breaking('kind', _OTHER_COMMAND),
         'most': _breaking('most', _SPACE),
@@ -237,10 +252,14 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
             name: _behavioural(name, _SAFETY)
             for name in (
                 'gate_period',
+                'gate_lateness',
                 'hold_after',
+                'hold',
                 'command_timeout',
                 'environment_timeout',
                 'sensor_timeout',
+                'clock_jump',
+                'competing_publisher',
             )
         },
         **{
@@ -248,23 +267,64 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
             for name in ('policy_timeout', 'gate_timeout', 'robot_timeout', 'recorder_timeout')
         },
         'max_action_age': _behavioural('max_action_age', 'Other late actions are refused.'),
-        'obstacle': _behavioural('obstacle', _LIMIT),
+        'republish': _behavioural('republish', 'Commands come in other steps, or more often.'),
+        'overruns': _behavioural('overruns', 'Slow policies are stopped sooner or later.'),
+        'obstacles': _behavioural('obstacles', _LIMIT),
+        'workspaces': _behavioural('workspace', _LIMIT),
+        'operator': _behavioural('operator', _HAND),
         'emergency_stop': _behavioural('emergency_stop', 'Another button stops the robot.'),
     },
     Obstacle: {
-        'topic': _behavioural('topic', 'The gate looks at another scan.'),
-        'type': _behavioural('type', 'The gate looks at another scan.'),
+        'name': _behavioural('', 'What the gate measures and does for it has another name.'),
+        'topic': _behavioural('topic', _SENSOR),
+        'type': _behavioural('type', _SENSOR),
+        'zone': _behavioural('', _LIMIT),
         **{
             name: _behavioural(name, _LIMIT)
             for name in (
                 'dimension',
-                'half_angle',
                 'slow_distance',
                 'slow_speed',
                 'stop_distance',
+                'time_to_collision',
                 'min_valid',
             )
         },
+    },
+    Sector: {'half_angle': _behavioural('half_angle', _LIMIT)},
+    Corridor: {name: _behavioural(name, _LIMIT) for name in ('half_width', 'bottom', 'top')},
+    Workspace: {
+        'name': _behavioural('', 'What the gate measures and does for it has another name.'),
+        'topic': _behavioural('topic', _SENSOR),
+        'type': _behavioural('type', _SENSOR),
+        'source': _behavioural('', _SENSOR),
+        **{
+            name: _behavioural(name, _LIMIT)
+            for name in (
+                'unit',
+                'frame',
+                'moves',
+                'dimensions',
+                'turn',
+                'low',
+                'high',
+                'polygon',
+                'keep_out',
+                'margin',
+                'delay',
+                'braking',
+            )
+        },
+    },
+    Operator: {
+        'topic': _behavioural('topic', _HAND),
+        'type': _behavioural('type', _HAND),
+        'source': _behavioural('', _HAND),
+        **{name: _behavioural(name, _HAND) for name in ('scale', 'enable', 'timeout')},
+    },
+    Overruns: {
+        name: _behavioural(name, 'Slow policies are stopped sooner or later.')
+        for name in ('exceeded', 'of')
     },
     TaskSpec: {
         'name': _breaking('name', 'Another task: rewards and success mean something else.'),

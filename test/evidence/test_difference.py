@@ -20,7 +20,8 @@ import pytest
 from boundary_env_ros.core.contract import Confidence, ConfirmStep, Contract, Pacing
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.safety import Obstacle
+from boundary_env_ros.core.safety import Moves, Side, Workspace
+from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.evidence.difference_rules import Meaning, RULES
 
@@ -285,11 +286,11 @@ CASES: list[tuple[tuple[str | int, ...], object, Meaning, str, str, str]] = [
     ),
     (
         ('action', 'base', 'safe'),
-        'hold',
+        [0, 'hold'],
         Meaning.BEHAVIOURAL,
         'action.base.safe',
         '[0, 0]',
-        '[hold, hold]',
+        '[0, hold]',
     ),
     (
         ('action', 'base', 'high'),
@@ -449,16 +450,54 @@ def test_the_gravest_change_comes_first() -> None:
 
 def test_what_comes_as_a_whole_is_told_as_a_whole() -> None:
     cart = by_name('warehouse_cart')
-    other = replace(cart, safety=replace(cart.safety, obstacle=None))
+    other = replace(cart, safety=replace(cart.safety, obstacles=()))
     [change] = difference(other, cart).changes
     assert change.path == 'safety.obstacle'
-    assert change.before == 'none'
+    assert change.before == 'nothing'
     assert change.after.startswith('obstacle (topic: scan, ')
-    assert isinstance(cart.safety.obstacle, Obstacle)
     velocity = replace(cart.observation[1], confidence=Confidence(field='x'))
     other = replace(cart, observation=(cart.observation[0], velocity, *cart.observation[2:]))
     [change] = difference(cart, other).changes
     assert change.path == 'observation.velocity.confidence'
+
+
+def test_rules_about_obstacles_are_told_by_their_names() -> None:
+    cart = by_name('warehouse_cart')
+    [only] = cart.safety.obstacles
+    bumper = replace(only, name='bumper', topic='bumper', zone=Side.AHEAD)
+    several = replace(cart.safety, obstacles=(bumper, replace(only, name='front')))
+    nearer = replace(bumper, stop_distance=0.4, time_to_collision=2.0, zone=Side.BEHIND)
+    others = replace(cart.safety, obstacles=(nearer, replace(only, name='rear')))
+    found = difference(replace(cart, safety=several), replace(cart, safety=others))
+    assert [(change.path, change.before, change.after) for change in found.changes] == [
+        ('safety.obstacles.bumper', 'ahead', 'behind'),
+        ('safety.obstacles.bumper.stop_distance', '0.5', '0.4'),
+        ('safety.obstacles.bumper.time_to_collision', 'none', '2'),
+        ('safety.obstacles.front', found.changes[3].before, 'nothing'),
+        ('safety.obstacles.rear', 'nothing', found.changes[4].after),
+    ]
+    assert found.meaning is Meaning.BEHAVIOURAL
+    assert 'topic: scan, ' in found.changes[3].before
+
+
+def test_what_the_gate_alone_reads_breaks_no_policy() -> None:
+    """Of a field of the observation, another path is another quantity."""
+    cart = by_name('warehouse_cart')
+    place = Workspace(
+        name='floor', topic='odom', type='nav_msgs/msg/Odometry',
+        source=Paths(paths=('pose.pose.position.x',)), unit=('m',), frame='odom',
+        moves=Moves.AXES, dimensions=(0,), turn=None, low=(0.0,), high=(5.0,), polygon=(),
+        keep_out=(), margin=0.1, delay=0.1, braking=(1.0,),
+    )  # fmt: skip
+    other = replace(place, source=Paths(paths=('pose.pose.position.y',)))
+    one, two = (
+        replace(cart, safety=replace(cart.safety, workspaces=(item,))) for item in (place, other)
+    )
+    [change] = difference(one, two).changes
+    assert (change.path, change.meaning) == (
+        'safety.workspace.floor.fields',
+        Meaning.BEHAVIOURAL,
+    )
 
 
 def test_another_step_of_a_reset_is_told_by_its_place() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 
+from boundary_env_ros.core import causes
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, StepId
 from boundary_env_ros.core.digest import digest_of
@@ -300,6 +301,8 @@ class Auditor:
         last, status = agent.last, agent.status
         if last is None or last.terminated or last.truncated:
             return True
+        if agent.bereft == last.id.episode_id:
+            return True  # the next one may be announced before it has a step
         return (
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
@@ -361,6 +364,8 @@ class Auditor:
     def _status(self, status: EpisodeStatus) -> None:
         agent = self._agents.setdefault(status.id.agent, Agent())
         agent.status = status
+        if status.state.over and status.cause == causes.ENVIRONMENT_LOST:
+            agent.bereft = status.id.episode_id
         self._compare_ending(status, agent)
 
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:

@@ -67,7 +67,11 @@ class Chain:
 
 @dataclass(slots=True)
 class Agent:
-    """What is remembered of one agent."""
+    """
+    What is remembered of one agent.
+
+    ``bereft`` is the last episode whose ending others declared, for its environment was dead.
+    """
 
     last: Transition | None = None
     start: Transition | None = None
@@ -75,6 +79,7 @@ class Agent:
     truth: EvaluatorRecord | None = None
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     left: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    bereft: str = ''
     carried: Chain = field(default_factory=Chain)
     sent: Chain = field(default_factory=Chain)
     fresh: bool = True

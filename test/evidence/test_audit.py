@@ -212,6 +212,51 @@ def test_ending_that_another_process_declared_for_a_dead_environment_counts(
     assert set(audit_all(silent, contract, task).counts) == {'record-ended'}
 
 
+def test_ending_of_a_dead_environment_counts_when_the_next_episode_was_announced(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    last = next(t for t in transitions_of(record) if t.cause)
+    of_it = [
+        p for p in record if isinstance(p, EpisodeStatus) and p.id.episode_id == last.id.episode_id
+    ]
+    lost = replace(
+        of_it[-1], state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+    )
+    cut = changed(changed(record, last, None), of_it[-1], lost)
+    assert 'episode-ended' not in audit_all(cut, contract, task).counts
+    silent = [p for p in cut if p is not lost]
+    assert 'episode-ended' in audit_all(silent, contract, task).counts
+
+
+def test_an_environment_that_woke_up_may_declare_what_the_recorder_has_declared(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    last = [t for t in transitions_of(record) if t.cause][-1]
+    status = next(
+        p
+        for p in reversed(record)
+        if isinstance(p, EpisodeStatus) and p.id.episode_id == last.id.episode_id
+    )
+    said = changed(
+        record,
+        last,
+        replace(
+            last,
+            terminated=False,
+            truncated=True,
+            cause='environment_lost',
+            declared_by='environment',
+        ),
+    )
+    announced = replace(
+        status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+    )
+    agreed = audit_all(changed(said, status, announced), contract, task)
+    assert 'status-agrees' not in agreed.counts
+    other = replace(announced, cause='policy_lost')
+    assert 'status-agrees' in audit_all(changed(said, status, other), contract, task).counts
+
+
 @pytest.mark.parametrize(
     'change',
     [

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from boundary_env_ros.core import causes
 from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
@@ -216,6 +217,9 @@ def wrong_ending(status: EpisodeStatus, last: Transition) -> Found:
     if not (last.terminated or last.truncated):
         return
     announced = (status.state is EpisodeState.TERMINATED, status.cause, status.declared_by)
+    if status.cause == last.cause == causes.ENVIRONMENT_LOST and last.truncated:
+        # An environment that hung and woke up says so itself, after the recorder has.
+        announced = (*announced[:2], last.declared_by)
     if announced != (last.terminated, last.cause, last.declared_by):
         yield Mismatch(
             field='cause',

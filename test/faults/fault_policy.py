@@ -1,0 +1,70 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A policy in a process of its own that drives ahead, episode after episode, when it is told to.
+
+Arguments: contract file, domain. A line ``drive SEED`` on standard input begins an episode, and
+ends the one that runs; the end of the input ends the process. What happens is told on standard
+output, an object of JSON a line: ``running`` with the episode, ``ended`` with cause and declarer,
+or ``error``.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import time
+
+import numpy as np
+
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.env import BoundaryEnv
+
+AHEAD = np.array([0.8, 0.0], dtype=np.float32)
+
+
+def told(event: str, **values: object) -> None:
+    """Say what happened."""
+    print(json.dumps({'event': event, 'steady': time.monotonic_ns(), **values}), flush=True)
+
+
+def spoken_to() -> bool:
+    """Return whether a line, or the end of the input, waits to be read."""
+    return bool(select.select([sys.stdin], [], [], 0.0)[0])
+
+
+def drive(env: BoundaryEnv, seed: int) -> None:
+    """Drive one episode, until it ends or the next word comes."""
+    env.reset(seed=seed, options={'scenario': 'far'})
+    told('running', episode=env.episode_id)
+    while not spoken_to():
+        *_, terminated, truncated, info = env.step(AHEAD)
+        if terminated or truncated:
+            told('ended', cause=info['cause'], declared_by=info['declared_by'])
+            return
+
+
+def main(file: str, domain_id: int) -> None:
+    """Obey until the input ends."""
+    env: BoundaryEnv | None = None
+    told('ready')
+    try:
+        # Not an iteration over the file: that would read ahead of what select sees.
+        while line := sys.stdin.readline():
+            try:
+                env = env or BoundaryEnv(file, link='ros', domain_id=domain_id)
+                drive(env, int(line.split()[1]))
+            except BoundaryError as error:
+                # A link that lost a peer is not trusted again.
+                told('error', kind=type(error).__name__, message=str(error))
+                if env is not None:
+                    env.close()
+                env = None
+    finally:
+        if env is not None:
+            env.close()
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], int(sys.argv[2]))

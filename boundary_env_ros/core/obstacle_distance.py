@@ -13,7 +13,7 @@ from boundary_env_ros.core.point_cloud import corridor_distances
 from boundary_env_ros.core.safety import Obstacle, Sector, Side
 from boundary_env_ros.core.sources import Vector
 
-#: Number of values that a reader returns.
+#: Number of values that a reader returns: a distance and a fraction, ahead and behind.
 DISTANCES = 4
 
 

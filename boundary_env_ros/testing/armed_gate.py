@@ -13,15 +13,18 @@ from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, 
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK
-from boundary_env_ros.core.gate_rules.UNKNOWN_OBSTACLE import OBSTACLE
+from boundary_env_ros.core.gate_rules.braking import at_rest
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.safety import Hold, Moves, Workspace
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.testing.verdicts import fail
 
 #: Nothing near, ahead (m) or behind, and every beam usable.
 _FREE = (1000.0, 1000.0, 1.0, 1.0)
+#: Where a place is looked for that has no bounds, in its unit.
+_FAR = 1000.0
 _EPISODE, _LEASE, _CLIENT = 'an-episode', 'a-lease', 'conformance'
 _FIRST = 1_000 * NANOSECONDS
 #: Rounding of a few additions at the size of a command.
@@ -87,15 +90,15 @@ class ArmedGate:
         """Be the environment and every sensor that lives; nothing is nearer than ``ahead``, m."""
         self._status(EpisodeState.RUNNING)
         now, start = self._instant(), 0
-        sizes = {f'{FEEDBACK}.{group.name}': group.size for group in self.contract.action}
+        safety = self.contract.safety
+        values: dict[str, Vector] = {rule.input: (ahead, *_FREE[1:]) for rule in safety.obstacles}
+        values.update({place.input: _somewhere_inside(place) for place in safety.workspaces})
+        for group in self.contract.action:
+            values[f'{FEEDBACK}.{group.name}'] = self.measured[start : start + group.size]
+            start += group.size
         for name in self._inputs:
-            values: Vector = ()
-            if name == OBSTACLE:
-                values = (ahead, *_FREE[1:])
-            elif name in sizes:
-                values = self.measured[start : start + sizes[name]]
-                start += sizes[name]
-            self._gate.measure(name, values, now.ros, now)
+            if name != OPERATOR:  # nobody has a hand on it
+                self._gate.measure(name, values.get(name, ()), now.ros, now)
 
     def ask(self, action: Vector) -> GateDecision:
         """Request an action and return what the gate decides on it."""
@@ -148,6 +151,9 @@ class ArmedGate:
     def _see_change(self, decision: GateDecision) -> None:
         contract = self.contract
         stopped = decision.verdict is Verdict.STOPPED
+        at_once = decision.verdict is Verdict.HELD and contract.safety.hold is Hold.SAFE
+        if at_once and at_rest(Limits.of(contract), decision.command):
+            return
         before = self.command
         elapsed = (self._now - self._commanded) / NANOSECONDS
         if not decision.previous_command and (before is None or self._is_silent(elapsed)):
@@ -171,6 +177,18 @@ class ArmedGate:
         """Return whether a driver has begun to stop by itself by now."""
         timeouts = [group.driver_timeout for group in self.contract.action]
         return any(timeout is not None and seconds > timeout for timeout in timeouts)
+
+
+def _somewhere_inside(workspace: Workspace) -> Vector:
+    """Return the middle of where a place may be, as far as that is bounded."""
+    middle = [
+        (max(low, -_FAR) + min(high, _FAR)) / 2.0
+        for low, high in zip(workspace.low, workspace.high, strict=True)
+    ]
+    if workspace.polygon:
+        middle[:2] = np.mean(workspace.polygon, axis=0).tolist()
+    turned = (0.0,) if workspace.moves is Moves.BODY else ()
+    return (*middle, *turned)
 
 
 def _place(contract: Contract, index: int) -> str:

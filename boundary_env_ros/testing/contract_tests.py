@@ -18,6 +18,7 @@ from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, FieldSp
 from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.observation import freeze
+from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources import Lookup, Paths, Source, Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp
@@ -216,7 +217,7 @@ class ContractTests(UnderContract):
         Nothing that only the evaluator may see is measured for the policy by another name.
 
         Not in the observation or what it is derived from, and not by the feedback of an action or
-        the obstacle rule, whose numbers come back to the policy with each step.
+        what the rules of the gate measure, whose numbers come back to the policy with each step.
         """
         contract = self.loaded().contract
         if not contract.evaluator:
@@ -230,8 +231,9 @@ class ContractTests(UnderContract):
             (f'action.{group.name}.feedback', group.feedback.topic, group.feedback.source)
             for group in contract.action
         ]
-        if contract.safety.obstacle is not None:
-            seen.append(('safety.obstacle', contract.safety.obstacle.topic, None))
+        safety = contract.safety
+        seen += [('.'.join(obstacle_path(rule)), rule.topic, None) for rule in safety.obstacles]
+        seen += [(f'safety.workspace.{w.name}', w.topic, w.source) for w in safety.workspaces]
         for hidden in contract.evaluator:
             for place, origin, source in seen:
                 if origin and origin == _origin(hidden) and _overlap(source, hidden.source):

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK
-from boundary_env_ros.core.gate_rules.UNKNOWN_OBSTACLE import OBSTACLE
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.observation import age_of
+from boundary_env_ros.core.obstacle_distance import DISTANCES
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     Found,
@@ -116,15 +116,17 @@ def _worse_age(measurement: Measurement, now: Instant) -> float:
     'measurements-as-contract',
     'A decision carries the measurements that the rules of the gate need, by name, with their '
     'number of values, from the topics of the decision before.',
-    'Compare `safety: obstacle:` and `feedback:` in the contract with the measurements.',
+    'Compare what `safety:` and `feedback:` in the contract look at with the measurements.',
     needs_contract=True,
 )
 def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
     contract, decision = known(terms).contract, link.decision
     sizes = {f'{FEEDBACK}.{group.name}': group.size for group in contract.action}
-    if contract.safety.obstacle is not None:
-        # Distance ahead and behind, and the fraction of usable beams of each.
-        sizes[OBSTACLE] = 4
+    safety = contract.safety
+    sizes.update({rule.input: DISTANCES for rule in safety.obstacles})
+    sizes.update({place.input: len(place.unit) for place in safety.workspaces})
+    if safety.operator is not None:
+        sizes[OPERATOR] = contract.command_size + 1  # and the switch
     sizes.update(dict.fromkeys(known(terms).limits.alive, 0))
     found = {measurement.name: measurement for measurement in decision.measurements}
     if set(found) != set(sizes) or len(found) != len(decision.measurements):

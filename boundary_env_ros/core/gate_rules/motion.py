@@ -112,34 +112,28 @@ def _explain(
     end: tuple[float, float, float],
     time_step: float,
 ) -> None:
-    """Take from a dimension what its profile leaves out, by the limits that are in the way."""
+    """Take from a dimension what its profile leaves out, by the limit that is in the way."""
     was, rate, acceleration = start
     place, rate_then, _ = end
-    wanted, fastest = shaped.values[dimension], limits.rate[dimension]
-    within = towards(was, wanted, fastest * time_step)
-    aim = 0.0
-    if within != wanted:
-        aim = math.copysign(fastest, wanted - was)
-        at_it = rate_then / aim >= 1.0 - _NEARLY
-        _limit_rate(limits, shaped, dimension, was, place if at_it else within, time_step)
-    if shaped.values[dimension] == place:
-        return
-    step = max(time_step, _SHORTEST)
-    # As seen by one who moves at the rate that is aimed at, which is to be at rest in the end.
-    missing, relative = shaped.values[dimension] - was - aim * time_step, rate - aim
-    needed = _acceleration_needed(missing, relative, step)
-    limit, reason, unit = limits.acceleration[dimension], Reason.ACCELERATION_LIMIT, 's^2'
+    missing, step = shaped.values[dimension] - was, max(time_step, _SHORTEST)
+    value, limit = _acceleration_needed(missing, rate, step), limits.acceleration[dimension]
+    reason, unit = Reason.ACCELERATION_LIMIT, 's^2'
     if limits.jerk[dimension] < math.inf:
-        jerk = _jerk_needed(missing, relative, acceleration, step)
-        if jerk > limits.jerk[dimension] or needed <= limit:
-            needed, limit = jerk, limits.jerk[dimension]
+        jerk = _jerk_needed(missing, rate, acceleration, step)
+        if jerk > limits.jerk[dimension] or value <= limit:
+            value, limit = jerk, limits.jerk[dimension]
             reason, unit = Reason.JERK_LIMIT, 's^3'
+    fastest = limits.rate[dimension]
+    at_it = math.copysign(rate_then, rate_then * missing) >= (1.0 - _NEARLY) * fastest
+    if at_it or (value <= limit and abs(missing) > fastest * time_step):
+        _limit_rate(limits, shaped, dimension, was, place, time_step)
+        return
     shaped.limit(
         'acceleration',
         reason,
         dimension,
         place,
-        value=needed,
+        value=value,
         limit=limit,
         unit=f'{limits.unit[dimension]}/{unit}',
     )

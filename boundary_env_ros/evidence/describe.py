@@ -19,12 +19,12 @@ from boundary_env_ros.core.contract import (
     PublishStep,
     ResetStep,
     WaitStep,
-    WhenStale,
     WorldStep,
 )
 from boundary_env_ros.core.contract_reader import printable
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.describe_fields import describe_field, describe_group, number
+from boundary_env_ros.evidence.describe_rules import rules_of_gate, sent_while_late
 
 WIDTH = 92
 _LONGEST_BAR = 30
@@ -110,7 +110,7 @@ def describe(
         Section(title='Action: what the policy may ask for, in this order', lines=tuple(lines)),
         Section(
             title='Rules of the gate, in their order; the strictest outcome is the verdict',
-            lines=tuple(page.terms(_rules(contract))),
+            lines=tuple(page.terms(rules_of_gate(contract))),
         ),
         Section(title='When somebody is silent', lines=tuple(_silences(contract, page))),
     ]
@@ -198,7 +198,12 @@ def _times(contract: Contract) -> Iterator[tuple[str, str]]:
             else 'realtime: nobody waits for the policy'
         ),
     )
-    yield 'gate', f'its own timer every {number(contract.safety.gate_period)} s'
+    again = contract.safety.republish
+    yield (
+        'gate',
+        f'its own timer every {number(contract.safety.gate_period)} s'
+        + (f'; the command in force is sent again every {number(again)} s' if again else ''),
+    )
     yield 'clock', '/clock (simulated time)' if contract.sim_time else 'of the system'
     if contract.horizon > 1:
         yield 'chunk', f'one request covers up to {contract.horizon} steps'
@@ -213,68 +218,13 @@ def _times(contract: Contract) -> Iterator[tuple[str, str]]:
     )
 
 
-# The gate ----------------------------------------------------------------------------------------
-
-
-def _rules(contract: Contract) -> Iterator[tuple[str, str]]:
-    safety, obstacle = contract.safety, contract.safety.obstacle
-    names = contract.command_dimensions
-    size = contract.action_size
-    yield '1', 'Is it a command at all? If not, REJECTED: nothing is published because of it.'
-    yield '  well_formed', f'{size} finite number{"s" if size > 1 else ""}'
-    yield (
-        '  authority',
-        'of this contract, agent and episode, by the holder of the lease, in order',
-    )
-    yield '  age', f'answers an observation not older than {number(safety.max_action_age)} s'
-    yield '2', 'Must the robot stop? Then STOPPED: towards `safe`, at most `stop` per second.'
-    if safety.emergency_stop:
-        yield '  emergency_stop', f'true on {safety.emergency_stop}; it latches'
-    else:
-        yield '  emergency_stop', 'by the service of the gate alone; it latches'
-    yield '  environment', f'silent for more than {number(safety.environment_timeout)} s'
-    topics = [group.feedback.topic for group in contract.action]
-    topics += [obstacle.topic] if obstacle else []
-    limit = number(safety.sensor_timeout)
-    heard = ', '.join(dict.fromkeys(topics))
-    yield '  sensors', f'{heard}: came, or was captured, more than {limit} s ago'
-    for field in contract.observation + contract.state:
-        if field.when_stale is WhenStale.HOLD and field.max_age is not None:
-            limit = number(field.max_age)
-            yield '', f'{field.topic}, for the field {field.name!r}: more than {limit} s ago'
-    if obstacle:
-        near, angle = number(obstacle.stop_distance), number(obstacle.half_angle)
-        usable = number(100.0 * obstacle.min_valid)
-        yield (
-            '  obstacle_stop',
-            (
-                f'in {obstacle.topic} nearer than {near} m within {angle} rad of ahead (or '
-                f'behind), when moving there; or fewer than {usable} % usable beams'
-            ),
-        )
-    if contract.pacing is Pacing.LOCKSTEP:
-        waited = f'no action for {number(contract.lockstep_deadline)} s'
-    else:
-        waited = f'no action for {number(safety.command_timeout)} s'
-    yield '  silence', waited
-    yield '3', 'What may be published of it? If less than was asked for, LIMITED.'
-    yield '  bounds', 'low and high of each dimension'
-    if obstacle:
-        dimension = (
-            names[obstacle.dimension]
-            if obstacle.dimension < len(names)
-            else f'dimension {obstacle.dimension}'
-        )
-        slow, near = number(obstacle.slow_speed), number(obstacle.slow_distance)
-        text = f'{dimension} at most {slow} m/s towards what is nearer than {near} m'
-        yield '  obstacle_slow', text
-    yield '  rate', 'change of each dimension per second, from the last emitted command on'
+# Silence -----------------------------------------------------------------------------------------
 
 
 def _silences(contract: Contract, page: _Page) -> Iterator[str]:
     safety = contract.safety
     held: list[tuple[float | None, str]] = [
-        (safety.hold_after, 'the gate repeats the last command (HELD)'),
+        (safety.hold_after, f'the gate sends {sent_while_late(safety.hold)} (HELD)'),
         (safety.command_timeout, 'the gate stops the robot (STOPPED)'),
     ]
     waited = [(contract.lockstep_deadline, 'the gate stops the robot (STOPPED)')]
@@ -284,6 +234,9 @@ def _silences(contract: Contract, page: _Page) -> Iterator[str]:
         for group in contract.action
     ]
     silent = safety.environment_timeout
+    hand: list[tuple[str, list[tuple[float | None, str]]]] = []
+    if safety.operator is not None:
+        hand.append(('the operator', [(safety.operator.timeout, 'the policy is heard again')]))
     table: list[tuple[str, list[tuple[float | None, str]]]] = [
         ('the policy', [*policy, (safety.policy_timeout, 'the episode ends: policy_lost')]),
         ('the gate', [*drivers, (safety.gate_timeout, 'the episode ends: gate_lost')]),
@@ -295,6 +248,7 @@ def _silences(contract: Contract, page: _Page) -> Iterator[str]:
             ],
         ),
         ('a sensor of a rule', [(safety.sensor_timeout, 'the gate stops the robot (STOPPED)')]),
+        *hand,
         ('every sensor', [(safety.robot_timeout, 'the episode ends: robot_lost')]),
     ]
     if contract.recorder_required:

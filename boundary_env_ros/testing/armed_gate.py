@@ -182,7 +182,7 @@ class ArmedGate:
 def _somewhere_inside(workspace: Workspace) -> Vector:
     """Return the middle of where a place may be, as far as that is bounded."""
     middle = [
-        (max(low, -_FAR) + min(high, _FAR)) / 2.0
+        ((-_FAR if low is None else low) + (_FAR if high is None else high)) / 2.0
         for low, high in zip(workspace.low, workspace.high, strict=True)
     ]
     if workspace.polygon:

@@ -15,6 +15,17 @@ from boundary_env_ros.core import gate_rules
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.safety import (
+    Corridor,
+    Hold,
+    Moves,
+    OnCompeting,
+    Operator,
+    Overruns,
+    Side,
+    Workspace,
+)
+from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.evidence.describe import as_data, describe, owners
 from boundary_env_ros.evidence.describe_fields import describe_group
 
@@ -99,16 +110,113 @@ def test_nothing_is_left_out(contract: Contract) -> None:
         assert f'  {field.name}  [{shape}] rank {len(field.shape)}, {field.dtype}' in text
 
 
-@every_contract
+def everything() -> Contract:
+    """Return a contract whose gate has every rule."""
+    cart = by_name('warehouse_cart')
+    [front] = cart.safety.obstacles
+    camera, bumper = Corridor(half_width=0.35, bottom=0.05, top=1.25), Side.BEHIND
+    place = Workspace(
+        name='floor', topic='odom', type='nav_msgs/msg/Odometry',
+        source=Paths(paths=('pose.pose.position.x', 'pose.pose.position.y', 'h')),
+        unit=('m', 'm', 'rad'), frame='odom', moves=Moves.BODY, dimensions=(0,), turn=1,
+        low=(0.25, None), high=(5.75, 4.5), polygon=((0.0, 0.0), (5.0, 0.0), (0.0, 5.0)),
+        keep_out=(('stairs', ((1.0, 1.0), (2.0, 1.0), (1.0, 2.0))),), margin=0.45, delay=0.15,
+        braking=(1.9, 7.5),
+    )  # fmt: skip
+    safety = replace(
+        cart.safety, gate_lateness=0.31, clock_jump=0.26, hold=Hold.RAMP, republish=0.04,
+        obstacles=(
+            replace(front, time_to_collision=2.5),
+            replace(front, name='bumper', topic='bumper', zone=bumper, slow_distance=1.7),
+            replace(front, name='depth', topic='depth', zone=camera, min_valid=0.15),
+        ),
+        workspaces=(place,),
+        overruns=Overruns(exceeded=3, of=20),
+        operator=Operator(
+            topic='joy', type='sensor_msgs/msg/Joy', source=Paths(paths=('axes[1]', 'axes[0]')),
+            scale=(0.5, 1.0), enable='buttons[5]', timeout=0.35,
+        ),
+    )  # fmt: skip
+    base = replace(
+        cart.action[0], acceleration=(2.5, 9.5), jerk=(33.0, 44.0), depart=(0.22, 0.6),
+        curvature=(0, 1), rotation=(0,),
+    )  # fmt: skip
+    return replace(cart, safety=safety, action=(base,))
+
+
+EVERYTHING = everything()
+
+
+def has(contract: Contract, rule: str) -> bool:
+    """Return whether the gate has a rule under a contract."""
+    safety, lockstep = contract.safety, contract.pacing is Pacing.LOCKSTEP
+    declared = {
+        'operator': safety.operator,
+        'gate': not lockstep,
+        'clock': not lockstep,
+        'competing_publisher': safety.competing_publisher is OnCompeting.STOP,
+        'obstacle_stop': safety.obstacles,
+        'obstacle_slow': safety.obstacles,
+        'time_to_collision': any(rule.time_to_collision for rule in safety.obstacles),
+        'workspace_stop': safety.workspaces,
+        'workspace': safety.workspaces,
+        'latency_budget': safety.overruns,
+        'rotation': any(group.rotation for group in contract.action),
+        'curvature': any(group.curvature for group in contract.action),
+        'acceleration': any(group.acceleration for group in contract.action),
+    }
+    return bool(declared.get(rule, True))
+
+
+@pytest.mark.parametrize(
+    'contract',
+    [*CONTRACTS, EVERYTHING, EVERYTHING.paced(Pacing.LOCKSTEP)],
+    ids=[*NAMES, 'everything', 'lockstep'],
+)
 def test_the_rules_of_the_gate_stand_in_their_order(contract: Contract) -> None:
     text = text_of(contract)
     rules = [name for name in re.findall(r'``(\w+)``', gate_rules.__doc__ or '') if name.islower()]
-    assert len(rules) >= 11
-    if contract.safety.obstacle is None:
-        rules = [name for name in rules if not name.startswith('obstacle')]
-    start = text.index('Rules of the gate')
-    places = [text.index(f'\n    {rule} ', start) for rule in rules]
-    assert places == sorted(places)
+    assert len(rules) >= 23
+    place = text.index('Rules of the gate')
+    for rule in rules:
+        assert has(contract, rule) is bool(re.search(rf'\n    {rule}[ .]', text)), rule
+        if has(contract, rule):
+            place += re.search(rf'\n    {rule}[ .]', text[place:]).end()  # type: ignore[union-attr]
+
+
+def test_every_rule_is_told_with_its_numbers() -> None:
+    text = ' '.join(text_of(EVERYTHING, 999).split())
+    for told in (
+        (
+            'operator the policy is not heard while buttons[5] of joy is held, until it is let go '
+            'or silent for 0.35 s'
+        ),
+        'gate its own timer comes more than 0.31 s after',
+        'clock ROS time goes more than 0.26 s farther',
+        'sensors odom, scan, bumper, depth: came',
+        'obstacle_stop in scan nearer than 0.5 m within 0.6 rad of ahead',
+        'obstacle_stop.bumper in bumper nearer than 0.5 m, when moving behind',
+        (
+            'obstacle_stop.depth in depth nearer than 0.5 m within 0.35 m of the axis ahead (or '
+            'behind), from 0.05 to 1.25 m up, when moving there; or fewer than 15 % usable points'
+        ),
+        'latency_budget more than 3 of the last 20 requests',
+        'obstacle_slow.bumper twist.linear.x at most 0.25 m/s towards what is nearer than 1.7 m',
+        'time_to_collision twist.linear.x at most what takes 2.5 s to 0.5 m',
+        (
+            'workspace.floor odom (odom) stays 0.25 .. 5.75 m; .. 4.5 m; in a polygon of 3 '
+            'corners; out of stairs, less 0.45; it is moved by its heading by twist.linear.x, '
+            'twist.angular.z, which brake at 1.9, 7.5 after 0.15 s'
+        ),
+        'curvature twist.linear.x, twist.angular.z: scaled together',
+        'acceleration how fast that rate changes: twist.linear.x at most 2.5 m/s/s^2, 33 m/s/s^3',
+        'departs: twist.linear.x by more than 0.22, twist.angular.z by more than 0.6',
+        'republish every 0.04 s the command in force',
+        'silence no action for 0.15 s: the way to `safe`, at `rate`',
+        '0.15 s the gate sends the way to `safe`, at `rate` (HELD)',
+        'the operator 0.35 s the policy is heard again',
+    ):
+        assert told in text
 
 
 @every_contract

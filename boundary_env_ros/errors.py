@@ -38,6 +38,8 @@ class ResultCode(IntEnum):
     EMERGENCY_STOPPED = 15
     INVALID_ARGUMENT = 16
     UNSUPPORTED = 17
+    NOT_PROBED = 18
+    PROBING = 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

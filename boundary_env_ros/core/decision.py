@@ -56,12 +56,14 @@ class Trigger(IntEnum):
 
     ``REQUEST``: a request came. ``TIMER``: the gate's own timer. ``CHUNK``: the turn of a later
     action of a chunk that was admitted before. ``OPERATOR``: a command of the human source.
+    ``PROBE``: the measurement of a driver's timeout.
     """
 
     REQUEST = 1
     TIMER = 2
     CHUNK = 3
     OPERATOR = 4
+    PROBE = 5
 
 
 class Reason(IntEnum):
@@ -100,6 +102,7 @@ class Reason(IntEnum):
     REPUBLISHED = 31
     NOT_A_ROTATION = 32
     CURVATURE = 33
+    PROBE = 34
 
 
 REASON_TEXT: dict[Reason, str] = {
@@ -136,6 +139,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.REPUBLISHED: 'the command in force is sent again, on its way to what was asked for',
     Reason.NOT_A_ROTATION: 'four of the numbers are not a unit quaternion',
     Reason.CURVATURE: 'scaled along with another dimension, to keep the curvature',
+    Reason.PROBE: 'the timeout of the driver is measured',
 }
 
 

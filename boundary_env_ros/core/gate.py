@@ -10,6 +10,7 @@ caller publishes the command of a decision, then the decision. Time is an argume
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import math
 
@@ -27,6 +28,7 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.driver_probe import DriverProbe, Phase
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate_chunk import Chunk
 from boundary_env_ros.core.gate_health import Health
@@ -97,6 +99,11 @@ class Gate:
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
         )
         self._health = Health(contract)
+        # In lockstep the world stands still, and no driver's time runs out.
+        self._to_probe = contract.pacing is Pacing.REALTIME and any(
+            group.probe for group in contract.action
+        )
+        self._probe: DriverProbe | None = None
 
         self._lease: Lease | None = None
         self._episode: EpisodeStatus | None = None
@@ -145,6 +152,7 @@ class Gate:
             raise Refused(
                 f'Expect the agent {self._agent!r}, actually: {agent!r}.', ResultCode.UNKNOWN_AGENT
             )
+        self._refuse_unprobed()
         if self._emergency:
             raise Refused(
                 'Expect a released emergency stop, actually: it is latched. '
@@ -174,6 +182,24 @@ class Gate:
         self._taken_over = False
         self._health.begin()
         return self._lease
+
+    def _refuse_unprobed(self) -> None:
+        """Refuse an arming while it is not known that the drivers stop by themselves."""
+        probe = self._probe
+        if not self._to_probe or (probe is not None and probe.phase is Phase.DONE):
+            return
+        if probe is not None and probe.running:
+            raise Refused(
+                'Expect a measured timeout of the drivers, actually: it is being measured. '
+                'Ask again in a few seconds.',
+                ResultCode.PROBING,
+            )
+        raise Refused(
+            'Expect a measured timeout of the drivers, actually: '
+            + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
+            + 'Call ~/probe_driver: the robot moves by the command `probe` of the contract.',
+            ResultCode.NOT_PROBED,
+        )
 
     def _end_lease(self) -> None:
         """End the lease; what still moves under it is braked to the end first."""
@@ -303,6 +329,55 @@ class Gate:
             refuse_looser(self._limits, limits, 'it is while a lease is out')
         self._limits, self._tightened = limits, tightened
 
+    def probe(self, now: Instant) -> None:
+        """
+        Begin to measure the timeouts of the drivers; the protecting timer goes on with it.
+
+        Raises
+        ------
+        Refused
+            If the contract declares no probe, the emergency stop is latched, or a lease is out.
+
+        """
+        if not self._to_probe:
+            raise Refused(
+                'Expect a group of the action with a `probe`, in realtime, actually: none.',
+                ResultCode.UNSUPPORTED,
+            )
+        if self._emergency:
+            raise Refused(
+                'Expect a released emergency stop, actually: it is latched.',
+                ResultCode.EMERGENCY_STOPPED,
+            )
+        if self._lease is not None:
+            raise Refused(
+                f'Expect no lease, actually: {self._lease.holder!r} holds one.',
+                ResultCode.LEASE_HELD,
+            )
+        self._forget_command()
+        self._probe = DriverProbe(self._contract, now)
+
+    def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
+        situation, seeded = self._situation(Trigger.PROBE, now)
+        measured = self._measured(situation.measurements)
+        probe.look(measured, now)
+        if probe.phase is Phase.SILENT:
+            return ()
+        if probe.phase is not Phase.MOVING or measured is None:
+            # It brakes by itself, or failed to: either way the gate brings it to rest.
+            self._braking = StepId(digest=self._digest, agent=self._agent)
+            return ()
+        stay = tuple(
+            was if math.isnan(safe) else safe
+            for was, safe in zip(measured, self._limits.safe, strict=True)
+        )
+        ruling = rule(self._limits, situation, probe.command(stay))
+        if ruling.verdict is Verdict.STOPPED:
+            reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
+            probe.fail(f'the robot had to be stopped ({reasons})')
+            self._braking = StepId(digest=self._digest, agent=self._agent)
+        return (self._emit(ruling, situation, seeded, now),)
+
     # What it decides -----------------------------------------------------------------------------
 
     def request(self, request: ActionRequest, now: Instant) -> Decisions:
@@ -426,6 +501,55 @@ class Gate:
             self._emit(ruling, situation, seeded, received, request=request, received=received),
         )
 
+    def plan(self, actions: Sequence[Vector], now: Instant) -> Decisions:
+        """
+        Return what would become of some actions if the lease holder asked for them now.
+
+        Nothing is published, nothing remembered: each is decided on as if it were the only one.
+
+        Parameters
+        ----------
+        actions
+            Single actions, each of shape ``(n,)``.
+        now
+            When.
+
+        """
+        situation, seeded = self._situation(Trigger.REQUEST, now)
+        decisions = []
+        for action in actions:
+            malformed = well_formed(action, self._contract.action_size)
+            if malformed:
+                ruling = Ruling(verdict=Verdict.REJECTED, results=malformed)
+            else:
+                over = replace(situation, over=self._over)
+                ruling = rule(self._limits, over, action)
+            decision = self._decision(ruling, situation, seeded)
+            decisions.append(replace(decision, requested_action=action))
+        return tuple(decisions)
+
+    def reach(self, now: Instant) -> tuple[Vector, Vector]:
+        """
+        Return the least and the greatest command that bounds and rate allow now, by dimension.
+
+        Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`plan`.
+        """
+        situation, _ = self._situation(Trigger.REQUEST, now)
+        low, high = self._limits.low, self._limits.high
+        if situation.previous is None:
+            return low, high
+        most = [rate * situation.time_step for rate in self._limits.rate]
+        return (
+            tuple(
+                max(bound, was - far)
+                for bound, was, far in zip(low, situation.previous, most, strict=True)
+            ),
+            tuple(
+                min(bound, was + far)
+                for bound, was, far in zip(high, situation.previous, most, strict=True)
+            ),
+        )
+
     def _operate(self, now: Instant) -> Decisions:
         """Decide on a command of the operator, if his switch is held; take over, and give back."""
         held = self._switch_held(now)
@@ -471,6 +595,8 @@ class Gate:
         return decisions
 
     def _tick(self, now: Instant) -> Decisions:
+        if self._probe is not None and self._probe.running:
+            return self._go_on_probing(self._probe, now)
         if self._lease is None and self._command is None:
             return ()
         if self._pending is not None:
@@ -615,7 +741,7 @@ class Gate:
         # and a stamp from the future is no better than one from the past.
         return replace(latest, age=received if captured is None else max(received, abs(captured)))
 
-    def _measured(self, measurements: dict[str, Measurement]) -> Vector | None:
+    def _measured(self, measurements: Mapping[str, Measurement]) -> Vector | None:
         """
         Return the measured command, brought into the bounds.
 
@@ -650,8 +776,38 @@ class Gate:
         index: int = 0,
     ) -> GateDecision:
         self._sequence += 1
+        decision = self._decision(
+            ruling, situation, seeded, request=request, received=received, index=index
+        )
+        if ruling.command:
+            self._rate, self._acceleration = ruling.rate, ruling.acceleration
+            self._command = ruling.command
+            self._emitted = now.steady
+            self._seed = False
+            if ruling.verdict is Verdict.STOPPED:
+                # Until somebody asks for more it stays where it has braked to.
+                self._goal = ruling.command
+            elif situation.trigger is not Trigger.TIMER:
+                self._goal = ruling.wanted
+        if ruling.verdict is Verdict.STOPPED:
+            self._chunk = None
+        if ruling.verdict is not Verdict.REJECTED:
+            self._stopping = ruling.verdict is Verdict.STOPPED
+            self._reasons = _why(ruling)
+        return decision
+
+    def _decision(
+        self,
+        ruling: Ruling,
+        situation: Situation,
+        seeded: bool,
+        *,
+        request: ActionRequest | None = None,
+        received: Instant | None = None,
+        index: int = 0,
+    ) -> GateDecision:
         size = self._contract.action_size
-        decision = GateDecision(
+        return GateDecision(
             id=self._id()
             if request is None
             else replace(request.id, step=request.id.step + index),
@@ -686,22 +842,6 @@ class Gate:
             measurements=tuple(situation.measurements.values()),
             software_version=self._version,
         )
-        if ruling.command:
-            self._rate, self._acceleration = ruling.rate, ruling.acceleration
-            self._command = ruling.command
-            self._emitted = now.steady
-            self._seed = False
-            if ruling.verdict is Verdict.STOPPED:
-                # Until somebody asks for more it stays where it has braked to.
-                self._goal = ruling.command
-            elif situation.trigger is not Trigger.TIMER:
-                self._goal = ruling.wanted
-        if ruling.verdict is Verdict.STOPPED:
-            self._chunk = None
-        if ruling.verdict is not Verdict.REJECTED:
-            self._stopping = ruling.verdict is Verdict.STOPPED
-            self._reasons = _why(ruling)
-        return decision
 
     def _id(self) -> StepId:
         if self._braking is not None:
@@ -714,8 +854,11 @@ class Gate:
 
     def status(self, now: Instant) -> GateStatus:
         """Return the state to be latched for the others."""
+        probe = self._probe
         if self._emergency:
             state = GateState.EMERGENCY_STOPPED
+        elif probe is not None and probe.running:
+            state = GateState.PROBING
         elif self._lease is None:
             state = GateState.DISARMED
         elif self._over or self._stopping or self._braking is not None:
@@ -735,6 +878,7 @@ class Gate:
             command=self._command or (),
             reasons=self._reasons if self._stopping else (),
             competing_publishers=self._health.competing,
+            driver_timeouts=() if probe is None else probe.timeouts,
             tightened=self._tightened,
             taken=now,
         )

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The section ``safety`` of a contract, as frozen values: what the gate enforces besides bounds."""
+"""The section ``safety`` of a contract, as frozen values: what the gate enforces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Corridor:
     Attributes
     ----------
     half_width
-        Greatest \\|y\\|, m.
+        Greatest distance from the x axis, to the left and to the right, m.
     bottom, top
         Least and greatest z, m.
 
@@ -119,7 +119,8 @@ class Workspace:
     name
         Of the rule.
     topic, type, source
-        Where the place is measured: values in the unit and frame of ``unit``, ``frame``.
+        Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
+        ``BODY`` x, y and the heading (rad).
     unit, frame
         Of the place.
     moves
@@ -129,7 +130,7 @@ class Workspace:
     turn
         For ``BODY``, the dimension of the command that turns it (rad/s); None if none does.
     low, high
-        Bounds of each coordinate (for ``BODY``, of x and y); infinite where there is none.
+        Bounds of each coordinate (for ``BODY``, of x and y); None where there is none.
     polygon
         Corners of where the first two coordinates may be; empty: anywhere within the bounds.
     keep_out
@@ -138,10 +139,11 @@ class Workspace:
         Distance to keep from every boundary, in the unit of the place: half the size of the robot,
         and the error of the measurement.
     delay
-        Seconds from a command to the beginning of its braking, the age of the measurement
-        included.
+        Seconds from when a command is sent to when the robot follows it, at most. The age of the
+        measurement is not part of it, nor is the time until the next command: the gate knows both.
     braking
-        What the robot brakes with, unit/s^2; for ``AXES`` one for each dimension.
+        What the robot slows down with at least, unit/s^2: one for each of ``dimensions``, then one
+        for ``turn``.
 
     """
 
@@ -154,8 +156,8 @@ class Workspace:
     moves: Moves
     dimensions: tuple[int, ...]
     turn: int | None
-    low: Vector
-    high: Vector
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
     polygon: Polygon
     keep_out: tuple[tuple[str, Polygon], ...]
     margin: float
@@ -166,6 +168,11 @@ class Workspace:
     def input(self) -> str:
         """Return the name of what the gate measures for it."""
         return f'workspace.{self.name}'
+
+    @property
+    def moved_by(self) -> tuple[int, ...]:
+        """Return every dimension of the command that moves or turns it."""
+        return self.dimensions if self.turn is None else (*self.dimensions, self.turn)
 
 
 # The whole ---------------------------------------------------------------------------------------

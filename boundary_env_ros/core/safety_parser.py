@@ -30,14 +30,14 @@ def parse_safety(key: Reader, size: int) -> Safety:
         return key.number(name, unit='s', above=0.0, default=default)
 
     gate_period = seconds('gate_period', 0.02)
-    sensor_timeout = seconds('sensor_timeout')
+    command_timeout, sensor_timeout = seconds('command_timeout'), seconds('sensor_timeout')
     safety = Safety(
         gate_period=gate_period,
-        gate_lateness=seconds('gate_lateness', max(0.2, 5.0 * gate_period)),
+        gate_lateness=seconds('gate_lateness', command_timeout),
         republish=seconds('republish') if key.has('republish') else None,
         hold_after=seconds('hold_after'),
         hold=key.one_of('hold', Hold, default=Hold.LAST),
-        command_timeout=seconds('command_timeout'),
+        command_timeout=command_timeout,
         policy_timeout=seconds('policy_timeout'),
         environment_timeout=seconds('environment_timeout'),
         gate_timeout=seconds('gate_timeout'),

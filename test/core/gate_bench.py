@@ -32,8 +32,9 @@ from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.gate_rules.admission import well_formed
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.gate_rules.ruling import rule
-from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.inputs import gate_inputs
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
@@ -289,9 +290,6 @@ class Witness:
 
     def _check_recomputed(self, decision: GateDecision) -> None:
         """Rule once more on nothing but what the decision carries."""
-        wanted: Vector | None = decision.requested_action
-        if decision.trigger is Trigger.TIMER:
-            wanted = None if decision.seeded else decision.previous_command or None
         if decision.verdict is Verdict.REJECTED:
             asked = decision.request
             assert asked is not None
@@ -301,17 +299,8 @@ class Witness:
             if form:
                 assert decision.rules == form
             return
-        situation = Situation(
-            trigger=decision.trigger,
-            time_step=decision.time_step or 0.0,
-            previous=decision.previous_command or None,
-            emergency_stop=decision.emergency_stop,
-            over=any(r.reason is Reason.EPISODE_OVER for r in decision.rules),
-            since_request=decision.since_request,
-            since_environment=decision.since_environment,
-            measurements={m.name: m for m in decision.measurements},
-        )
-        ruling = rule(self.limits, situation, wanted)
+        limits = tightened_limits(self.limits, decision.tightened)
+        ruling = rule(limits, situation_of(decision), wanted_of(decision))
         assert ruling.verdict is decision.verdict
         assert ruling.command == decision.command
         assert same(ruling.admitted, decision.admitted_action)

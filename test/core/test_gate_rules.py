@@ -103,7 +103,11 @@ def test_limits_are_told_in_the_documented_order_each_with_its_own_change() -> N
 
 
 def test_the_timer_holds_the_last_command_and_says_so() -> None:
-    held = rule(LIMITS, situation(trigger=Trigger.TIMER, previous=(0.4, 0.1)), (0.4, 0.1))
+    held = rule(
+        LIMITS,
+        situation(trigger=Trigger.TIMER, previous=(0.4, 0.1), since_request=1.0),
+        (0.4, 0.1),
+    )
     assert held.verdict is Verdict.HELD
     assert held.command == held.admitted == (0.4, 0.1)
     assert reasons(held.results) == [Reason.COMMAND_LATE]
@@ -255,7 +259,7 @@ def test_braking_ends_at_a_safe_command_that_is_not_zero() -> None:
 def test_what_is_published_lies_within_the_bounds_and_the_rate(
     previous: Vector, wanted: Vector, seconds: float
 ) -> None:
-    values, results = shape(LIMITS, situation(previous=previous, time_step=seconds), wanted)
+    values, results, *_ = shape(LIMITS, situation(previous=previous, time_step=seconds), wanted)
     for i, value in enumerate(values):
         assert LIMITS.low[i] <= value <= LIMITS.high[i]
         assert abs(value - previous[i]) <= LIMITS.rate[i] * seconds + 1e-12
@@ -264,13 +268,13 @@ def test_what_is_published_lies_within_the_bounds_and_the_rate(
 
 @pytest.mark.parametrize(('previous', 'wanted'), [(0.4, 0.8), (0.4, -0.2), (-0.1, -0.3)])
 def test_a_rate_limit_tells_the_rate_that_was_wanted(previous: float, wanted: float) -> None:
-    _, [result] = shape(LIMITS, situation(previous=(previous, 0.0)), (wanted, 0.0))
+    _, [result], *_ = shape(LIMITS, situation(previous=(previous, 0.0)), (wanted, 0.0))
     assert result.value == pytest.approx(abs(wanted - previous) / CONTRACT.period)
 
 
 def test_at_the_slow_distance_itself_nothing_is_slowed() -> None:
     fast = situation(previous=(0.8, 0.0), scan=scan(SLOW, SLOW, 1.0, 1.0))
-    assert shape(LIMITS, fast, (0.8, 0.0)) == ((0.8, 0.0), ())
+    assert shape(LIMITS, fast, (0.8, 0.0))[:2] == ((0.8, 0.0), ())
 
 
 @given(previous=command, wanted=command)
@@ -279,14 +283,14 @@ def test_what_could_be_published_as_it_is_is_not_touched(previous: Vector, wante
         max(min(w, p + r * 0.09), p - r * 0.09)
         for w, p, r in zip(wanted, previous, LIMITS.rate, strict=True)
     )
-    assert shape(LIMITS, situation(previous=previous), near) == (near, ())
+    assert shape(LIMITS, situation(previous=previous), near)[:2] == (near, ())
 
 
 @given(previous=command, wanted=st.tuples(finite, finite), ahead=st.floats(0.0, 1.2))
 def test_near_an_obstacle_the_robot_never_gets_faster_than_the_slow_speed(
     previous: Vector, wanted: Vector, ahead: float
 ) -> None:
-    values, _ = shape(
+    values, *_ = shape(
         LIMITS, situation(previous=previous, scan=scan(ahead, 8.0, 1.0, 1.0)), wanted
     )
     if ahead < SLOW:
@@ -296,7 +300,7 @@ def test_near_an_obstacle_the_robot_never_gets_faster_than_the_slow_speed(
 def test_rates_of_an_unknown_previous_command_limit_nothing_by_themselves() -> None:
     """Such a situation is stopped by the sensors' rule, before it comes to limits."""
     unknown = situation(previous=None)
-    assert shape(LIMITS, unknown, (0.8, 0.0)) == ((0.8, 0.0), ())
+    assert shape(LIMITS, unknown, (0.8, 0.0))[:2] == ((0.8, 0.0), ())
     assert rule(LIMITS, unknown, (0.8, 0.0)).verdict is Verdict.STOPPED
 
 
@@ -311,6 +315,6 @@ def test_limits_lie_flat_over_all_groups_of_the_action() -> None:
     assert limits.safe == (0.0, 0.0, 0.5)
     assert limits.unit == ('m/s', 'rad/s', 'rad')
     assert limits.reject_beyond == (False,) * 3
-    values, results = shape(limits, situation(previous=(0.0, 0.0, 0.5)), (0.0, 0.0, 2.0))
+    values, results, *_ = shape(limits, situation(previous=(0.0, 0.0, 0.5)), (0.0, 0.0, 2.0))
     assert values == (0.0, 0.0, pytest.approx(0.8))
     assert [(r.dimension, r.unit) for r in results] == [(2, 'rad/s')]

@@ -39,7 +39,7 @@ def test_the_status_follows_the_life_of_a_lease() -> None:
 def test_a_robot_at_rest_is_said_to_be_stopped_as_soon_as_it_has_to_be(bench: Bench) -> None:
     bench.wait(1.0, policy=(0.0, 0.0))
     bench.alive.discard('environment')
-    bench.time.wait(SAFETY.environment_timeout - PERIOD / 2)
+    bench.wait(SAFETY.environment_timeout - PERIOD / 2, policy=(0.0, 0.0))
     bench.pulse()
     assert bench.ask(0.0, 0.0).verdict is Verdict.ADMITTED
     bench.time.wait(PERIOD / 2 + TICK)

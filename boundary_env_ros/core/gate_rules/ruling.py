@@ -49,9 +49,8 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
     if situation.trigger is Trigger.TIMER:
         return _held(limits, situation, command)
     shaped, results, rate, acceleration = shape(limits, situation, command)
-    if situation.trigger is Trigger.OPERATOR:
-        taken_over = RuleResult(rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR)
-        results = (taken_over, *results)
+    if situation.trigger in _BESIDES:
+        results = (_BESIDES[situation.trigger], *results)
         admitted = as_action(limits.groups, shaped, situation.previous)
     else:
         results = (*translated, *results)
@@ -65,6 +64,15 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         acceleration=acceleration,
         results=results,
     )
+
+
+#: Why something is sent that no policy has asked for.
+_BESIDES = {
+    Trigger.OPERATOR: RuleResult(
+        rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR
+    ),
+    Trigger.PROBE: RuleResult(rule='probe', outcome=Verdict.ADMITTED, reason=Reason.PROBE),
+}
 
 
 def _stopped(

@@ -28,7 +28,8 @@ def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[
         # In lockstep the world stands still between two requests, however long that takes.
         results += _gate_and_clock(limits, situation)
     results += _competing(limits, situation)
-    results += _environment(limits, situation)
+    if situation.trigger is not Trigger.PROBE:  # before the first episode
+        results += _environment(limits, situation)
     by_timer = situation.trigger is Trigger.TIMER
     if not (by_timer and lockstep):
         # What the world shows in lockstep is judged with the next request: a timer of another
@@ -118,8 +119,10 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
         elif not measurement.values or any(map(math.isnan, measurement.values)):
             # No comparison with NaN is true, so the rules would take it for free space.
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
-    for rule in (*limits.safety.obstacles, *limits.safety.workspaces):
-        if rule.input not in situation.measurements:
+    inputs = [rule.input for rule in limits.safety.obstacles]
+    inputs += [place.input for place in limits.safety.workspaces]
+    for name in inputs:
+        if name not in situation.measurements:
             results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     if situation.previous is None:
         results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))

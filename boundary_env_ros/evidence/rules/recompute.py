@@ -21,9 +21,11 @@ from boundary_env_ros.core.decision import (
 )
 from boundary_env_ros.core.gate_rules.admission import well_formed
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.gate_rules.ruling import rule as rule_on
-from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.gate_rules.situation import Ruling
+from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.errors import Refused
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -57,7 +59,7 @@ def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
         yield Mismatch(
             field='requested_action',
             expected='REJECTED, unless it has the size of the action and is finite',
-            actual=f'{decision.verdict.name} for {vector(_wanted(decision) or ())}',
+            actual=f'{decision.verdict.name} for {vector(wanted_of(decision) or ())}',
         )
         return
     if ruling.verdict is not decision.verdict:
@@ -104,37 +106,37 @@ def ruling_of(
         None if the request was refused unheard, or should have been.
 
     """
-    wanted, commands = _wanted(decision), len(limits.low)
+    wanted, commands = wanted_of(decision), len(limits.low)
     actions = sum(group.action_size for group in limits.groups)
-    size = commands if decision.trigger is Trigger.TIMER else actions
+    size = actions if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) else commands
     if (
         _refused_unheard(decision)
         or (wanted is not None and well_formed(wanted, size))
-        or (decision.previous_command and len(decision.previous_command) != commands)
+        or any(
+            vector and len(vector) != commands
+            for vector in (
+                decision.previous_command,
+                decision.previous_rate,
+                decision.previous_acceleration,
+            )
+        )
     ):
         return None
-    return rule_on(
-        limits,
-        Situation(
-            trigger=decision.trigger,
-            time_step=decision.time_step or 0.0,
-            previous=decision.previous_command or None,
-            emergency_stop=decision.emergency_stop,
-            # Whether the lease had ended is no number; to say that it had can only make the ruling
-            # stricter.
-            over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
-            since_request=decision.since_request,
-            since_environment=decision.since_environment,
-            measurements=measurements,
-        ),
-        wanted,
-    )
+    try:
+        limits = tightened_limits(limits, decision.tightened)
+    except Refused:
+        return None
+    return rule_on(limits, situation_of(decision, measurements), wanted)
+
+
+#: Rules that refuse an action by what it means.
+OF_THE_ACTION = frozenset({'bounds', 'rotation'})
 
 
 def _refused_unheard(decision: GateDecision) -> bool:
     """Return whether a request was refused before the rules about its action were asked."""
     return decision.verdict is Verdict.REJECTED and any(
-        result.rule != 'bounds' for result in decision.rules
+        result.rule not in OF_THE_ACTION for result in decision.rules
     )
 
 
@@ -163,15 +165,6 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
         )
     if Reason.WRONG_DIGEST in reasons and request.id.digest == terms.digest:
         yield Mismatch(field='rules', expected='another reason', actual='WRONG_DIGEST')
-
-
-def _wanted(decision: GateDecision) -> Vector | None:
-    if decision.trigger is not Trigger.TIMER:
-        return decision.requested_action
-    # The timer holds the last command; there is none to hold yet if the one before was measured.
-    if decision.seeded or not decision.previous_command:
-        return None
-    return decision.previous_command
 
 
 def reasons_of(results: tuple[RuleResult, ...]) -> str:

@@ -1,0 +1,158 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The measurement of what stops the robot when the gate does not: the timeout of its driver.
+
+The gate sends the small command that the contract declares as ``probe`` until the robot follows
+it, falls silent, and looks how long it takes until the robot departs from it by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+import math
+
+from boundary_env_ros.core.contract import ActionSpec, Contract
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+
+#: Seconds that the robot may take to follow the probe once that is on the wire.
+_FOLLOWS = 3.0
+
+
+class Phase(Enum):
+    """Where a probe stands."""
+
+    MOVING = 'moving'
+    SILENT = 'silent'
+    DONE = 'done'
+    FAILED = 'failed'
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One group that is probed, and which dimensions of the command it has."""
+
+    group: ActionSpec
+    start: int
+
+    def follows(self, measured: Vector) -> bool:
+        """Return whether the robot does what the probe asks for."""
+        return not any(self._apart(measured))
+
+    def departs(self, measured: Vector) -> bool:
+        """Return whether the robot no longer does so."""
+        return any(self._apart(measured))
+
+    def _apart(self, measured: Vector) -> list[bool]:
+        values = measured[self.start : self.start + self.group.size]
+        return [
+            abs(value - asked) > threshold
+            for value, asked, threshold in zip(
+                values, self.group.probe, self.group.feedback.threshold, strict=True
+            )
+        ]
+
+
+class DriverProbe:
+    """
+    One probe of all drivers whose groups declare one.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    now
+        When it begins.
+
+    Attributes
+    ----------
+    phase
+        Where it stands.
+    timeouts
+        Measured timeout of each group of the action, seconds; NaN where none was measured.
+    why
+        Why it failed.
+
+    """
+
+    def __init__(self, contract: Contract, now: Instant) -> None:
+        self.phase = Phase.MOVING
+        self.why = ''
+        self.timeouts: Vector = (math.nan,) * len(contract.action)
+        self._contract = contract
+        self._parts: list[_Part] = []
+        start = 0
+        for group in contract.action:
+            if group.probe:
+                self._parts.append(_Part(group, start))
+            start += group.size
+        self._since = now.steady
+
+    @property
+    def running(self) -> bool:
+        """Return whether it goes on."""
+        return self.phase in (Phase.MOVING, Phase.SILENT)
+
+    def command(self, stay: Vector) -> Vector:
+        """Return the command to be sent while it moves; ``stay`` is what stops the others."""
+        return tuple(
+            value
+            for group, part in zip(self._contract.action, self._split(stay), strict=True)
+            for value in group.probe or part
+        )
+
+    def _split(self, command: Vector) -> list[Vector]:
+        parts, start = [], 0
+        for group in self._contract.action:
+            parts.append(command[start : start + group.size])
+            start += group.size
+        return parts
+
+    def look(self, measured: Vector | None, now: Instant) -> None:
+        """
+        Look at what the robot does.
+
+        Parameters
+        ----------
+        measured
+            What it does, command units; None if that is not known.
+        now
+            When the gate knows it.
+
+        """
+        passed = (now.steady - self._since) / NANOSECONDS
+        if self.phase is Phase.MOVING:
+            if measured is not None and all(part.follows(measured) for part in self._parts):
+                self.phase, self._since = Phase.SILENT, now.steady
+            elif passed > _FOLLOWS:
+                self.fail(f'the robot did not follow the probe within {_FOLLOWS:g} s')
+        elif self.phase is Phase.SILENT:
+            self._listen(measured, passed)
+
+    def _listen(self, measured: Vector | None, passed: float) -> None:
+        found = list(self.timeouts)
+        missing = []
+        for index, group in enumerate(self._contract.action):
+            if not group.probe or not math.isnan(found[index]):
+                continue
+            part = next(part for part in self._parts if part.group is group)
+            if measured is not None and part.departs(measured):
+                found[index] = passed
+            elif passed > (group.driver_timeout or 0.0) + self._contract.safety.sensor_timeout:
+                self.fail(
+                    f'Expect the driver of {group.topic} to brake by itself after '
+                    f'{group.driver_timeout:g} s without a command, as the contract says, '
+                    f'actually: it had not after {passed:.3g} s'
+                )
+                return
+            else:
+                missing.append(group)
+        self.timeouts = tuple(found)
+        if not missing:
+            self.phase = Phase.DONE
+
+    def fail(self, why: str) -> None:
+        """Give up."""
+        self.phase, self.why = Phase.FAILED, why

@@ -1,0 +1,54 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""From a recorded decision back to what the rules were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from boundary_env_ros.core.decision import GateDecision, Measurement, Reason, Trigger
+from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.sources import Vector
+
+
+def situation_of(
+    decision: GateDecision, measurements: Mapping[str, Measurement] | None = None
+) -> Situation:
+    """
+    Return the situation that a decision was taken in.
+
+    Parameters
+    ----------
+    decision
+        The decision.
+    measurements
+        What the gate is to have measured, by name; None: what the decision says.
+
+    """
+    if measurements is None:
+        measurements = {found.name: found for found in decision.measurements}
+    return Situation(
+        trigger=decision.trigger,
+        time_step=decision.time_step or 0.0,
+        previous=decision.previous_command or None,
+        previous_rate=decision.previous_rate,
+        previous_acceleration=decision.previous_acceleration,
+        emergency_stop=decision.emergency_stop,
+        # Whether the lease had ended is no number; to say that it had can only make the ruling
+        # stricter.
+        over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
+        since_request=decision.since_request,
+        since_environment=decision.since_environment,
+        since_tick=decision.since_tick,
+        clock_error=decision.clock_error,
+        competing=decision.competing_publishers,
+        overruns=decision.overruns,
+        measurements=measurements,
+    )
+
+
+def wanted_of(decision: GateDecision) -> Vector | None:
+    """Return what the rules were asked to rule on; None if nothing was asked for."""
+    if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+        return decision.requested_action
+    return decision.wanted_command or None

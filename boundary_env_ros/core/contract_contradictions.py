@@ -29,6 +29,7 @@ from boundary_env_ros.core.sources import (
     Picture,
     Points,
 )
+from boundary_env_ros.core.workspace_contradictions import report_workspaces
 
 #: A request counts its steps with 32 bits.
 _MOST_STEPS = 2**32 - 1
@@ -46,6 +47,7 @@ def report_contradictions(contract: Contract, top: Reader) -> None:
     _stale(contract, top)
     report_obstacles(contract, top)
     report_motion(contract, top)
+    report_workspaces(contract, top)
     _waits(contract, top)
 
 

@@ -248,6 +248,22 @@ class Reader:
                 result.append(())
         return tuple(result)
 
+    def points(self, key: str, *, unit: str) -> tuple[tuple[float, float], ...]:
+        """Return a list of pairs of finite numbers, as many as there are; none if one is bad."""
+        expected = f'a list of points [x, y] ({unit})'
+        value = self._take(key, expected, _REQUIRED)
+        if not isinstance(value, (list, tuple)):
+            if value is not None:
+                self.problem((key,), expected, value)
+            return ()
+        result = []
+        for index, item in enumerate(value):
+            if isinstance(item, (list, tuple)) and len(item) == 2 and all(map(_is_number, item)):
+                result.append((float(item[0]), float(item[1])))
+            else:
+                self.problem((key, index), f'two finite numbers [x, y] ({unit})', item)
+        return tuple(result) if len(result) == len(value) else ()
+
     def sections(self, key: str) -> tuple[Reader, ...]:
         """Return the readers of a list of mappings."""
         expected = 'a list of mappings of keys'

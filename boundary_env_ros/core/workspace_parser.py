@@ -4,10 +4,205 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract_reader import Reader
-from boundary_env_ros.core.safety import Workspace
+import math
+
+from boundary_env_ros.core.contract_reader import Reader, said
+from boundary_env_ros.core.geometry import is_simple
+from boundary_env_ros.core.grammar import (
+    A_NAME,
+    A_TOPIC,
+    A_TYPE,
+    A_UNIT,
+    is_name,
+    is_topic,
+    is_type,
+)
+from boundary_env_ros.core.safety import Moves, Polygon, Workspace
+from boundary_env_ros.core.source_parser import COMMAND_FORMS, parse_source, Values
+from boundary_env_ros.core.sources import Vector
+
+_NO_BOUND = 'none'
 
 
 def parse_workspaces(safety: Reader, size: int) -> tuple[Workspace, ...]:
     """Return the rules about places, in order; ``size`` is that of the command."""
+    if not safety.has('workspace'):
+        return ()
+    section = safety.section('workspace')
+    for name in section.names():
+        if not is_name(name):
+            section.problem((name,), A_NAME, name)
+    return tuple(_workspace(section.section(name), name, size) for name in section.names())
+
+
+def _workspace(key: Reader, name: str, size: int) -> Workspace:
+    type_name = key.text('type', expected=A_TYPE, check=is_type)
+    values = parse_source(key, type_name, COMMAND_FORMS)
+    moves = key.one_of('moves', Moves)
+    body = moves is Moves.BODY
+    if body and values.count != 3:
+        key.problem(
+            ('fields',), 'three values with `moves: body`: x, y, yaw', said(f'{values.count}')
+        )
+    dimensions = _dimensions(key, values, size, body=body)
+    turn = _turn(key, dimensions, size, body=body)
+    before = len(key.problems)
+    inside = key.section('inside', required=False)
+    count = 2 if body else values.count
+    low, high = _bounds(inside, count)
+    polygon: Polygon = ()
+    if inside.has('polygon'):
+        polygon = _polygon(inside, 'polygon')
+        _plane(inside, ('polygon',), count)
+    keep_out = _keep_out(key, count)
+    margin = key.number('margin', unit='in the unit of the place', least=0.0)
+    _room(inside, low, high, margin)
+    bounded = any(bound is not None for bound in (*low, *high)) or polygon or keep_out
+    if not bounded and len(key.problems) == before:
+        key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
+    workspace = Workspace(
+        name=name,
+        topic=key.text('topic', expected=A_TOPIC, check=is_topic),
+        type=type_name,
+        source=values.source,
+        unit=_unit(key, values),
+        frame=key.text('frame'),
+        moves=moves,
+        dimensions=dimensions,
+        turn=turn,
+        low=low,
+        high=high,
+        polygon=polygon,
+        keep_out=keep_out,
+        margin=margin,
+        delay=key.number('delay', unit='s', least=0.0),
+        braking=_braking(key, len(dimensions) + (turn is not None)),
+    )
+    inside.finish()
+    key.finish()
+    return workspace
+
+
+def _unit(key: Reader, values: Values) -> tuple[str, ...]:
+    if values.unit and not key.has('unit'):
+        return values.unit
+    unit = key.texts('unit', expected=A_UNIT)
+    if len(unit) == 1:
+        return unit * values.count
+    if len(unit) != values.count:
+        key.problem(
+            ('unit',), f'one unit, or one for each of {values.count} values', said(f'{len(unit)}')
+        )
+    return unit
+
+
+def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[int, ...]:
+    found = key.list_of_numbers('dimensions', unit='dimensions of the command', least=0.0)
+    if body:
+        wanted, right = 'one or two: forward, and to the left', len(found) in (1, 2)
+    else:
+        wanted = f'{values.count}, one for each value of the place'
+        right = len(found) == values.count
+    if any(map(math.isnan, found)):
+        return (0,)
+    if (
+        not right
+        or len(set(found)) != len(found)
+        or not all(value.is_integer() and value < size for value in found)
+    ):
+        key.problem(
+            ('dimensions',),
+            f'different dimensions of the command, below {size}: {wanted}',
+            list(found),
+        )
+        return (0,)
+    return tuple(map(int, found))
+
+
+def _turn(key: Reader, dimensions: tuple[int, ...], size: int, *, body: bool) -> int | None:
+    if not key.has('turn'):
+        return None
+    if not body:
+        key.problem(('turn',), 'nothing, with `moves: axes`', said('it is there'))
+        key.skip('turn')
+        return None
+    turn = key.integer('turn', most=size - 1)
+    if turn in dimensions:
+        key.problem(('turn',), 'a dimension that is not in `dimensions`', turn)
+    return turn
+
+
+def _bounds(
+    inside: Reader, count: int
+) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+    """Return the bounds of each coordinate; None where there is none."""
+    low, high = (
+        inside.numbers(
+            name, count, unit=f'in the unit of the place, or {_NO_BOUND}', words=(_NO_BOUND,)
+        )
+        if inside.has(name)
+        else (math.nan,) * count
+        for name in ('low', 'high')
+    )
+    return tuple(map(_or_none, low)), tuple(map(_or_none, high))
+
+
+def _room(
+    inside: Reader, low: tuple[float | None, ...], high: tuple[float | None, ...], margin: float
+) -> None:
+    """Ask that something is left between the bounds of a coordinate."""
+    for index, (least, most) in enumerate(zip(low, high, strict=True)):
+        if least is not None and most is not None and most - least <= 2.0 * margin:
+            inside.problem(
+                ('high', index),
+                f'more than low ({least:g}) and twice the margin ({margin:g})',
+                most,
+            )
+
+
+def _or_none(bound: float) -> float | None:
+    return None if math.isnan(bound) else bound
+
+
+def _keep_out(key: Reader, count: int) -> tuple[tuple[str, Polygon], ...]:
+    if not key.has('keep_out'):
+        return ()
+    section = key.section('keep_out')
+    areas = []
+    for name in section.names():
+        if not is_name(name):
+            section.problem((name,), A_NAME, name)
+        areas.append((name, _polygon(section, name)))
+    if not areas:
+        key.problem(('keep_out',), 'at least one area by name', said('none'))
+    _plane(key, ('keep_out',), count)
+    return tuple(areas)
+
+
+def _polygon(section: Reader, name: str) -> Polygon:
+    """Return the corners of an area; none if they do not make one."""
+    before = len(section.problems)
+    corners = section.points(name, unit='in the unit of the place')
+    if len(section.problems) > before:
+        return ()
+    if len(corners) < 3:
+        section.problem((name,), 'at least three corners', said(f'{len(corners)}'))
+    elif not is_simple(corners):
+        section.problem(
+            (name,),
+            'corners in order around an area, without an edge that meets another',
+            said('edges that cross, touch or go back'),
+            'Name each corner once; the last is joined to the first.',
+        )
+    else:
+        return corners
     return ()
+
+
+def _plane(key: Reader, path: tuple[str, ...], count: int) -> None:
+    if count < 2:
+        key.problem(path, 'a place of two values or more, for an area', said(f'{count}'))
+
+
+def _braking(key: Reader, count: int) -> Vector:
+    return key.numbers('braking', count, unit='unit/s^2', above=0.0)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.decision import Measurement, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.under_way import Sent
 from boundary_env_ros.core.sources import Vector
 
 
@@ -27,6 +28,9 @@ class Situation:
     previous_rate, previous_acceleration
         Rate of change of the emitted commands up to there, unit/s, and of that, unit/s^2; empty
         for none.
+    recent
+        What was sent and may still be under way, the oldest first, for the rules about places.
+        Empty: ``previous`` is all that matters.
     emergency_stop, over
         The emergency stop is latched; the lease has ended.
     since_request, since_environment
@@ -51,6 +55,7 @@ class Situation:
     previous: Vector | None
     previous_rate: Vector = ()
     previous_acceleration: Vector = ()
+    recent: tuple[Sent, ...] = ()
     emergency_stop: bool = False
     over: bool = False
     since_request: float | None = None

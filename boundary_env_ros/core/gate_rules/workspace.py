@@ -1,19 +1,348 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where a place may be, with what it needs to brake in: stop, and slow down before a boundary."""
+"""
+Where a place may be, with what it needs to brake in: stop, and slow down before a boundary.
+
+From the measured place, from what was sent before and from a command follows a convex area that
+the place cannot leave before the robot rests, whatever the gate does afterwards, even if it dies.
+The command may go out if that area keeps the margin from every boundary. What is slowed down is
+what was asked for, all that moves the place in the same proportion, until what the other rules
+leave of it (:func:`.motion.follow`) keeps it.
+
+A place that is nearer to a boundary than the margin already, or beyond it, may move but not come
+nearer: the margin is then what is left of it; and from beyond the edge of a polygon it may move
+only towards the nearest place inside, over that edge alone.
+"""
 
 from __future__ import annotations
 
-from boundary_env_ros.core.decision import RuleResult
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.motion import follow
 from boundary_env_ros.core.gate_rules.shaped import Shaped
 from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.under_way import Sent, under_way, UnderWay
+from boundary_env_ros.core.geometry import added, distances, is_inside, nearest, sector, Shape
+from boundary_env_ros.core.safety import Moves, Polygon, Safety, Workspace
+from boundary_env_ros.core.sources import Vector
+
+#: How much nearer than it may is taken for rounding, in the unit of the place.
+_ROUNDING = 1e-9
+#: Nearer to an edge than this a place counts as beyond it: what is kept from it is not measurable.
+_AT_THE_EDGE = 1e-6
+#: The speed that is left is found to within this part of what was asked for.
+_HALVINGS = 16
 
 
 def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
-    """Stop when what was commanded last leads out of a workspace faster than it can slow down."""
-    return []
+    """
+    Stop when what was commanded last leads out of a workspace faster than it can slow down.
+
+    Judged is the least that the limits on the rate let follow, until the gate looks again.
+    """
+    if situation.previous is None:
+        return []
+    results = []
+    for place in limits.safety.workspaces:
+        course = _Course.of(limits, situation, place, hold=_until_next_look(limits))
+        if course is None:
+            continue
+        least = _what_follows(limits, situation, situation.previous, place.moved_by, 0.0)
+        gap = min(rule(least) for rule, _ in course.rules)
+        if gap.missing:
+            results.append(
+                RuleResult(
+                    rule='workspace_stop',
+                    outcome=Verdict.STOPPED,
+                    reason=Reason.WORKSPACE,
+                    value=gap.distance,
+                    limit=gap.kept,
+                    unit=place.unit[0],
+                )
+            )
+    return results
 
 
 def keep_inside(limits: Limits, situation: Situation, shaped: Shaped) -> None:
-    """Limit the speed towards a boundary to what can be braked before it."""
+    """
+    Limit the speed towards a boundary to what can be braked before it.
+
+    Where each dimension moves the place along an axis of its own and only that axis is bounded,
+    only that dimension is slowed down.
+    """
+    for place in limits.safety.workspaces:
+        course = _Course.of(limits, situation, place, hold=_until_the_driver_brakes(limits))
+        if course is None:
+            continue
+        for rule, dimensions in course.rules:
+            _slow_down(limits, situation, shaped, place, rule, dimensions)
+
+
+def looks_back(safety: Safety, fastest: Vector) -> float:
+    """
+    Return for how many seconds a command that is in force no more still matters.
+
+    Parameters
+    ----------
+    safety
+        With the workspaces.
+    fastest
+        Greatest magnitude of each dimension of the command.
+
+    """
+    return max(
+        (
+            safety.sensor_timeout + place.delay + fastest[dimension] / braking
+            for place in safety.workspaces
+            for dimension, braking in zip(place.moved_by, place.braking, strict=True)
+        ),
+        default=0.0,
+    )
+
+
+def _until_next_look(limits: Limits) -> float:
+    return limits.period if limits.pacing is Pacing.LOCKSTEP else limits.safety.gate_period
+
+
+def _until_the_driver_brakes(limits: Limits) -> float:
+    """Return how long a command may be in force if the gate sends no other: it may be gone."""
+    if limits.pacing is Pacing.LOCKSTEP:
+        return limits.period  # without the gate the world stands still
+    timeouts = [group.driver_timeout for group in limits.groups]
+    return max(limits.safety.gate_lateness, *(t for t in timeouts if t is not None), 0.0)
+
+
+# Slowing down ------------------------------------------------------------------------------------
+
+
+def _slow_down(
+    limits: Limits,
+    situation: Situation,
+    shaped: Shaped,
+    place: Workspace,
+    rule: _Rule,
+    dimensions: Sequence[int],
+) -> None:
+    """Leave the greatest part of some dimensions that a rule lets pass."""
+    wanted = tuple(shaped.values)
+    gap = rule(_what_follows(limits, situation, wanted, dimensions, 1.0))
+    if not gap.missing:
+        return
+    # None of it is as slow as can be: if that were too fast, the robot would be stopped.
+    passes, fails = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        part = 0.5 * (passes + fails)
+        if rule(_what_follows(limits, situation, wanted, dimensions, part)).missing:
+            fails = part
+        else:
+            passes = part
+    for dimension in dimensions:
+        if wanted[dimension] != 0.0:
+            shaped.limit(
+                'workspace',
+                Reason.WORKSPACE,
+                dimension,
+                passes * wanted[dimension],
+                value=gap.distance,
+                limit=gap.kept,
+                unit=place.unit[0],
+            )
+
+
+def _what_follows(
+    limits: Limits, situation: Situation, wanted: Vector, dimensions: Sequence[int], part: float
+) -> Vector:
+    """Return what would be sent if only a part of some dimensions were asked for."""
+    slower = Shaped(
+        tuple(part * v if i in dimensions else v for i, v in enumerate(wanted)),
+    )
+    follow(limits, situation, slower)
+    return tuple(slower.values)
+
+
+# What a command needs ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Gap:
+    """
+    How far what is needed stays from a boundary.
+
+    Attributes
+    ----------
+    spare
+        ``distance`` less ``kept``.
+    distance
+        Of what is needed, from the boundary; less than 0 beyond it.
+    kept
+        The distance that is to be kept.
+
+    """
+
+    spare: float
+    distance: float
+    kept: float
+
+    @classmethod
+    def of(cls, distance: float, kept: float) -> _Gap:
+        return cls(distance - kept, distance, kept)
+
+    @property
+    def missing(self) -> bool:
+        """Return whether that is too near."""
+        return not self.spare >= -_ROUNDING
+
+
+_ANY = _Gap(math.inf, math.inf, 0.0)
+#: From a command to how near it may bring the place to a boundary.
+_Rule = Callable[[Vector], _Gap]
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """
+    Where a place is, and what of the commands before is under way there.
+
+    Attributes
+    ----------
+    place, at
+        The workspace, and where the place was measured.
+    ways
+        For each dimension that moves it, what is under way up and down.
+    hold
+        Seconds that the next command may be in force.
+
+    """
+
+    place: Workspace
+    at: Vector
+    ways: tuple[tuple[UnderWay, UnderWay], ...]
+    hold: float
+
+    @classmethod
+    def of(
+        cls, limits: Limits, situation: Situation, place: Workspace, *, hold: float
+    ) -> _Course | None:
+        """Return it; None if there is no measurement, for which the rule ``sensors`` stops."""
+        found = situation.measurements.get(place.input)
+        if found is None or found.age is None or not all(map(math.isfinite, found.values)):
+            return None
+        if len(found.values) != len(place.unit):
+            return None
+        sent = situation.recent
+        if situation.previous is not None and (not sent or sent[-1].command != situation.previous):
+            # It was measured, or nothing is known of what was before.
+            sent = (*sent, Sent(since=0.0, command=situation.previous))
+        ways = []
+        for dimension, braking in zip(place.moved_by, place.braking, strict=True):
+            up, down = (
+                under_way(
+                    [(one.since, sign * one.command[dimension]) for one in sent],
+                    age=max(found.age, 0.0),
+                    delay=place.delay,
+                    braking=braking,
+                )
+                for sign in (1.0, -1.0)
+            )
+            ways.append((up, down))
+        return cls(place, found.values, tuple(ways), hold)
+
+    @property
+    def rules(self) -> tuple[tuple[_Rule, tuple[int, ...]], ...]:
+        """Return what is to be kept, each with the dimensions that are slowed down for it."""
+        place = self.place
+        plane: tuple[tuple[_Rule, tuple[int, ...]], ...] = ()
+        if place.moves is Moves.BODY:
+            return ((self._in_the_plane, place.moved_by),)
+        if place.polygon or place.keep_out:
+            plane = ((self._in_the_plane, place.dimensions[:2]),)
+        axes = tuple(
+            (self._along(index), (dimension,)) for index, dimension in enumerate(place.dimensions)
+        )
+        return (*axes, *plane)
+
+    def _needs(self, index: int, command: Vector) -> tuple[float, float]:
+        """Return how far a command may lead up and down one of the dimensions."""
+        speed = command[self.place.moved_by[index]]
+        up, down = self.ways[index]
+        return up.needs(speed, self.hold), down.needs(-speed, self.hold)
+
+    def _along(self, index: int) -> _Rule:
+        def rule(command: Vector) -> _Gap:
+            up, down = self._needs(index, command)
+            return self._bounds(index, self.at[index] - down, self.at[index] + up)
+
+        return rule
+
+    def _bounds(self, index: int, least: float, most: float) -> _Gap:
+        """Return how far from the bounds of one coordinate a range of it stays."""
+        place, at = self.place, self.at[index]
+        gaps = [_ANY]
+        low, high = place.low[index], place.high[index]
+        if low is not None:
+            gaps.append(_Gap.of(least - low, min(place.margin, at - low)))
+        if high is not None:
+            gaps.append(_Gap.of(high - most, min(place.margin, high - at)))
+        return min(gaps)
+
+    def _in_the_plane(self, command: Vector) -> _Gap:
+        shape = self._shape(command)
+        place, gaps = self.place, [_ANY]
+        if place.moves is Moves.BODY:
+            for index in range(2):
+                values = [corner[index] for corner in shape]
+                gaps.append(self._bounds(index, min(values), max(values)))
+        if place.polygon:
+            gaps.append(self._edges(shape, place.polygon, inside=True))
+        gaps += [self._edges(shape, area, inside=False) for _, area in place.keep_out]
+        return min(gaps)
+
+    def _shape(self, command: Vector) -> Shape:
+        """Return the area of the plane that a command may lead to."""
+        x, y = self.at[:2]
+        needs = [self._needs(index, command) for index in range(len(self.ways))]
+        if self.place.moves is Moves.AXES:
+            (up_x, down_x), (up_y, down_y) = needs[:2]
+            return added(
+                added(((-down_x, 0.0), (up_x, 0.0)), ((0.0, -down_y), (0.0, up_y))), ((x, y),)
+            )
+        # However it turns, each part of its way has one of the headings that it may have, or is
+        # across it. So what it moves is a sum of vectors between these, of that length together.
+        heading, left, right = self.at[2], 0.0, 0.0
+        if self.place.turn is not None:
+            left, right = needs.pop()
+        shape: Shape = ((x, y),)
+        for index, (up, down) in enumerate(needs):
+            for way, turned in ((up, 0.0), (down, math.pi)):
+                middle = heading + turned + index * 0.5 * math.pi
+                shape = added(shape, sector(way, middle - right, middle + left))
+        return shape
+
+    def _edges(self, shape: Shape, polygon: Polygon, *, inside: bool) -> _Gap:
+        """Return how far an area stays from the edges of a polygon that it is not to cross."""
+        place, at = self.place, (self.at[0], self.at[1])
+        now = distances((at,), polygon)
+        then = distances(shape, polygon)
+        apart, foot, inward = nearest(polygon, at)
+        gaps = []
+        if is_inside(polygon, at) is not inside or apart < _AT_THE_EDGE:
+            way = inward if inside else (-inward[0], -inward[1])
+            if apart >= _AT_THE_EDGE:
+                way = ((foot[0] - at[0]) / apart, (foot[1] - at[1]) / apart)
+            back = min((x - at[0]) * way[0] + (y - at[1]) * way[1] for x, y in shape)
+            gaps.append(_Gap.of(back, 0.0))
+            crossed = apart + _AT_THE_EDGE
+        else:
+            crossed = 0.0
+        margin = max(place.margin, _AT_THE_EDGE)
+        gaps += [
+            _Gap.of(near, min(margin, nearer))
+            for near, nearer in zip(then, now, strict=True)
+            if nearer >= crossed
+        ]
+        return min(gaps, default=_ANY)

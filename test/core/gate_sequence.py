@@ -15,6 +15,20 @@ from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.sources import Vector
 
+_PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
+
+#: A group of the action with a rotation: the height of a tool, and its orientation.
+TOOL: dict[str, object] = {
+    'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': _PATHS,
+    'unit': ['m', '', '', '', ''], 'low': [0.0, -1, -1, -1, -1], 'high': [2.0, 1, 1, 1, 1],
+    'rotation': [1, 2, 3, 4], 'safe': 'hold', 'rate': [0.5, 1.0, 1.0, 1.0, 1.0],
+    'stop': [1.0, 3.0, 3.0, 3.0, 3.0], 'driver_timeout': 0.25,
+    'feedback': {
+        'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': _PATHS,
+        'threshold': 0.01,
+    },
+}  # fmt: skip
+
 
 def unhindered(**base: object) -> Contract:
     """Return the shipped contract without obstacles, its group `base` with other keys."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import math
 
 from core_world import shipped
-from gate_sequence import explained, of_rule, Sequence, situation
+from gate_sequence import explained, of_rule, Sequence, situation, TOOL
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
@@ -36,18 +36,8 @@ RATE, STOP = 1.0, 3.0
 
 
 def tool(safe: object = 'hold') -> Contract:
-    """Return the shipped contract with a tool beside the base: its height and orientation."""
-    paths = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
-    group = {
-        'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
-        'unit': ['m', '', '', '', ''], 'low': [0.0, -1, -1, -1, -1], 'high': [2.0, 1, 1, 1, 1],
-        'rotation': [1, 2, 3, 4], 'safe': safe, 'rate': [0.5, *[RATE] * 4],
-        'stop': [1.0, *[STOP] * 4], 'driver_timeout': 0.25,
-        'feedback': {
-            'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
-            'threshold': 0.01,
-        },
-    }  # fmt: skip
+    """Return the shipped contract with a tool beside the base."""
+    group = {**TOOL, 'safe': safe, 'rate': [0.5, *[RATE] * 4], 'stop': [1.0, *[STOP] * 4]}
     return shipped({('safety', 'obstacle'): None, ('action', 'tool'): group})
 
 

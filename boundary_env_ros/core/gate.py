@@ -309,6 +309,15 @@ class Gate:
         self._emergency = False
         self._end_lease()
 
+    def begin_ticking(self) -> None:
+        """Take note that the protecting timer starts: how long it did not run is no lateness."""
+        self._health.forget()
+
+    @property
+    def bounds(self) -> tuple[Vector, Vector]:
+        """The least and the greatest command, as strict as they are now."""
+        return self._limits.low, self._limits.high
+
     def competing(self, count: int) -> None:
         """Take the number of publishers on the command topics that are not this gate."""
         self._health.competing = count
@@ -356,6 +365,21 @@ class Gate:
             )
         self._forget_command()
         self._probe = DriverProbe(self._contract, now)
+
+    @property
+    def to_probe(self) -> bool:
+        """Whether the contract asks for a probe of the drivers before the first arming."""
+        return self._to_probe
+
+    @property
+    def probing(self) -> bool:
+        """Whether the drivers are being probed."""
+        return self._probe is not None and self._probe.running
+
+    @property
+    def probe_failure(self) -> str:
+        """Why the last probe failed; empty if it did not."""
+        return '' if self._probe is None else self._probe.why
 
     def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
         situation, seeded = self._situation(Trigger.PROBE, now)

@@ -57,6 +57,10 @@ T = TypeVar('T')
 _IMAGES_KEPT = 32
 
 
+#: Refusals of an arming that pass by themselves.
+_ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING)
+
+
 class RosLink:
     """
     A client of the nodes of one namespace.
@@ -292,8 +296,8 @@ class RosLink:
                 lease: str = self._call(self._arm, request, 'the safety gate (arm)').lease_id
                 return lease
             except Refused as refusal:
-                # The gate may not have heard of the episode yet.
-                if refusal.code is not ResultCode.UNKNOWN_EPISODE or time.monotonic() > deadline:
+                # The gate may not have heard of the episode yet, or still probe the drivers.
+                if refusal.code not in _ASK_AGAIN or time.monotonic() > deadline:
                     raise
                 if self._over():
                     raise ResetFailed(self._ending_message()) from refusal

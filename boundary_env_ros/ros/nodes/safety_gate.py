@@ -4,23 +4,29 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 import sys
 from typing import Any
 import uuid
 
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.parameter import Parameter
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.commands import message_fields
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Tightened, Verdict
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate import Decisions, Gate
+from boundary_env_ros.core.gate_words import sentence
 from boundary_env_ros.core.inputs import gate_inputs, Input
-from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.contract_node import ContractNode, run
@@ -33,7 +39,30 @@ from boundary_env_ros.ros.conversions import (
     to_msg,
 )
 from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros.gate_diagnostics import diagnostics, TOPIC
 from boundary_env_ros.ros.interfaces import msg, srv
+
+#: Seconds between two looks for publishers on the command topics that are not this gate.
+_LOOK = 0.25
+
+#: Seconds in which a rule is logged once.
+_ONCE = 1.0
+
+#: Candidate actions of one plan.
+_MOST_CANDIDATES = 256
+
+#: Own states that are remembered, to tell those of a duplicate apart.
+_SAID = 64
+
+#: Parameters that make the contract stricter.
+_STRICTER = {
+    'low': 'Least value of each dimension of the command, where it is to be stricter than the '
+    'contract (empty: as there). While an episode runs it can only be raised.',
+    'high': 'Greatest value of each dimension of the command (empty: as in the contract). While '
+    'an episode runs it can only be lowered.',
+    'rate': 'Most that each dimension of the command may change, unit/s (empty: as in the '
+    'contract). While an episode runs it can only be lowered.',
+}
 
 
 class SafetyGate(ContractNode):
@@ -46,6 +75,27 @@ class SafetyGate(ContractNode):
     def __init__(self) -> None:
         super().__init__('safety_gate', 'safety_gate')
         self._gate: Gate | None = None
+        for name, description in _STRICTER.items():
+            self.declare_parameter(
+                f'stricter.{name}',
+                Parameter.Type.DOUBLE_ARRAY,
+                ParameterDescriptor(description=description, dynamic_typing=False),
+            )
+        self.declare_parameter(
+            'stricter.command_timeout',
+            0.0,
+            ParameterDescriptor(
+                description='Seconds without an action after which the robot is stopped (0: as in '
+                'the contract). While an episode runs it can only be lowered.'
+            ),
+        )
+        self.declare(
+            'probe_on_activation',
+            False,
+            'Measure the timeouts of the drivers as soon as the node is active: the robot moves '
+            'by itself then, by the command `probe` of the contract.',
+        )
+        self.add_on_set_parameters_callback(self._on_parameters)
 
     def configure(self) -> None:
         """Make the gate and what it listens to; commands go out only while the node is active."""
@@ -57,7 +107,11 @@ class SafetyGate(ContractNode):
             topics={item.name: topics[item.topic] for item in gate_inputs(contract)},
             software_version=__version__,
         )
+        self.gate.tighten(self._tightened({}))
         self._pressed = False
+        self._said: deque[int] = deque(maxlen=_SAID)
+        self._duplicate: int | None = None
+        self._logged: dict[tuple[Verdict, str], int] = {}
         self._commands = [
             self.own(
                 self.destroy_publisher,
@@ -67,12 +121,14 @@ class SafetyGate(ContractNode):
         ]
         self._decisions = self.speak(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.speak(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        self._diagnostics = self.speak(DiagnosticArray, TOPIC, names.RECORD)
         lockstep = contract.pacing is Pacing.LOCKSTEP
         for item in gate_inputs(contract):
             qos = names.sensor(item.qos, contract.pacing)
             self.listen(message_class(item.type), item.topic, self._sensor(item), qos)
         self.listen(msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD)
         self.listen(msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED)
+        self.listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY)
         if lockstep:
             self.listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         if contract.safety.emergency_stop:
@@ -86,6 +142,8 @@ class SafetyGate(ContractNode):
             (srv.Arm, '~/arm', self._on_arm),
             (Trigger, '~/emergency_stop', self._on_stop_service),
             (Trigger, '~/clear_emergency_stop', self._on_clear_service),
+            (Trigger, '~/probe_driver', self._on_probe_service),
+            (srv.Plan, '~/plan', self._on_plan),
         ):
             self.serve(service, name, callback)
 
@@ -94,9 +152,16 @@ class SafetyGate(ContractNode):
         safety = self.contract.safety
         self.every(safety.gate_period, self._on_timer)
         self.every(min(self.contract.period, safety.gate_timeout / 4.0), self._say)
-        self.every(1.0, self._look_for_competitors)
+        self.every(_LOOK, self._look_for_competitors)
+        self.every(1.0, self._diagnose)
+        self.gate.begin_ticking()
+        self._tally: Counter[Verdict] = Counter()
+        self._ticked: int | None = None
+        self._latest = 0.0
         self._active = True
         self._say()
+        if self.value('probe_on_activation') and self.gate.to_probe:
+            self.gate.probe(self.clock.now())
 
     def deactivate(self) -> None:
         """Fall silent: the driver's own timeout stops the robot."""
@@ -163,7 +228,19 @@ class SafetyGate(ContractNode):
         self._say()
 
     def _on_timer(self) -> None:
-        self._send(self.gate.tick(self.clock.now()))
+        now = self.clock.now()
+        if self._ticked is not None:
+            self._latest = max(self._latest, (now.steady - self._ticked) / NANOSECONDS)
+        self._ticked = now.steady
+        before = self.gate.probing
+        self._send(self.gate.tick(now))
+        if before and not self.gate.probing:
+            self._tell_probe()
+
+    def _on_gate_status(self, message: Any) -> None:
+        """Hear another gate of the same name: discovery could not tell it from this one."""
+        if message.taken.steady not in self._said:
+            self._duplicate = self.clock.now().steady
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -172,6 +249,23 @@ class SafetyGate(ContractNode):
             return
         for decision in decisions:
             self._send_one(decision)
+            self._tally[decision.verdict] += 1
+            if decision.verdict is not Verdict.ADMITTED:
+                self._log(decision)
+
+    def _log(self, decision: GateDecision) -> None:
+        """Say which rule did what, each once in a while."""
+        now = self.clock.now().steady
+        for result in decision.rules:
+            key = (result.outcome, result.rule)
+            if now - self._logged.get(key, -NANOSECONDS) < _ONCE * NANOSECONDS:
+                continue
+            self._logged[key] = now
+            words = sentence(result, self.contract.command_dimensions)
+            if result.outcome in (Verdict.STOPPED, Verdict.REJECTED):
+                self.get_logger().warning(words)
+            else:
+                self.get_logger().info(words)
 
     def _send_one(self, decision: GateDecision) -> None:
         if decision.published:
@@ -192,7 +286,22 @@ class SafetyGate(ContractNode):
 
     def _say(self) -> None:
         now = self.clock.now()
+        self._said.append(now.steady)
         self._status.publish(to_msg(self.gate.status(now), now))
+
+    def _diagnose(self) -> None:
+        now, contract = self.clock.now(), self.contract
+        message = diagnostics(
+            self.gate.status(now),
+            name=self.get_fully_qualified_name(),
+            contract=f'{contract.name} {contract.version}',
+            groups=[group.name for group in contract.action],
+            decisions=self._tally,
+            latest=self._latest,
+        )
+        self._latest = 0.0
+        set_time(message.header.stamp, now.ros.nanoseconds)
+        self._diagnostics.publish(message)
 
     def _look_for_competitors(self) -> None:
         mine = (self.get_name(), self.get_namespace())
@@ -202,6 +311,14 @@ class SafetyGate(ContractNode):
             for info in self.get_publishers_info_by_topic(self.resolve_topic_name(group.topic))
             if (info.node_name, info.node_namespace) != mine
         ]
+        heard = self._duplicate
+        if heard is not None and (
+            self.clock.now().steady - heard < self.contract.safety.gate_timeout * NANOSECONDS
+        ):
+            others += [
+                (group.topic, f'a second {self.get_fully_qualified_name()}')
+                for group in self.contract.action
+            ]
         self.gate.competing(len(others))
         for topic, name in others:
             self.get_logger().error(
@@ -213,14 +330,8 @@ class SafetyGate(ContractNode):
     # Services ------------------------------------------------------------------------------------
 
     def _on_arm(self, request: Any, response: Any) -> Any:
-        if not self._active:
-            response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = (
-                'Expect an active safety gate, actually: it is not. Activate it.'
-            )
-            return response
-        limits = self.contract
         try:
+            self._refuse_inactive()
             lease = self.gate.arm(
                 digest=request.digest,
                 agent=request.agent,
@@ -234,8 +345,7 @@ class SafetyGate(ContractNode):
             response.result.message = str(refusal)
             return response
         response.lease_id = lease.lease_id
-        response.low = list(limits.flat('low'))
-        response.high = list(limits.flat('high'))
+        response.low, response.high = map(list, self.gate.bounds)
         self._say()
         return response
 
@@ -256,6 +366,105 @@ class SafetyGate(ContractNode):
             response.message = str(refusal)
         self._say()
         return response
+
+    def _on_probe_service(self, request: Any, response: Any) -> Any:
+        try:
+            self._refuse_inactive()
+            self.gate.probe(self.clock.now())
+            response.success = True
+            response.message = 'It begins. The result will be in the status of the gate.'
+        except Refused as refusal:
+            response.message = str(refusal)
+        self._say()
+        return response
+
+    def _tell_probe(self) -> None:
+        problem = self.gate.probe_failure
+        if problem:
+            self.get_logger().error(f'The probe of the drivers failed: {problem}.')
+        else:
+            measured = ', '.join(
+                f'{group.name} {seconds:.3f} s'
+                for group, seconds in zip(
+                    self.contract.action,
+                    self.gate.status(self.clock.now()).driver_timeouts,
+                    strict=True,
+                )
+                if group.probe
+            )
+            self.get_logger().info(f'The drivers brake by themselves after: {measured}.')
+        self._say()
+
+    def _refuse_inactive(self) -> None:
+        if not self._active:
+            raise Refused(
+                'Expect an active safety gate, actually: it is not. Activate it.',
+                ResultCode.NOT_ACTIVE,
+            )
+
+    def _on_plan(self, request: Any, response: Any) -> Any:
+        now = self.clock.now()
+        try:
+            self._refuse_inactive()
+            candidates = self._candidates(request)
+        except Refused as refusal:
+            response.result.code = int(refusal.code)
+            response.result.message = str(refusal)
+            return response
+        response.decisions = [to_msg(d, now) for d in self.gate.plan(candidates, now)]
+        low, high = self.gate.reach(now)
+        response.low, response.high = list(low), list(high)
+        return response
+
+    def _candidates(self, request: Any) -> list[tuple[float, ...]]:
+        """Return the actions that a plan is asked for."""
+        size, digest = self.contract.action_size, self.loaded.digest
+        if request.digest != digest:
+            raise Refused(
+                f'Expect the digest {digest}, actually: {request.digest or "none"}.',
+                ResultCode.DIGEST_MISMATCH,
+            )
+        if request.agent != self.agent:
+            raise Refused(
+                f'Expect the agent {self.agent!r}, actually: {request.agent!r}.',
+                ResultCode.UNKNOWN_AGENT,
+            )
+        if (
+            not 0 < request.count <= _MOST_CANDIDATES
+            or len(request.actions) != request.count * size
+        ):
+            raise Refused(
+                f'Expect 1 to {_MOST_CANDIDATES} actions of {size} values each, actually: '
+                f'{len(request.actions)} values for {request.count} actions.',
+                ResultCode.INVALID_ARGUMENT,
+            )
+        values = tuple(request.actions)
+        return [values[i : i + size] for i in range(0, len(values), size)]
+
+    # Parameters ----------------------------------------------------------------------------------
+
+    def _tightened(self, changes: dict[str, Any]) -> Tightened:
+        """Return what the parameters make stricter, with some of them changed."""
+
+        def of(name: str) -> Any:
+            key = f'stricter.{name}'
+            return changes[key] if key in changes else self.get_parameter_or(key).value
+
+        return Tightened(
+            **{name: tuple(of(name) or ()) for name in _STRICTER},
+            command_timeout=of('command_timeout') or None,
+        )
+
+    def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Take stricter limits, all or none."""
+        changes = {p.name: p.value for p in parameters if p.name.startswith('stricter.')}
+        if not changes or self._gate is None:
+            return SetParametersResult(successful=True)
+        try:
+            self._gate.tighten(self._tightened(changes))
+        except Refused as refusal:
+            return SetParametersResult(successful=False, reason=str(refusal))
+        return SetParametersResult(successful=True)
 
 
 def main() -> int:

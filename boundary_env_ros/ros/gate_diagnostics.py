@@ -1,0 +1,98 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The state of the safety gate as a ``DiagnosticArray``, for ``/diagnostics``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import math
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from boundary_env_ros.core.decision import GateState, GateStatus, REASON_TEXT, Verdict
+
+TOPIC = '/diagnostics'
+
+_WORDS = {
+    GateState.DISARMED: 'disarmed: nothing is published',
+    GateState.ARMED: 'armed, and the episode does not run yet',
+    GateState.RUNNING: 'commands are let through',
+    GateState.STOPPING: 'the robot is stopped',
+    GateState.EMERGENCY_STOPPED: 'the emergency stop is latched',
+    GateState.PROBING: 'the timeout of the driver is measured',
+}
+
+
+def diagnostics(
+    status: GateStatus,
+    *,
+    name: str,
+    contract: str,
+    groups: Sequence[str],
+    decisions: Mapping[Verdict, int],
+    latest: float,
+) -> Any:
+    """
+    Return the diagnostics of a gate.
+
+    Parameters
+    ----------
+    status
+        Its state.
+    name
+        Fully qualified name of the node.
+    contract
+        Name and version of the contract.
+    groups
+        Names of the groups of the action.
+    decisions
+        How many there were of each verdict since the node is active.
+    latest
+        Longest time between two runs of the protecting timer since the last diagnostics, s.
+
+    """
+    level, message = _summary(status)
+    values = {
+        'contract': contract,
+        'digest': status.digest,
+        'agent': status.agent,
+        'state': status.state.name,
+        'holder': status.holder or 'nobody',
+        'episode': status.episode_id or 'none',
+        'taken over by an operator': str(status.taken_over),
+        'competing publishers': str(status.competing_publishers),
+        'longest time between two runs of the timer, s': f'{latest:.4f}',
+        **{f'decisions {v.name}': str(decisions.get(v, 0)) for v in Verdict},
+        **{
+            f'measured driver timeout of {group}, s': f'{seconds:.4f}'
+            for group, seconds in zip(groups, status.driver_timeouts, strict=False)
+            if not math.isnan(seconds)
+        },
+    }
+    tightened = status.tightened
+    for limit in ('low', 'high', 'rate'):
+        if getattr(tightened, limit):
+            values[f'tightened {limit}'] = ' '.join(f'{v:g}' for v in getattr(tightened, limit))
+    if tightened.command_timeout is not None:
+        values['tightened command_timeout, s'] = f'{tightened.command_timeout:g}'
+    entry = DiagnosticStatus(
+        level=level,
+        name=f'{name.lstrip("/")}: commands',
+        message=message,
+        hardware_id=status.agent,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()],
+    )
+    return DiagnosticArray(status=[entry])
+
+
+def _summary(status: GateStatus) -> tuple[bytes, str]:
+    if status.competing_publishers:
+        return DiagnosticStatus.ERROR, 'somebody else publishes commands, which pass no gate'
+    message = _WORDS[status.state]
+    if status.state is GateState.EMERGENCY_STOPPED:
+        return DiagnosticStatus.ERROR, message
+    if status.state is GateState.STOPPING and status.reasons:
+        why = '; '.join(REASON_TEXT[reason] for reason in status.reasons)
+        return DiagnosticStatus.WARN, f'{message}: {why}'
+    return DiagnosticStatus.OK, message

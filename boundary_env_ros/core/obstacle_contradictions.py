@@ -22,32 +22,27 @@ def report_obstacles(contract: Contract, top: Reader) -> None:
     if any(problem.path[:1] == ('action',) for problem in top.problems):
         return  # nobody knows what the dimensions are
     for rule in contract.safety.obstacles:
-        if rule.dimension < contract.command_size:
-            _speed(contract, rule, top)
+        if rule.dimension < contract.command_size and _is_speed(contract, rule, top):
             _braking(contract, rule, top)
 
 
-def _speed(contract: Contract, rule: Obstacle, top: Reader) -> None:
+def _is_speed(contract: Contract, rule: Obstacle, top: Reader) -> bool:
     """Ask for a speed that is 0 when the robot stops, and that may be as low as that."""
-    unit, safe, low, high = (
-        contract.command_unit[rule.dimension],
-        *(contract.flat(name)[rule.dimension] for name in ('safe', 'low', 'high')),
-    )
-    path = (*obstacle_path(rule), 'dimension')
+    index = rule.dimension
+    unit, safe = contract.command_unit[index], contract.flat('safe')[index]
+    low, high = contract.flat('low')[index], contract.flat('high')[index]
     if unit != 'm/s':
-        top.problem(path, 'a dimension in m/s', said(f'{rule.dimension}, which is in {unit!r}'))
+        expected, actual = 'a dimension in m/s', f'which is in {unit!r}'
     elif low > 0.0 or high < 0.0:
-        top.problem(
-            path,
-            'a dimension whose bounds hold 0, since the robot may have to stand',
-            said(f'{rule.dimension}, which is from {low:g} to {high:g}'),
-        )
+        expected = 'a dimension whose bounds hold 0, since the robot may have to stand'
+        actual = f'which is from {low:g} to {high:g}'
     elif safe != 0.0:
-        top.problem(
-            path,
-            'a dimension whose `safe` is 0, since to stop is to go there',
-            said(f'{rule.dimension}, where it is {"hold" if math.isnan(safe) else f"{safe:g}"}'),
-        )
+        expected = 'a dimension whose `safe` is 0, since to stop is to go there'
+        actual = f'where it is {"hold" if math.isnan(safe) else f"{safe:g}"}'
+    else:
+        return True
+    top.problem((*obstacle_path(rule), 'dimension'), expected, said(f'{index}, {actual}'))
+    return False
 
 
 def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
@@ -61,26 +56,30 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
     stop, rate, low, high = (
         contract.flat(name)[rule.dimension] for name in ('stop', 'rate', 'low', 'high')
     )
-    fastest = max(abs(low), abs(high))
     if not (stop > 0.0 and rate > 0.0 and rule.stop_distance < rule.slow_distance):
         return
-    path = obstacle_path(rule)
-    reaction = contract.safety.gate_period + contract.safety.sensor_timeout
-    needed = rule.slow_speed * reaction + rule.slow_speed**2 / (2.0 * stop)
-    if needed > rule.stop_distance:
-        top.problem(
-            (*path, 'stop_distance'),
-            f'at least {needed:.2f} m, to stop from slow_speed after sensor_timeout + gate_period',
-            rule.stop_distance,
-        )
+    path, slow, fastest = obstacle_path(rule), rule.slow_speed, max(abs(low), abs(high))
     delay = contract.period + _build_up(contract, rule.dimension, rate)
-    needed = fastest * delay + max(0.0, fastest**2 - rule.slow_speed**2) / (2.0 * rate)
-    if needed > rule.slow_distance - rule.stop_distance:
+    room = rule.slow_distance - rule.stop_distance
+    needed = fastest * delay + max(0.0, fastest**2 - slow**2) / (2.0 * rate)
+    if needed > room:
         top.problem(
             (*path, 'slow_distance'),
             f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s '
             'at `rate`',
             rule.slow_distance,
+        )
+    # A sensor may be silent for almost its timeout, at the edge of either zone.
+    reaction = contract.safety.gate_period + contract.safety.sensor_timeout
+    braked = max(0.0, room - fastest * (reaction + delay))
+    left = max(slow, math.sqrt(max(0.0, fastest**2 - 2.0 * rate * braked)))
+    needed = left * reaction + left**2 / (2.0 * stop)
+    if needed > rule.stop_distance:
+        top.problem(
+            (*path, 'stop_distance'),
+            f'at least {needed:.2f} m, to stop from {_speed_at_stop(left, slow)} after '
+            'sensor_timeout + gate_period',
+            rule.stop_distance,
         )
     # A speed of distance / time falls by speed / time each second, most at the fastest.
     needed = fastest / rate + delay
@@ -90,6 +89,12 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
             f'at least {needed:.2f} s, to slow down from {fastest:g} m/s at `rate`',
             rule.time_to_collision,
         )
+
+
+def _speed_at_stop(speed: float, slow_speed: float) -> str:
+    if speed == slow_speed:
+        return 'slow_speed'
+    return f'the {speed:.2f} m/s that may be left there'
 
 
 def _build_up(contract: Contract, dimension: int, rate: float) -> float:

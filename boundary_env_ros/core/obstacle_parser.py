@@ -23,6 +23,7 @@ def parse_obstacles(safety: Reader, size: int) -> tuple[Obstacle, ...]:
     """
     if safety.has('obstacle') and safety.has('obstacles'):
         safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
+        safety.skip('obstacles')
     if safety.has('obstacle'):
         return (_obstacle(safety.section('obstacle'), '', size),)
     if not safety.has('obstacles'):
@@ -47,7 +48,7 @@ def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
     stop = key.number('stop_distance', unit='m', least=0.0)
     if stop >= slow:
         key.problem(('stop_distance',), f'a distance below slow_distance ({slow:g} m)', stop)
-    type_name = key.choice('type', (SCAN, RANGE, CLOUD), default=SCAN)
+    type_name = key.choice('type', (SCAN, RANGE, CLOUD), default=SCAN, fallback='')
     rule = Obstacle(
         name=name,
         topic=key.text('topic', expected=A_TOPIC, check=is_topic),
@@ -68,6 +69,10 @@ def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
 
 
 def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
+    if not type_name:  # reported, and nobody knows what else was meant
+        for name in ('half_angle', 'direction', 'half_width', 'bottom', 'top'):
+            key.skip(name)
+        return Sector(half_angle=math.nan)
     if type_name == RANGE:
         return key.one_of('direction', Side)
     if type_name == SCAN:

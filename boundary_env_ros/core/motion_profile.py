@@ -375,9 +375,7 @@ def _brake(limits: _Dimension, v: float, a: float, part: float) -> tuple[Phase, 
 
 
 def _viable(limits: _Dimension, x: float, v: float, a: float) -> bool:
-    """Return whether a state keeps the limits and can be braked to rest within the bounds."""
-    if not (abs(v) <= limits.rate and abs(a) <= limits.acceleration):
-        return False
+    """Return whether a state can be braked to rest within the limits and the bounds."""
     low, high = limits.low - 2.0 * limits.resolution, limits.high + 2.0 * limits.resolution
     if limits.order == 2:
         return low <= x + 0.5 * v * abs(v) / (VIABLE * limits.acceleration) <= high
@@ -446,7 +444,8 @@ def _propose(
     length = _power_of_two(length)
     if not (time > 0.0 and length > 0.0):
         return []
-    # A goal farther than what matters within this step only costs digits.
+    # A goal farther than what matters within this step only costs digits. (A step a million times
+    # longer than it takes to the full rate does not use all of it: there are not that many.)
     far = min(4.0 * rate * slow + 2.0 * rate * time_step, 1e6 * length)
     distance = min(max(distance, -far), far)
     speed = time / length

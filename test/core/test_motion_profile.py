@@ -202,23 +202,69 @@ def test_every_limit_is_kept_over_a_hundred_thousand_steps() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(any_limits(), st.floats(0.0, 1.0), periods, st.lists(parts, min_size=4), st.randoms())
+@given(
+    any_limits(),
+    st.floats(0.0, 1.0),
+    periods,
+    st.lists(parts, min_size=4),
+    st.integers(0, 2**32 - 1),
+)
 def test_every_limit_is_kept_whatever_is_proposed(
-    one: One, start: float, period: float, course: list[float], chance: random.Random
+    one: One, start: float, period: float, course: list[float], seed: int
 ) -> None:
+    chance = random.Random(seed)
+
     def hostile(dimension: motion_profile._Dimension, *_: float) -> list[motion_profile.Phase]:
         most = dimension.jerk if dimension.order == 3 else dimension.acceleration
-        changes = [-1.0, 0.0, 1.0, 1.5, chance.uniform(-1.0, 1.0)]
         return [
-            (period * chance.choice([0.1, 0.5, 2.0]), most * chance.choice(changes))
+            (
+                period * chance.choice([0.01, chance.random(), 2.0]),
+                most * chance.choice([-1.0, 0.0, 1.0, 1.5, chance.uniform(-1.0, 1.0)]),
+            )
             for _ in range(chance.randint(0, 4))
         ]
 
-    times = [part * period for part in course]
+    times = [part * period for part in course] * 5
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(motion_profile, '_propose', hostile)
         states = emit(one, one.low + start * (one.high - one.low), [(one.high, t) for t in times])
     assert_kept(one, times, states)
+
+
+@pytest.mark.parametrize(
+    ('one', 'v', 'a'),
+    [
+        (ACCELERATION, 0.7, 0.0),
+        (JERK, 0.7, 0.0),
+        (JERK, 0.7, 1.5),
+        (JERK, 0.5, -1.9),
+        (JERK, 0.1, -1.9),  # turns before it comes to rest
+        (ONLY_JERK, 0.9, -4.0),
+        (ONLY_JERK, 0.5, -4.0),
+        (ONLY_JERK, 0.1, -4.0),
+        (JERK, -0.1, 1.9),
+        (JERK, -0.7, 0.3),
+    ],
+)
+def test_what_can_just_be_braked_before_a_bound_needs_no_clamping(
+    one: One, v: float, a: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = limits(one)
+    near, far = 0.0, math.copysign(1.0, v)
+    while near != (middle := 0.5 * (near + far)) != far:
+        if motion_profile._viable(kept.dimensions[0], middle, v, a):
+            near = middle
+        else:
+            far = middle
+    monkeypatch.setattr(motion_profile, '_propose', lambda *_: [])
+    states = [MotionState(position=(near,), velocity=(v,), acceleration=(a,))]
+    times = [0.001] * 2000
+    for time_step in times:
+        states.append(advance(kept, states[-1], (-1.0,), time_step))
+    assert_kept(one, times, states)
+    [end] = states[-1].position
+    assert max(abs(state.position[0]) for state in states) == pytest.approx(1.0, abs=1e-6)
+    assert states[-1] == at_rest((end,))
 
 
 @pytest.mark.parametrize('one', [JERK, ACCELERATION, ONLY_JERK])
@@ -466,6 +512,19 @@ def test_a_goal_next_to_the_start_is_reached(one: One, distance: float) -> None:
 def test_a_limit_of_zero_is_a_limit(one: One, name: str) -> None:
     still = replace(one, **{name: 0.0})
     assert emit(still, 0.2, [(1.0, 0.1)] * 5) == [at_rest((0.2,))] * 6
+
+
+@pytest.mark.parametrize('one', [JERK, ACCELERATION, ONLY_JERK])
+def test_a_goal_very_far_away_is_made_for(one: One) -> None:
+    far = replace(one, low=-1e15, high=1e15)
+    [*_, last] = emit(far, 0.0, [(1e15, 0.1)] * 100)
+    assert last.velocity[0] == pytest.approx(1.0, rel=1e-5)
+    assert last.position[0] == pytest.approx(9.5, rel=0.05)
+
+
+def test_no_step_is_so_long_that_a_goal_beyond_the_rate_is_reached() -> None:
+    one = One(low=-1e4, high=1e4, rate=1.0, acceleration=1e9, jerk=INF)
+    assert 0.0 < emit(one, 0.0, [(4000.0, 1000.0)])[-1].position[0] <= 1000.0
 
 
 @pytest.mark.parametrize('acceleration', [1e9, 1e100, 1.7e308])

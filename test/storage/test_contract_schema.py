@@ -40,6 +40,9 @@ CHOSEN = [
     ('evaluator',),
     ('action',),
     ('action', '*', 'choices'),
+    ('safety', 'obstacles'),
+    ('safety', 'workspace'),
+    ('safety', 'workspace', '*', 'keep_out'),
     ('task', 'parameters'),
     ('episode', 'causes'),
     ('episode', 'on_stop'),
@@ -137,12 +140,23 @@ def test_every_key_that_is_declared_is_used_by_a_contract_that_the_parser_takes(
     assert alike(DECLARED) == alike(used)
 
 
+#: How values are found in a message, wherever they are read or written.
+SOURCE = frozenset({'fields', 'parts', 'joints', 'quantity', 'array', 'length', 'shape'})
+
+
 def alike(keys: set[tuple[Where, str]]) -> set[tuple[Where, str]]:
-    """Return the keys with those of state and evaluator as keys of the observation."""
-    return {
-        (('observation', *where[1:]) if where[:1] in (('state',), ('evaluator',)) else where, key)
-        for where, key in keys
-    }
+    """Return the keys with what is read alike in several sections in the first of them."""
+    return {(_first(where, key), key) for where, key in keys}
+
+
+def _first(where: Where, key: str) -> Where:
+    if where[:1] in (('state',), ('evaluator',)):
+        return ('observation', *where[1:])
+    if where == ('safety', 'obstacle'):
+        return ('safety', 'obstacles', '*')
+    if where in (('safety', 'operator'), ('safety', 'workspace', '*')) and key in SOURCE:
+        return ('action', '*', 'feedback')
+    return where
 
 
 def test_every_key_has_a_meaning() -> None:

@@ -192,7 +192,7 @@ def nearest(polygon: Polygon, point: Point) -> tuple[float, Point, Point]:
     along = end - begin
     here = np.array(point)
     part = ((here - begin) * along).sum(axis=1) / (along * along).sum(axis=1)
-    foot = begin + np.clip(part, 0.0, 1.0)[:, None] * along
+    foot = begin + np.minimum(np.maximum(part, 0.0), 1.0)[:, None] * along
     apart = np.hypot(*(here - foot).T)
     index = int(apart.argmin())
     inward = np.array((-along[index, 1], along[index, 0])) / math.hypot(*along[index])
@@ -221,7 +221,7 @@ def _to_segments(points: _Points, begin: _Points, end: _Points) -> _Points:
     squared = (along * along).sum(axis=1)
     offset = points[:, None, :] - begin[None, :, :]
     part = (offset * along).sum(axis=2) / np.where(squared > 0.0, squared, 1.0)
-    miss = offset - np.clip(part, 0.0, 1.0)[:, :, None] * along
+    miss = offset - np.minimum(np.maximum(part, 0.0), 1.0)[:, :, None] * along
     found: _Points = np.hypot(miss[:, :, 0], miss[:, :, 1])
     return found
 

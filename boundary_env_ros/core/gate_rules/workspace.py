@@ -27,7 +27,15 @@ from boundary_env_ros.core.gate_rules.motion import follow
 from boundary_env_ros.core.gate_rules.shaped import Shaped
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.gate_rules.under_way import Sent, under_way, UnderWay
-from boundary_env_ros.core.geometry import added, distances, is_inside, nearest, sector, Shape
+from boundary_env_ros.core.geometry import (
+    added,
+    distances,
+    is_inside,
+    nearest,
+    Point,
+    sector,
+    Shape,
+)
 from boundary_env_ros.core.safety import Moves, Polygon, Safety, Workspace
 from boundary_env_ros.core.sources import Vector
 
@@ -214,6 +222,8 @@ class _Course:
         The workspace, and where the place was measured.
     ways
         For each dimension that moves it, what is under way up and down.
+    borders
+        What bounds it in the plane.
     hold
         Seconds that the next command may be in force.
 
@@ -222,6 +232,7 @@ class _Course:
     place: Workspace
     at: Vector
     ways: tuple[tuple[UnderWay, UnderWay], ...]
+    borders: tuple[_Border, ...]
     hold: float
 
     @classmethod
@@ -250,7 +261,19 @@ class _Course:
                 for sign in (1.0, -1.0)
             )
             ways.append((up, down))
-        return cls(place, found.values, tuple(ways), hold)
+        areas = [(area, False) for _, area in place.keep_out]
+        if place.polygon:
+            areas.append((place.polygon, True))
+        return cls(
+            place,
+            found.values,
+            tuple(ways),
+            tuple(
+                _Border.of(area, (found.values[0], found.values[1]), place.margin, inside=inside)
+                for area, inside in areas
+            ),
+            hold,
+        )
 
     @property
     def rules(self) -> tuple[tuple[_Rule, tuple[int, ...]], ...]:
@@ -292,14 +315,12 @@ class _Course:
 
     def _in_the_plane(self, command: Vector) -> _Gap:
         shape = self._shape(command)
-        place, gaps = self.place, [_ANY]
-        if place.moves is Moves.BODY:
+        gaps = [_ANY]
+        if self.place.moves is Moves.BODY:
             for index in range(2):
                 values = [corner[index] for corner in shape]
                 gaps.append(self._bounds(index, min(values), max(values)))
-        if place.polygon:
-            gaps.append(self._edges(shape, place.polygon, inside=True))
-        gaps += [self._edges(shape, area, inside=False) for _, area in place.keep_out]
+        gaps += [border.gap(shape) for border in self.borders]
         return min(gaps)
 
     def _shape(self, command: Vector) -> Shape:
@@ -323,26 +344,57 @@ class _Course:
                 shape = added(shape, sector(way, middle - right, middle + left))
         return shape
 
-    def _edges(self, shape: Shape, polygon: Polygon, *, inside: bool) -> _Gap:
-        """Return how far an area stays from the edges of a polygon that it is not to cross."""
-        place, at = self.place, (self.at[0], self.at[1])
-        now = distances((at,), polygon)
-        then = distances(shape, polygon)
+
+@dataclass(frozen=True, slots=True)
+class _Border:
+    """
+    The edges of a polygon that a place is not to cross, or, from beyond them, to come back over.
+
+    Attributes
+    ----------
+    polygon, at
+        The polygon, and where the place is.
+    kept
+        What is to be kept from each edge, in their order.
+    apart
+        Distance from the nearest place of an edge.
+    back
+        Direction of the way back from beyond the edges; None if it is not beyond.
+
+    """
+
+    polygon: Polygon
+    at: Point
+    kept: Vector
+    apart: float
+    back: Point | None
+
+    @classmethod
+    def of(cls, polygon: Polygon, at: Point, margin: float, *, inside: bool) -> _Border:
         apart, foot, inward = nearest(polygon, at)
-        gaps = []
-        if is_inside(polygon, at) is not inside or apart < _AT_THE_EDGE:
-            way = inward if inside else (-inward[0], -inward[1])
-            if apart >= _AT_THE_EDGE:
-                way = ((foot[0] - at[0]) / apart, (foot[1] - at[1]) / apart)
-            back = min((x - at[0]) * way[0] + (y - at[1]) * way[1] for x, y in shape)
-            gaps.append(_Gap.of(back, 0.0))
-            crossed = apart + _AT_THE_EDGE
-        else:
-            crossed = 0.0
-        margin = max(place.margin, _AT_THE_EDGE)
-        gaps += [
-            _Gap.of(near, min(margin, nearer))
-            for near, nearer in zip(then, now, strict=True)
-            if nearer >= crossed
+        # What is kept is seen from what it is kept from, so none at all would be none too few.
+        margin = max(margin, _AT_THE_EDGE)
+        now = distances((at,), polygon)
+        if is_inside(polygon, at) is inside and apart >= _AT_THE_EDGE:
+            return cls(polygon, at, tuple(min(margin, d) for d in now), apart, None)
+        back = inward if inside else (-inward[0], -inward[1])
+        if apart >= _AT_THE_EDGE:
+            back = ((foot[0] - at[0]) / apart, (foot[1] - at[1]) / apart)
+        crossed = apart + _AT_THE_EDGE
+        kept = tuple(-math.inf if d < crossed else min(margin, d) for d in now)
+        return cls(polygon, at, kept, apart, back)
+
+    def gap(self, shape: Shape) -> _Gap:
+        """Return how far what may be reached stays from it."""
+        x, y = self.at
+        farthest = max(math.hypot(a - x, b - y) for a, b in shape)
+        kept = max(self.kept)
+        if self.back is None and self.apart - farthest >= kept:
+            return _Gap.of(self.apart - farthest, kept)  # whatever its directions are
+        gaps = [
+            _Gap.of(d, k) for d, k in zip(distances(shape, self.polygon), self.kept, strict=True)
         ]
-        return min(gaps, default=_ANY)
+        if self.back is not None:
+            way = self.back
+            gaps.append(_Gap.of(min((a - x) * way[0] + (b - y) * way[1] for a, b in shape), 0.0))
+        return min(gaps)

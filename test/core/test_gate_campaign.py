@@ -1,0 +1,83 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A million requests, and nothing outside the contract, beyond a limit or unexplained.
+
+The longer setting is ``make campaign ARGS='--commands 100000000'``; see :mod:`gate_campaign`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import os
+
+from campaign_sequence import Violation
+from campaign_traffic import COUNT, Kind
+from gate_campaign import campaign, CONTRACTS, main
+import pytest
+
+from boundary_env_ros.core.decision import Reason, Verdict
+from boundary_env_ros.core.gate_rules.limits import Limits
+
+#: Two halves of each contract, so that two workers have something to share.
+HALVES = 2
+SHARE = -(-1_000_000 // (HALVES * len(CONTRACTS)))
+SEED = int(os.environ.get('BOUNDARY_ENV_SEED', '1'))
+
+#: Reasons that every robot here is to see, and those that only some contracts know.
+ALWAYS = {
+    Reason.OUT_OF_BOUNDS,
+    Reason.RATE_LIMIT,
+    Reason.OBSTACLE_STOP,
+    Reason.SENSOR_INVALID,
+    Reason.EMERGENCY_STOP,
+    Reason.EPISODE_OVER,
+}
+SOMETIMES = {
+    'watchful': {Reason.GATE_LATE, Reason.CLOCK},
+    'curved': {Reason.CURVATURE, Reason.TIME_TO_COLLISION},
+    'smooth': {Reason.JERK_LIMIT, Reason.REPUBLISHED},
+}
+REALTIME = {
+    Reason.OBSERVATION_TIMEOUT,
+    Reason.COMMAND_LATE,
+    Reason.COMMAND_TIMEOUT,
+    Reason.ENVIRONMENT_TIMEOUT,
+}
+
+
+@pytest.mark.parametrize('half', range(HALVES))
+@pytest.mark.parametrize('name', CONTRACTS)
+def test_no_request_of_a_million_gets_past_the_contract(name: str, half: int) -> None:
+    tally = campaign(name, SEED, half * SHARE, SHARE)
+    assert tally.actions >= SHARE
+    count = sum(tally.requests.values())
+    # It is a campaign only if it goes through every outcome, and often.
+    assert min(tally.requests[kind] for kind in Kind) > count / 100, tally
+    lockstep = name.startswith('lockstep')
+    verdicts = set(Verdict) - ({Verdict.HELD} if lockstep else set())
+    assert min(tally.decisions[verdict] for verdict in verdicts) > count / 2000, tally
+    reasons = ALWAYS | SOMETIMES.get(name, set()) | (set() if lockstep else REALTIME)
+    assert min(tally.reasons[reason] for reason in reasons) > count / 10_000, tally
+    assert tally.commands > count / 2, tally
+
+
+def test_what_breaks_the_contract_ends_the_campaign_and_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = Limits.of
+    monkeypatch.setattr(Limits, 'of', lambda contract: replace(honest(contract), rate=(1.0, 4.01)))
+    with pytest.raises(Violation, match='changes faster than `rate`') as found:
+        campaign('cart', 3, 0, 5000)
+    again = str(found.value).split("ARGS='")[1].rstrip("'")
+    number = int(again.split()[-1])
+    with pytest.raises(Violation) as once_more:
+        campaign('cart', 3, number, 1)
+    assert str(once_more.value) == str(found.value)
+
+
+def test_the_command_tells_what_was_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['--contract', 'strict', '--run', '4', '--workers', '1']) == 0
+    told = capsys.readouterr().out
+    assert f'requests: {COUNT}' in told
+    assert 'outside the contract: 0' in told

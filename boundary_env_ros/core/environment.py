@@ -50,6 +50,7 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import (
     Clock,
+    elapsed,
     Instant,
     NANOSECONDS,
     RosTime,
@@ -148,6 +149,7 @@ class Environment:
         self._advance: WorldAdvance | None = None
         self._advanced: Advanced | None = None
         self._supplied = False
+        self._started: Instant | None = None
 
     @property
     def state(self) -> EpisodeState:
@@ -361,8 +363,8 @@ class Environment:
         if self.state is not EpisodeState.RUNNING:
             return ()
         foreign = decision.id.episode_id != self._episode.episode_id
-        if foreign and decision.verdict is not Verdict.REJECTED:
-            return ()  # still braking out of the episode before
+        if foreign and (decision.verdict is not Verdict.REJECTED or self._was_before(decision)):
+            return ()  # still braking out of the episode before, or refused while it lasted
         # What was rejected goes by the name that its request gave itself, and belongs here too.
         self._decisions.append(decision)
         self._actuation.commanded(decision)
@@ -374,6 +376,11 @@ class Environment:
             stamp = RosTime(commanded.ros.nanoseconds if commanded else 0)
             return (self._ask(self._contract.period, stamp, now),)
         return ()
+
+    def _was_before(self, decision: GateDecision) -> bool:
+        """Return whether a decision is known to have been made before the episode ran."""
+        since = elapsed(self._started, decision.received)
+        return since is not None and since < 0.0
 
     def advanced(self, report: Advanced, now: Instant) -> Effects:
         """Take the world's answer to an advance (lockstep)."""
@@ -471,6 +478,7 @@ class Environment:
         self._episode = self._episode.run()
         self._reset = self._advance = self._advanced = None
         self._heard.policy = self._heard.own = now.steady
+        self._started = now
         self._gaps = 0
         view = self._sight.view(self._id(0), at)
         self._keep(view)

@@ -308,8 +308,12 @@ class ContractNode(LifecycleNode):
         qos: QoSProfile,
         *,
         warn: bool = True,
-    ) -> None:
-        """Subscribe until the cleanup; ``warn`` of publishers whose QoS does not fit."""
+    ) -> Any:
+        """
+        Return a subscription that lives until the cleanup.
+
+        ``warn`` of publishers whose QoS does not fit.
+        """
 
         @wraps(callback)
         def on_message(*message: Any) -> None:
@@ -319,7 +323,7 @@ class ContractNode(LifecycleNode):
 
         events = SubscriptionEventCallbacks(use_default_callbacks=warn)
         made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
-        self.own(self.destroy_subscription, made)
+        return self.own(self.destroy_subscription, made)
 
     def serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
         """Offer a service until the cleanup."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -22,9 +22,9 @@ Robot (simulated), safety gate, environment, recorder and policy are processes o
 every trial the policy drives an episode; at a moment drawn from the seed, while the robot speeds
 up or has its full speed, one fault is made. A probe, which is none of the parties, measures the
 time from the fault to the safe command on the wire, that none but safe commands follow; where the
-gate itself is what failed, to the cart at rest. That time is held against a bound that follows from
-the contract alone (test/faults/fault_bounds.py). Then all is healed, and a fresh episode must drive.
-In the end the record of the recorder is audited, and must name the right cause.
+gate itself is what failed, to the cart at rest. That time is held against a bound that follows
+from the contract alone (test/faults/fault_bounds.py). Then all is healed, and a fresh episode must
+drive. In the end the record of the recorder is audited, and must name the right cause.
 """
 
 MORE = """\
@@ -94,7 +94,7 @@ def main() -> int:
     """Run the campaign and return the exit code."""
     parser = arguments()
     options = parser.parse_args()
-    from fault_campaign import Campaign, Outcome
+    from fault_campaign import Campaign, Outcome, tell
     from fault_kinds import Kind, KINDS
     from fault_table import as_markdown, as_text, Row, sums
     from ros_world import reserved_domain
@@ -107,18 +107,14 @@ def main() -> int:
         return _list(wanted)
     rows: list[Row] = []
 
-    def told(line: str) -> None:
-        load = os.getloadavg()[0]
-        print(f'[load {load:.1f}] {line}', file=sys.stderr, flush=True)
-
     def judged(kind: Kind, outcomes: list[Outcome], skipped: str) -> None:
         rows.append(Row(kind=kind, outcomes=outcomes, skipped=skipped))
-        told(
+        tell(
             f'{kind.name}: ' + ('skipped' if skipped else 'right' if rows[-1].ok else 'NOT RIGHT')
         )
         for outcome in outcomes:
             for wrong in (*outcome.problems, *outcome.findings):
-                told(f'  {kind.name} {outcome.number}: {wrong}')
+                tell(f'  {kind.name} {outcome.number}: {wrong}')
         if options.json is not None:
             trials = [o.to_json() for row in rows for o in row.outcomes]
             skips = {row.kind.name: row.skipped for row in rows if row.skipped}
@@ -128,6 +124,8 @@ def main() -> int:
         if options.markdown is not None:
             options.markdown.write_text(f'{as_markdown(rows)}\n\n{sums(rows)}\n')
 
+    # What was started is ended, however this one is told to end.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = options.records or Path(tempfile.mkdtemp(prefix='boundary_faults_'))
     with reserved_domain() as domain:
         Campaign(
@@ -135,7 +133,7 @@ def main() -> int:
             domain,
             trials=options.trials,
             seed=options.seed,
-            told=told,
+            told=tell,
             judged=judged,
         ).run(KINDS[name] for name in wanted)
     print(as_text(rows))

@@ -5,13 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+import os
 from pathlib import Path
 from random import Random
+import sys
 import time
 from typing import Any
 
-from fault_kinds import Kind, noticed_by_then, Safe, Trial, WINDOW
+from fault_kinds import Kind, KINDS, noticed_by_then, Safe, Trial, WINDOW
 from fault_world import FaultWorld, Layout, world_of
 from two_hosts import why_not
 
@@ -152,7 +156,28 @@ class Campaign:
                 for kind in group:
                     self._judged(kind, [], reason)
                 continue
-            self._run_in(layout, group)
+            if layout.far:
+                self._run_apart(group)
+            else:
+                self._run_in(layout, group)
+
+    def _run_apart(self, kinds: Sequence[Kind]) -> None:
+        """Run kinds in a fresh process: Fast DDS asks once a process which addresses it has."""
+        with ProcessPoolExecutor(1, mp_context=get_context('spawn')) as process:
+            judged = process.submit(
+                _apart,
+                self._folder,
+                self._domain_id,
+                self._trials,
+                self._seed,
+                [kind.name for kind in kinds],
+            ).result()
+        for name, outcomes in judged:
+            self._judged(KINDS[name], outcomes, '')
+
+    def run_layout(self, kinds: Sequence[Kind]) -> None:
+        """Run all trials of kinds of one layout, in this process."""
+        self._run_in(kinds[0].layout, kinds)
 
     def _run_in(self, layout: Layout, kinds: Sequence[Kind]) -> None:
         left = list(kinds)
@@ -212,7 +237,7 @@ class Campaign:
         end = noticed_by_then(since, outcome.bound)
         self._wait(world, kind, end)
         outcome.time = time_to_safe(world, kind.safe, since, end)
-        outcome.late = world.lateness.worst(start, end)
+        outcome.late = world.late(start, end)
         if not {'', 'abandoned'} & kind.causes:
             # Whoever is alive ends it; what was frozen must not come back before.
             world.probe.until(lambda: world.ended(outcome.episode), 10.0, 'the end of the episode')
@@ -255,11 +280,31 @@ class Campaign:
     def _wait(self, world: FaultWorld, kind: Kind, end: int) -> None:
         time.sleep(max(0.0, (end - time.monotonic_ns()) / NANOSECONDS))
         if kind.safe is Safe.REST:
-            world.witness.until(
-                lambda: bool(found := world.rest(end - NANOSECONDS)) and found[-1][0] > end,
+            world.probe.until(
+                lambda: world.motion_of(end, end + NANOSECONDS),
                 10.0,
                 'ground truth after the bound',
             )
+
+
+def _apart(
+    folder: Path, domain_id: int, trials: int, seed: int, kinds: Sequence[str]
+) -> list[tuple[str, list[Outcome]]]:
+    judged: list[tuple[str, list[Outcome]]] = []
+    Campaign(
+        folder,
+        domain_id,
+        trials=trials,
+        seed=seed,
+        told=tell,
+        judged=lambda kind, outcomes, _: judged.append((kind.name, outcomes)),
+    ).run_layout([KINDS[name] for name in kinds])
+    return judged
+
+
+def tell(line: str) -> None:
+    """Tell progress, with how busy the machine is."""
+    print(f'[load {os.getloadavg()[0]:.1f}] {line}', file=sys.stderr, flush=True)
 
 
 # Measuring ---------------------------------------------------------------------------------------
@@ -273,7 +318,7 @@ def time_to_safe(world: FaultWorld, safe: Safe, since: int, end: int) -> float |
     that shows the cart moving.
     """
     if safe is Safe.REST:
-        moving = [at for at, speed in world.rest(since) if at <= end and speed >= REST]
+        moving = [at for at, speed in world.motion_of(since, end) if speed >= REST]
         return (moving[-1] - since) / NANOSECONDS if moving else 0.0
     contract = world.loaded.contract
     safe_command = contract.flat('safe')

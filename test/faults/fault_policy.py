@@ -11,8 +11,10 @@ or ``error``.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import select
+import signal
 import sys
 import time
 
@@ -20,6 +22,8 @@ import numpy as np
 
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.env import BoundaryEnv
+
+_PDEATHSIG = 1  # linux/prctl.h
 
 AHEAD = np.array([0.8, 0.0], dtype=np.float32)
 
@@ -47,6 +51,8 @@ def drive(env: BoundaryEnv, seed: int) -> None:
 
 def main(file: str, domain_id: int) -> None:
     """Obey until the input ends."""
+    # One that hangs would outlive a campaign that was killed.
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     env: BoundaryEnv | None = None
     told('ready')
     try:

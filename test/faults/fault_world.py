@@ -19,7 +19,6 @@ from typing import Any
 import uuid
 
 from faulty_robot import APPLIED, FAULT
-from nav_msgs.msg import Odometry
 from ros_world import Heard, Probe, World
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
@@ -151,31 +150,38 @@ class Policy:
         self.process.stdout.close()
 
 
-class Lateness:
-    """How late the scheduler of this machine is: a process that oversleeps, and says so."""
+class Told:
+    """
+    A process that tells an instant (ns) and a number a line, until its input ends.
 
-    def __init__(self) -> None:
-        self._told: list[tuple[int, int]] = []
+    Parameters
+    ----------
+    command
+        Arguments of Python.
+
+    """
+
+    def __init__(self, *command: str) -> None:
+        self.told: list[tuple[int, float]] = []
         self._process = subprocess.Popen(
-            [sys.executable, '-S', str(HERE / 'fault_lateness.py')],
+            [sys.executable, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
-        self._thread = threading.Thread(target=self._read, name='lateness')
+        self._thread = threading.Thread(target=self._read, name='told')
         self._thread.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            steady, late = line.split()
-            self._told.append((int(steady), int(late)))
+            instant, number = line.split()
+            self.told.append((int(instant), float(number)))
 
-    def worst(self, since: int, until: int) -> float:
-        """Return the latest awakening between two instants of the steady clock, s."""
-        found = [late for steady, late in list(self._told) if since <= steady <= until]
-        return max(found, default=0) / NANOSECONDS
+    def between(self, since: int, until: int) -> list[tuple[int, float]]:
+        """Return what was told of a time."""
+        return [(at, number) for at, number in list(self.told) if since <= at <= until]
 
     def close(self) -> None:
         """End it."""
@@ -222,16 +228,14 @@ class FaultWorld(World):
                 self.probe = WireProbe(self.domain_id)
                 self._stack.callback(self.probe.close)
             with self._on('simulated_robot'):
-                # Where the robot is, whatever becomes of the network.
-                self.witness = WireProbe(self.domain_id) if self.layout.far else self.probe
-                if self.witness is not self.probe:
-                    self._stack.callback(self.witness.close)
-                    self.witness.listen('ground_truth', Odometry, names.RECORD)
+                self._witness = Told(str(HERE / 'fault_witness.py'), str(self.domain_id))
+                self._stack.callback(self._witness.close)
             self._listen()
+            self.probe.until(lambda: self._witness.told, READY, 'a witness of the ground truth')
             self.policy = self._start_policy()
             self._stack.callback(lambda: self.policy.close())
-            self.lateness = Lateness()
-            self._stack.callback(self.lateness.close)
+            self._lateness = Told('-S', str(HERE / 'fault_lateness.py'))
+            self._stack.callback(self._lateness.close)
             self._stack = self._stack.pop_all()
         return self
 
@@ -245,7 +249,8 @@ class FaultWorld(World):
                 FASTDDS_DEFAULT_PROFILES_FILE=profile,
             )
         path = os.environ.get('PYTHONPATH', '')
-        variables['PYTHONPATH'] = f'{HERE}{os.pathsep}{path}' if path else str(HERE)
+        here = [str(HERE), str(HERE.parent / 'ros')]
+        variables['PYTHONPATH'] = os.pathsep.join([*here, path] if path else here)
         return variables
 
     def _on(self, party: str) -> Any:
@@ -473,16 +478,18 @@ class FaultWorld(World):
         self.processes['recorder'].stop(grace=20.0)
         return self.run
 
-    def rest(self, since: int) -> list[tuple[int, float]]:
-        """Return the true speed of the cart after an instant: steady clock in ns, and m/s."""
+    # Measuring -----------------------------------------------------------------------------------
+
+    def late(self, since: int, until: int) -> float:
+        """Return by how much a sleeper overslept at most between two instants, s."""
+        found = self._lateness.between(since, until)
+        return max((late for _, late in found), default=0.0) / NANOSECONDS
+
+    def motion_of(self, since: int, until: int) -> list[tuple[int, float]]:
+        """Return the true speed of the cart between two instants: steady clock in ns, and m/s."""
         to_steady = time.monotonic_ns() - time.time_ns()
-        found = []
-        for message in self.witness.messages('ground_truth', since):
-            stamp = message.header.stamp
-            captured = stamp.sec * NANOSECONDS + stamp.nanosec + to_steady
-            if captured > since:
-                found.append((captured, abs(message.twist.twist.linear.x)))
-        return found
+        found = self._witness.between(since - to_steady, until - to_steady)
+        return [(at + to_steady, speed) for at, speed in found]
 
 
 @contextmanager

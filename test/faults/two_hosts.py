@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, ExitStack
+from contextlib import contextmanager, ExitStack, suppress
 import ctypes
 import os
 from pathlib import Path
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ HERE = Path(__file__).parent
 
 _CLONE_NEWNET = 0x40000000
 _SUBNET = '10.213.7'
+_GROUP = '239.255.0.1', 7000
 
 
 def why_not() -> str:
@@ -65,6 +67,8 @@ class TwoHosts:
                 _ip('-n', space, 'link', 'set', 'lo', 'up')
                 _ip('-n', space, 'address', 'add', f'{_SUBNET}.{number}/24', 'dev', end)
                 self._up(host)
+            # Who starts before the cable carries multicast is never found.
+            self._wait_until_it_carries()
             self._stack = self._stack.pop_all()
         return self
 
@@ -93,6 +97,28 @@ class TwoHosts:
             finally:
                 _enter(home.fileno())
 
+    def _wait_until_it_carries(self) -> None:
+        deadline = time.monotonic() + 10.0
+        for sender, receiver in ('ab', 'ba'):
+            with self.inside(receiver):
+                ear = _udp()
+                ear.bind(('', _GROUP[1]))
+                ear.setsockopt(
+                    socket.IPPROTO_IP,
+                    socket.IP_ADD_MEMBERSHIP,
+                    socket.inet_aton(_GROUP[0]) + socket.inet_aton('0.0.0.0'),
+                )
+                ear.settimeout(0.1)
+            with self.inside(sender):
+                mouth = _udp()
+            with ear, mouth:
+                heard = False
+                while not heard:
+                    assert time.monotonic() < deadline, 'Expect a cable that carries: it does not.'
+                    with suppress(OSError):  # not yet
+                        mouth.sendto(b'there?', _GROUP)
+                        heard = bool(ear.recv(16))
+
     # Faults --------------------------------------------------------------------------------------
 
     def cable(self, what: str) -> int:
@@ -119,6 +145,10 @@ class TwoHosts:
         _ip('-n', space, 'link', 'set', end, 'up')
         # It goes with the link; without it the nodes would not find each other.
         _ip('-n', space, 'route', 'replace', '224.0.0.0/4', 'dev', end)
+
+
+def _udp() -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 
 def _ip(*arguments: str) -> None:

@@ -108,10 +108,12 @@ class ContractNode(LifecycleNode):
             msg.ContractDescription, names.CONTRACT, self._on_description, names.LATCHED_MANY
         )
 
-    def declare(self, name: str, default: Any, description: str) -> None:
-        """Declare a read-only parameter."""
+    def declare(
+        self, name: str, default: Any, description: str, *, read_only: bool = True
+    ) -> None:
+        """Declare a parameter; a type in place of the default is that of one without."""
         self.declare_parameter(
-            name, default, ParameterDescriptor(description=description, read_only=True)
+            name, default, ParameterDescriptor(description=description, read_only=read_only)
         )
 
     def value(self, name: str) -> Any:

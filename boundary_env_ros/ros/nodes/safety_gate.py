@@ -12,7 +12,7 @@ from typing import Any
 import uuid
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -54,15 +54,8 @@ _MOST_CANDIDATES = 256
 #: Own states that are remembered, to tell those of a duplicate apart.
 _SAID = 64
 
-#: Parameters that make the contract stricter.
-_STRICTER = {
-    'low': 'Least value of each dimension of the command, where it is to be stricter than the '
-    'contract (empty: as there). While an episode runs it can only be raised.',
-    'high': 'Greatest value of each dimension of the command (empty: as in the contract). While '
-    'an episode runs it can only be lowered.',
-    'rate': 'Most that each dimension of the command may change, unit/s (empty: as in the '
-    'contract). While an episode runs it can only be lowered.',
-}
+#: Limits of the command that parameters make stricter.
+_STRICTER = ('low', 'high', 'rate')
 
 
 class SafetyGate(ContractNode):
@@ -75,19 +68,33 @@ class SafetyGate(ContractNode):
     def __init__(self) -> None:
         super().__init__('safety_gate', 'safety_gate')
         self._gate: Gate | None = None
-        for name, description in _STRICTER.items():
-            self.declare_parameter(
-                f'stricter.{name}',
-                Parameter.Type.DOUBLE_ARRAY,
-                ParameterDescriptor(description=description, dynamic_typing=False),
-            )
-        self.declare_parameter(
+        self.declare(
+            'stricter.low',
+            Parameter.Type.DOUBLE_ARRAY,
+            'Least value of each dimension of the command, where it is to be stricter than the '
+            'contract (empty: as there). While a lease is out it can only be raised.',
+            read_only=False,
+        )
+        self.declare(
+            'stricter.high',
+            Parameter.Type.DOUBLE_ARRAY,
+            'Greatest value of each dimension of the command (empty: as in the contract). While '
+            'a lease is out it can only be lowered.',
+            read_only=False,
+        )
+        self.declare(
+            'stricter.rate',
+            Parameter.Type.DOUBLE_ARRAY,
+            'Most that each dimension of the command may change, unit/s (empty: as in the '
+            'contract). While a lease is out it can only be lowered.',
+            read_only=False,
+        )
+        self.declare(
             'stricter.command_timeout',
             0.0,
-            ParameterDescriptor(
-                description='Seconds without an action after which the robot is stopped (0: as in '
-                'the contract). While an episode runs it can only be lowered.'
-            ),
+            'Seconds without an action after which the robot is stopped (0: as in the contract). '
+            'While a lease is out it can only be lowered.',
+            read_only=False,
         )
         self.declare(
             'probe_on_activation',

@@ -227,18 +227,23 @@ def test_no_time_moves_nothing() -> None:
     assert ruling.command == (0.2, 0.1)
 
 
+PROFILE: dict[tuple[str | int, ...], object] = {
+    ('action', 'base', 'acceleration'): [0.5, 20.0],
+    ('safety', 'obstacle'): None,
+    ('safety', 'republish'): 0.05,
+}
+
+
 def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> None:
-    limits = Limits.of(
-        shipped(
-            {
-                ('action', 'base', 'curvature'): [0, 1],
-                ('action', 'base', 'acceleration'): [0.5, 20.0],
-                ('safety', 'obstacle'): None,
-                ('safety', 'republish'): 0.05,
-            }
-        )
-    )
+    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'curvature'): [0, 1]}))
     sequence = Sequence(limits, (0.0, 0.0))
     for _ in range(60):
         ruling = sequence.ask((1.6, 1.0), 0.1)
     assert ruling.command == (0.8, 0.5)
+
+
+def test_on_the_way_there_each_dimension_follows_the_profile_that_is_its_own() -> None:
+    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'curvature'): [0, 1]}))
+    one, other = Sequence(limits, (0.0, 0.0)), Sequence(Limits.of(shipped(PROFILE)), (0.0, 0.0))
+    for _ in range(10):
+        assert one.ask((0.6, 1.2), 0.1) == other.ask((0.6, 1.2), 0.1)

@@ -118,11 +118,17 @@ def _until_next_look(limits: Limits) -> float:
 
 
 def _until_the_driver_brakes(limits: Limits) -> float:
-    """Return how long a command may be in force if the gate sends no other: it may be gone."""
+    """
+    Return how long a command may be in force if the gate sends no other: it may be gone.
+
+    A driver without a timeout of its own would go on for ever; with it the gate is trusted to come
+    back, and to stop for having been late.
+    """
     if limits.pacing is Pacing.LOCKSTEP:
         return limits.period  # without the gate the world stands still
+    late = limits.safety.gate_lateness
     timeouts = [group.driver_timeout for group in limits.groups]
-    return max(limits.safety.gate_lateness, *(t for t in timeouts if t is not None), 0.0)
+    return max(late if timeout is None else timeout for timeout in timeouts)
 
 
 # Slowing down ------------------------------------------------------------------------------------

@@ -10,10 +10,15 @@ allowance for a busy machine is in them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.simulation.config import CartConfig
 
-LOOK = 1.0
+Bound: TypeAlias = Callable[[Contract], float]
+
+LOOK = 0.25
 """Seconds between two looks of the gate at the graph, as its page declares."""
 
 

@@ -36,7 +36,6 @@ REST = 0.01
 MOMENTS = 0.4, 1.1
 """Between these, s after its start, an episode meets its fault: speeding up, or at full speed."""
 
-_TORN = frozenset({'record-closed'})
 _DRIVES = 5
 
 
@@ -328,10 +327,10 @@ def time_to_safe(world: FaultWorld, safe: Safe, since: int, end: int) -> float |
         for h in told
         if h.steady <= end
     ]
-    return _first_lasting(at_rest, since)
+    return lasting(at_rest, since)
 
 
-def _first_lasting(told: Sequence[tuple[int, bool]], since: int) -> float | None:
+def lasting(told: Sequence[tuple[int, bool]], since: int) -> float | None:
     """Return the seconds to the first safe command that none but safe ones follow."""
     first: int | None = None
     for steady, safe in told:
@@ -350,7 +349,7 @@ def judge_record(run: Path, kind: Kind, outcomes: Sequence[Outcome], world: Faul
     by_episode = {outcome.episode: outcome for outcome in outcomes}
     report = audit_path(run)
     for finding in report.findings:
-        if finding.severity is not Severity.ERROR or (kind.torn and finding.rule in _TORN):
+        if finding.severity is not Severity.ERROR or finding.rule in kind.marks:
             continue
         of = by_episode.get(finding.episode)
         for outcome in [of] if of else outcomes:
@@ -365,7 +364,7 @@ def judge_record(run: Path, kind: Kind, outcomes: Sequence[Outcome], world: Faul
             _sort(record, outcomes, stops, refused)
         elif record.cause:
             endings.setdefault(episode, record.cause)
-    if kind.own_run:
+    if kind.deaf:
         # The recorder was gone when it was said; others heard it.
         for status in world.probe.messages(names.EPISODE_STATUS):
             if status.cause:

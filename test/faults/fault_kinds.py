@@ -9,6 +9,7 @@ What is expected of a kind is one row of :data:`KINDS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+import copy
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -29,6 +30,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, to_msg
+from boundary_env_ros.ros.interfaces import msg
 
 WINDOW = 0.3
 """Seconds for which the robot must stay safe beyond the bound."""
@@ -77,9 +79,11 @@ class Kind:
     layout
         The world that it needs.
     own_run
-        Whether the recorder itself fails, so that each trial has a run of its own.
-    torn
-        Whether that run is torn, and its record goes as far as it goes.
+        Whether the recorder itself ends, so that each trial has a run of its own.
+    deaf
+        Whether the recorder hears nothing of what follows, so that the cause is what others heard.
+    marks
+        Rules of the audit by which it names the fault itself; it must find nothing else.
 
     """
 
@@ -93,7 +97,8 @@ class Kind:
     rejected: Reason | None = None
     layout: Layout = ONE_HOST
     own_run: bool = False
-    torn: bool = False
+    deaf: bool = False
+    marks: frozenset[str] = frozenset()
 
 
 # Processes ---------------------------------------------------------------------------------------
@@ -128,8 +133,8 @@ def _policy_anew(world: FaultWorld, trial: Trial) -> int:
 
 def _gate_starved(world: FaultWorld, trial: Trial) -> int:
     world.kill('safety_gate', signal.SIGSTOP)
-    # Beyond what the gate trusts itself for, and partly beyond the patience of the environment.
-    time.sleep(trial.chance.uniform(0.25, 0.8))
+    # Beyond the patience of everybody: a policy that was heard again would drive on at once.
+    time.sleep(trial.chance.uniform(0.6, 0.9))
     return world.kill('safety_gate', signal.SIGCONT)
 
 
@@ -270,11 +275,18 @@ def _second_publisher(world: FaultWorld, trial: Trial) -> int:
 
 
 def _second_gate(world: FaultWorld, trial: Trial) -> int:
-    """Start what the graph shows as a second safety gate, of the same name."""
+    """Be, for the others, a second gate of the same name: on the graph, and by what it says."""
     since = time.monotonic_ns()
     node = rclpy.create_node('safety_gate', context=world.probe.node.context)
     trial.undo.append(node.destroy_node)
     node.create_publisher(TwistStamped, world.command_topic, names.COMMAND)
+    states = node.create_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+    status = copy.deepcopy(world.probe.last(names.GATE_STATUS))
+    end = time.monotonic() + bounds.of_the_graph(world.loaded.contract) + WINDOW
+    while time.monotonic() < end:
+        status.taken.steady = time.monotonic_ns()
+        states.publish(status)
+        time.sleep(world.loaded.contract.period)
     return since
 
 
@@ -313,6 +325,22 @@ _R = Reason
 _NO_POLICY = frozenset({_R.COMMAND_TIMEOUT})
 _NO_SENSOR = frozenset({_R.OBSERVATION_TIMEOUT})
 _OVER = frozenset({_R.EPISODE_OVER})
+#: One field may be too old a tick before all have been silent for the robot's timeout.
+_NO_ROBOT = frozenset({'robot_lost', 'sensor_lost'})
+#: A gate that was not scheduled decides, when it wakes up, on what it had heard before.
+_STALE = frozenset({'measurement-newest'})
+#: What a recorder that was not scheduled has lost, it says; what refers to that hangs in the air.
+_GAPS = frozenset({'command-decided', 'decision-sequence', 'decisions-agree', 'step-continuous'})
+#: Nothing can be held against a clock that jumped, but that it did.
+_JUMPED = frozenset(
+    {
+        'time-advances',
+        'measured-action',
+        'measurement-newest',
+        'fields-newest',
+        'judgement-from-sensors',
+    }
+)
 _RUNS_ON = frozenset({'', 'abandoned', 'time_limit'})
 _KILL, _STOP = signal.SIGKILL, signal.SIGSTOP
 
@@ -379,14 +407,16 @@ _ALL = (
         bound=bounds.of_the_driver,
         safe=Safe.REST,
         causes=frozenset({'gate_lost'}),
+        marks=_STALE,
     ),
     Kind(
         name='starve_gate',
-        text='the gate gets no processor for 0.25 to 0.8 s, then runs again',
+        text='the gate gets no processor for 0.6 to 0.9 s, then runs again',
         inject=_gate_starved,
         bound=bounds.of_the_gate_itself,
-        reasons=frozenset({_R.GATE_LATE, _R.EPISODE_OVER, _R.COMMAND_TIMEOUT}),
-        causes=frozenset({'gate_lost', *_RUNS_ON}),
+        reasons=frozenset({_R.GATE_LATE}),
+        causes=frozenset({'gate_lost'}),
+        marks=_STALE,
     ),
     Kind(
         name='kill_recorder',
@@ -396,7 +426,8 @@ _ALL = (
         reasons=_OVER,
         causes=frozenset({'recorder_lost'}),
         own_run=True,
-        torn=True,
+        deaf=True,
+        marks=frozenset({'record-closed'}),
     ),
     Kind(
         name='freeze_recorder',
@@ -405,6 +436,8 @@ _ALL = (
         bound=bounds.of_a_silent_recorder,
         reasons=_OVER,
         causes=frozenset({'recorder_lost'}),
+        deaf=True,
+        marks=_GAPS,
     ),
     Kind(
         name='kill_robot',
@@ -412,7 +445,7 @@ _ALL = (
         inject=partial(_node, 'simulated_robot', _KILL),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
-        causes=frozenset({'robot_lost'}),
+        causes=_NO_ROBOT,
     ),
     Kind(
         name='freeze_robot',
@@ -420,7 +453,7 @@ _ALL = (
         inject=partial(_node, 'simulated_robot', _STOP),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
-        causes=frozenset({'robot_lost'}),
+        causes=_NO_ROBOT,
     ),
     # Started anew in mid-episode: ended in order (SIGINT), and started at once. The time counts
     # from the last sign of life.
@@ -456,6 +489,7 @@ _ALL = (
         reasons=_OVER,
         causes=frozenset({'recorder_lost'}),
         own_run=True,
+        deaf=True,
     ),
     Kind(
         name='restart_robot',
@@ -463,7 +497,7 @@ _ALL = (
         inject=partial(_node_anew, 'simulated_robot', 'ground_truth'),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
-        causes=frozenset({'robot_lost'}),
+        causes=_NO_ROBOT,
     ),
     # Sensors.
     Kind(
@@ -668,6 +702,7 @@ _ALL = (
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
         causes=frozenset({'sensor_lost', 'time_limit', *_RUNS_ON}),
         layout=SIM_CLOCK,
+        marks=_JUMPED,
     ),
     Kind(
         name='clock_backward',
@@ -677,15 +712,17 @@ _ALL = (
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
         causes=frozenset({'sensor_lost', *_RUNS_ON}),
         layout=SIM_CLOCK,
+        marks=_JUMPED,
     ),
     Kind(
         name='clock_paused',
         text='/clock stands still, the sensors go on',
         inject=partial(_topic, '/clock', 'frozen'),
-        bound=bounds.of_a_silent_sensor,
+        bound=bounds.of_a_paused_clock,
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
         causes=frozenset({'sensor_lost', *_RUNS_ON}),
         layout=SIM_CLOCK,
+        marks=_JUMPED,
     ),
     Kind(
         name='simulation_paused',
@@ -693,8 +730,9 @@ _ALL = (
         inject=partial(_node, 'simulated_robot', _STOP),
         bound=bounds.of_a_silent_sensor,
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
-        causes=frozenset({'robot_lost', 'sensor_lost', *_RUNS_ON}),
+        causes=_NO_ROBOT,
         layout=SIM_CLOCK,
+        marks=_JUMPED,
     ),
     # The network.
     Kind(
@@ -730,7 +768,7 @@ _ALL = (
         inject=partial(_down, 'b'),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=frozenset({'robot_lost'}),
+        causes=_NO_ROBOT,
         layout=FAR_ROBOT,
     ),
     Kind(
@@ -739,7 +777,7 @@ _ALL = (
         inject=partial(_cable, 'loss 1.0'),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=frozenset({'robot_lost'}),
+        causes=_NO_ROBOT,
         layout=FAR_ROBOT,
     ),
 )

@@ -1,0 +1,183 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A few kinds of the fault campaign (``make faults``), once each, through the same code.
+
+The campaign holds times against bounds of the contract alone; here ``NOISE`` is added for gate and
+driver, as in every test over DDS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+import os
+from pathlib import Path
+import sys
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+sys.path.insert(0, str(Path(__file__).parents[1] / 'faults'))
+
+import fault_bounds as bounds
+from fault_campaign import Campaign, lasting, Outcome
+from fault_kinds import Kind, KINDS
+from fault_table import as_markdown, as_text, quantile, Row, sums
+from ros_world import NOISE, reserved_domain
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.storage.contract_file import load
+
+pytestmark = pytest.mark.ros
+
+FEW = ('stop_button', 'scan_frozen', 'flood_foreign_lease', 'freeze_policy', 'kill_gate')
+"""An operator, a sensor, a stranger, a party that hangs, and the gate itself."""
+
+
+@pytest.fixture(scope='module')
+def outcomes(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Row]]:
+    """Return what became of the few kinds, in one world; nothing of it is left then."""
+    rows: dict[str, Row] = {}
+
+    def judged(kind: Kind, outcomes: list[Outcome], skipped: str) -> None:
+        rows[kind.name] = Row(kind=kind, outcomes=outcomes, skipped=skipped)
+
+    previous = dict(os.environ)
+    with reserved_domain() as domain:
+        Campaign(
+            tmp_path_factory.mktemp('faults'),
+            domain,
+            trials=1,
+            seed=5,
+            told=print,
+            judged=judged,
+        ).run([KINDS[name] for name in FEW])
+    yield rows
+    assert dict(os.environ) == previous
+
+
+@pytest.mark.parametrize('name', FEW)
+def test_a_fault_leads_to_what_is_safe_within_the_bound_and_is_recovered_from(
+    outcomes: Mapping[str, Row], name: str
+) -> None:
+    (outcome,) = outcomes[name].outcomes
+    assert not outcome.problems
+    assert outcome.time is not None
+    assert outcome.time <= outcome.bound + 2 * NOISE
+    assert outcome.recovered
+
+
+@pytest.mark.parametrize('name', FEW)
+def test_the_record_of_a_fault_is_clean_and_names_its_cause(
+    outcomes: Mapping[str, Row], name: str
+) -> None:
+    (outcome,) = outcomes[name].outcomes
+    assert outcome.findings == []
+    assert outcome.cause in KINDS[name].causes
+
+
+# What the campaign itself is made of -------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def contract() -> Contract:
+    return load('warehouse_cart').contract
+
+
+def test_the_campaign_has_kinds_enough_and_a_finite_bound_for_each(contract: Contract) -> None:
+    assert len(KINDS) >= 20
+    for kind in KINDS.values():
+        assert 0.0 < kind.bound(contract) < contract.episode.time_limit + 2.0, kind.name
+        assert kind.causes, kind.name
+
+
+@pytest.mark.parametrize(
+    ('timeout', 'bound'),
+    [
+        ('command_timeout', bounds.of_a_silent_policy),
+        ('environment_timeout', bounds.of_a_silent_environment),
+        ('sensor_timeout', bounds.of_a_silent_sensor),
+        ('recorder_timeout', bounds.of_a_silent_recorder),
+    ],
+)
+def test_a_bound_grows_with_its_timeout_and_with_no_other(
+    contract: Contract, timeout: str, bound: bounds.Bound
+) -> None:
+    safety = contract.safety
+    later = replace(safety, **{timeout: getattr(safety, timeout) + 1.0})
+    assert bound(replace(contract, safety=later)) == pytest.approx(bound(contract) + 1.0)
+    assert bounds.of_a_message(replace(contract, safety=later)) == bounds.of_a_message(contract)
+
+
+@pytest.mark.parametrize(
+    ('told', 'seconds'),
+    [
+        ([], None),
+        ([(1, False)], None),
+        ([(1, False), (2, True)], 2.0),
+        ([(1, False), (2, True), (3, True)], 2.0),
+        ([(1, True), (2, False), (3, True)], 3.0),
+        ([(1, True), (2, False)], None),
+        ([(-1, True)], 0.0),
+    ],
+)
+def test_safe_is_the_first_safe_command_that_no_other_follows(
+    told: list[tuple[int, bool]], seconds: float | None
+) -> None:
+    in_ns = [(at * NANOSECONDS, safe) for at, safe in told]
+    assert lasting(in_ns, 0) == seconds
+
+
+def outcome(**changes: object) -> Outcome:
+    """Return an outcome that is right, but for what is named."""
+    made = Outcome(
+        kind='stop_button', number=1, seed='1', bound=1.0, time=0.5, late=0.01, recovered=True
+    )
+    return replace(made, **changes)
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'told'),
+    [
+        ({'time': 1.1}, '1 over the bound'),
+        ({'time': None}, '1 over the bound'),
+        ({'recovered': False}, '1 not recovered'),
+        ({'findings': ['error']}, '1 not clean'),
+        ({'problems': ['cause none']}, '1 of another cause'),
+    ],
+)
+def test_a_table_with_anything_wrong_in_it_is_not_right(
+    wrong: dict[str, object], told: str
+) -> None:
+    kind = KINDS['stop_button']
+    right = Row(kind=kind, outcomes=[outcome(), outcome()])
+    assert right.ok
+    row = Row(kind=kind, outcomes=[outcome(), outcome(**wrong)])
+    assert not row.ok
+    assert told in sums([row])
+    assert told not in sums([right])
+
+
+def test_lateness_of_the_machine_is_told_and_excuses_nothing() -> None:
+    late = outcome(time=1.05, late=0.1)
+    assert late.over
+    assert late.excused
+    assert not late.ok
+    row = Row(kind=KINDS['stop_button'], outcomes=[late])
+    assert '1 (1)' in as_text([row])
+    assert '1 (1)' in as_markdown([row])
+
+
+def test_a_kind_that_was_skipped_says_why() -> None:
+    row = Row(kind=KINDS['loss_robot'], outcomes=[], skipped='there is no `ip`')
+    assert row.ok
+    assert 'skipped: there is no `ip`' in as_text([row])
+    assert 'Skipped: loss_robot.' in sums([row])
+
+
+def test_a_quantile_is_one_of_the_values() -> None:
+    times = [0.1, 0.2, 0.3, 0.4]
+    assert [quantile(times, part) for part in (0.0, 0.5, 0.95, 1.0)] == [0.1, 0.2, 0.4, 0.4]

@@ -218,6 +218,32 @@ def test_a_decision_on_another_episode_is_not_a_part_of_this_one(world: EpisodeW
     assert all(d.id.episode_id == 'episode-1' for t in world.transitions for d in t.decisions)
 
 
+def test_what_was_refused_before_an_episode_ran_is_none_of_it(world: EpisodeWorld) -> None:
+    world.run(0.5)
+    inner, began = forward(), world.transitions[0].closed
+
+    def with_a_stranger(observation: Observation) -> Vector | None:
+        for moment in (replace(began, steady=began.steady - 1), world.now):
+            decision = world.transitions[-1].decisions[-1]
+            foreign = replace(
+                decision,
+                id=replace(decision.id, episode_id='other'),
+                verdict=Verdict.REJECTED,
+                received=moment,
+            )
+            world.environment.decision(foreign, world.now)
+        return inner(observation)
+
+    world.policy = with_a_stranger
+    world.run(3 * PERIOD)
+    steps = [t for t in world.transitions if any(d.id.episode_id == 'other' for d in t.decisions)]
+    assert steps
+    for step in steps:
+        (strange,) = [d for d in step.decisions if d.id.episode_id == 'other']
+        assert strange.received is not None
+        assert strange.received.steady > began.steady
+
+
 def test_a_gate_under_another_contract_or_of_another_agent_is_not_heard() -> None:
     world = EpisodeWorld()
     world.arms = False

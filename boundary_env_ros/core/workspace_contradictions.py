@@ -46,6 +46,7 @@ def _units(contract: Contract, place: Workspace, top: Reader) -> None:
                 said(f'{dimension}, in {actual}'),
                 '' if actual != unit else 'A command of positions is kept inside by its bounds.',
             )
+            return
 
 
 def _braking(

@@ -38,7 +38,10 @@ def parse_workspaces(safety: Reader, size: int) -> tuple[Workspace, ...]:
 def _workspace(key: Reader, name: str, size: int) -> Workspace:
     type_name = key.text('type', expected=A_TYPE, check=is_type)
     values = parse_source(key, type_name, COMMAND_FORMS)
+    before = len(key.problems)
     moves = key.one_of('moves', Moves)
+    if len(key.problems) > before and key.has('turn'):
+        moves = Moves.BODY  # as it was meant: nothing more is to be said
     body = moves is Moves.BODY
     if body and values.count != 3:
         key.problem(
@@ -76,7 +79,7 @@ def _workspace(key: Reader, name: str, size: int) -> Workspace:
         keep_out=keep_out,
         margin=margin,
         delay=key.number('delay', unit='s', least=0.0),
-        braking=_braking(key, len(dimensions) + (turn is not None)),
+        braking=_braking(key, dimensions, turn),
     )
     inside.finish()
     key.finish()
@@ -104,7 +107,7 @@ def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[
         wanted = f'{values.count}, one for each value of the place'
         right = len(found) == values.count
     if any(map(math.isnan, found)):
-        return (0,)
+        return ()
     if (
         not right
         or len(set(found)) != len(found)
@@ -115,7 +118,7 @@ def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[
             f'different dimensions of the command, below {size}: {wanted}',
             list(found),
         )
-        return (0,)
+        return ()
     return tuple(map(int, found))
 
 
@@ -126,8 +129,9 @@ def _turn(key: Reader, dimensions: tuple[int, ...], size: int, *, body: bool) ->
         key.problem(('turn',), 'nothing, with `moves: axes`', said('it is there'))
         key.skip('turn')
         return None
+    before = len(key.problems)
     turn = key.integer('turn', most=size - 1)
-    if turn in dimensions:
+    if turn in dimensions and len(key.problems) == before:
         key.problem(('turn',), 'a dimension that is not in `dimensions`', turn)
     return turn
 
@@ -204,5 +208,9 @@ def _plane(key: Reader, path: tuple[str, ...], count: int) -> None:
         key.problem(path, 'a place of two values or more, for an area', said(f'{count}'))
 
 
-def _braking(key: Reader, count: int) -> Vector:
+def _braking(key: Reader, dimensions: tuple[int, ...], turn: int | None) -> Vector:
+    if not dimensions:
+        key.skip('braking')  # nobody knows how many
+        return ()
+    count = len(dimensions) + (turn is not None)
     return key.numbers('braking', count, unit='unit/s^2', above=0.0)

@@ -23,7 +23,7 @@ from boundary_env_ros.core.safety import Moves
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 
-POSE = {
+POSE: dict[str, Any] = {
     'topic': 'pose',
     'type': 'geometry_msgs/msg/PoseStamped',
     'fields': ['pose.position.x', 'pose.position.y', 'yaw(pose.orientation)'],
@@ -32,7 +32,7 @@ POSE = {
 }
 
 #: A cart in a hall of 4 m by 3 m, with a rack and a wall that comes in at an angle.
-CART = {
+CART: dict[str, Any] = {
     **POSE,
     'moves': 'body',
     'dimensions': [0],
@@ -49,7 +49,7 @@ CART = {
 }
 
 #: A bridge crane in the same hall: two speeds, each along an axis of it.
-CRANE = {
+CRANE: dict[str, Any] = {
     **{key: CART[key] for key in ('topic', 'type', 'frame', 'inside', 'keep_out', 'margin')},
     'fields': ['pose.position.x', 'pose.position.y'],
     'unit': 'm',
@@ -61,7 +61,7 @@ CRANE = {
 
 
 #: A robot in that hall on wheels that roll in every direction.
-SLED = {**CART, 'dimensions': [0, 1], 'turn': 2, 'braking': [0.9, 0.6, 4.0]}
+SLED: dict[str, Any] = {**CART, 'dimensions': [0, 1], 'turn': 2, 'braking': [0.9, 0.6, 4.0]}
 
 
 def workspace_data(place: Mapping[str, Any], changes: Mapping[Path_, object] | None = None) -> Any:

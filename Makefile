@@ -4,6 +4,7 @@
 # make demo    run the demonstration           make demo ARGS='--episodes 3'
 # make test    run all tests                   make test ARGS='-m "not packaging"'
 # make lint    run the static checks
+# make faults  break it over real DDS        make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench   run the benchmarks, if there are any
 # make env     only make the environment       make env PYTHON=python3.12
 # make clean   remove the environment and every build
@@ -40,7 +41,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench clean demo env help lint test
+.PHONY: bench clean demo env faults help lint test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -71,6 +72,10 @@ lint: $(BUILT)
 	check lint-imports --no-logo && \
 	check python .ci/check_metadata.py && \
 	test -z "$$failed" || { echo "Failed:$$failed"; exit 1; }
+
+# Two hosts need root, iproute2 and /dev/net/tun; without these their kinds are skipped, and say so.
+faults: $(BUILT)
+	@$(RUN) test/faults $(ARGS)
 
 bench: $(BUILT)
 	@test -d bench || { echo 'Expect a folder bench/, actually: there are no benchmarks yet.'; exit 1; }

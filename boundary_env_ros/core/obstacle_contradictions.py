@@ -50,8 +50,9 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
     Ask for zones that are wide enough to brake in.
 
     From v to w at a rate r takes (v^2 - w^2) / (2 r). A rate that has to build up at a limited
-    acceleration a, and that at a limited jerk j, begins up to r / a + a / j later: no time is lost
-    beyond what an S-curve takes from one constant speed to another.
+    acceleration a, and that at a limited jerk j, costs up to r / a + a / j more, as an S-curve
+    from one constant speed to another does; and as much again if the speed was rising at its rate
+    when it had to fall.
     """
     stop, rate, low, high = (
         contract.flat(name)[rule.dimension] for name in ('stop', 'rate', 'low', 'high')
@@ -104,4 +105,4 @@ def _build_up(contract: Contract, dimension: int, rate: float) -> float:
         for limit in (attrgetter('acceleration'), attrgetter('jerk'))
     )
     highest = min(acceleration, math.sqrt(rate * jerk))
-    return rate / highest + highest / jerk if highest < math.inf else 0.0
+    return 2.0 * (rate / highest + highest / jerk) if highest < math.inf else 0.0

@@ -4,10 +4,9 @@
 Limits on rate, acceleration and jerk of an emitted sequence of commands.
 
 :func:`advance` is the whole of it: from where the sequence is, towards a goal, by one time step.
-Whatever goals follow, at whatever steps, the values that it returns lie on one path whose first
-three derivatives keep the limits and which never leaves the bounds; for from every state that it
-returns the path can be braked to rest inside them, and a step after which it could not is not
-made.
+Whatever goals follow, at whatever steps, the values that it returns never leave the bounds and lie
+on one path whose first three derivatives keep the limits; for from every state that it returns the
+path can be braked to rest inside, and a step after which it could not is not made.
 
 Ruckig proposes the path: the fastest one to the goal, at rest there [1]_. The promise does not
 rest on it. Its phases are followed here, each checked against the limits, and the state at the end
@@ -22,8 +21,8 @@ rounded numbers:
 Three more liberties are taken, all of the size of rounding. Values are resolved to two units in
 the last place of the greatest bound: a goal as near as that is where the sequence is, and what
 exceeds a bound by as little is clamped to it. A path that ends beside its goal by less than what
-the limits have in hand ends at the goal. And no limit is taken to be reached in less than a
-microsecond from rest, so that a number that was written for "as much as you like" is one.
+the limits have in hand ends at the goal. And no limit is taken to be reached from rest in less
+than ten microseconds, so that a number that was written for "as much as you like" is one.
 
 .. [1] L. Berscheid, T. Kroeger: Jerk-limited Real-time Trajectory Generation with Arbitrary Target
    States. Robotics: Science and Systems, 2021.
@@ -42,8 +41,9 @@ PROPOSED = 1.0 - 1e-6
 VIABLE = 1.0 - 2e-9
 BRAKED = 1.0 - 1e-9
 
-#: Seconds, and part of the time that the derivative below takes, within which no limit is reached.
-QUICKEST = 1e-6
+#: No limit is reached in fewer seconds, nor acceleration in less than this part of the time that
+#: the rate takes.
+QUICKEST, SHARPEST = 1e-5, 1e-6
 
 #: In the units of a question a limit above this one is as good as none.
 UNREACHED = 1e3
@@ -227,12 +227,14 @@ class _Dimension:
         order = 3 if jerk < math.inf else 2 if acceleration < math.inf else 1
         if order > 1:
             acceleration = min(acceleration, rate / QUICKEST)
+            # Nobody who has to be able to brake within the bounds is faster.
+            rate = min(rate, 1.1 * math.sqrt(2.0 * acceleration * (high - low)))
         if order > 2:
             # Between the rates -r and r the acceleration rises to sqrt(2 jerk r): a limit above
             # that is none.
             acceleration = min(acceleration, 1.5 * math.sqrt(2.0 * jerk * rate))
         if order > 2 and acceleration > 0.0:
-            jerk = min(jerk, acceleration / (QUICKEST * max(1.0, rate / acceleration)))
+            jerk = min(jerk, acceleration / max(QUICKEST, SHARPEST * rate / acceleration))
         if 0.0 in (rate, acceleration, jerk):
             order = 0  # nor does anything move whose limits are too small for the numbers
         within = (PROPOSED * rate, PROPOSED * acceleration, PROPOSED * jerk)
@@ -277,7 +279,7 @@ def _advance(
         if step is not None and arrived and _is_there(limits, step, goal, time_step):
             return goal, 0.0, 0.0
         if step is not None and _viable(limits, *step):
-            return step
+            return limits.inside(step[0]), step[1], step[2]
     return _braked(limits, x, v, a, BRAKED, time_step)
 
 
@@ -314,7 +316,7 @@ def _step(
     # A limit that is broken already, by a state that is not ours, may be broken on the way back.
     rate, acceleration = max(limits.rate, abs(start[1])), max(limits.acceleration, abs(start[2]))
     if fastest <= rate and strongest <= acceleration:
-        return limits.inside(start[0] + distance), v, a
+        return start[0] + distance, v, a
     return None
 
 
@@ -375,10 +377,11 @@ def _brake(limits: _Dimension, v: float, a: float, part: float) -> tuple[Phase, 
 
 
 def _viable(limits: _Dimension, x: float, v: float, a: float) -> bool:
-    """Return whether a state can be braked to rest within the limits and the bounds."""
+    """Return whether a state is within the bounds and can be braked to rest there."""
     low, high = limits.low - 2.0 * limits.resolution, limits.high + 2.0 * limits.resolution
     if limits.order == 2:
-        return low <= x + 0.5 * v * abs(v) / (VIABLE * limits.acceleration) <= high
+        rest = x + 0.5 * v * abs(v) / (VIABLE * limits.acceleration)
+        return low <= min(x, rest) and max(x, rest) <= high
     jerk = BRAKED * limits.jerk
     turned = 0.5 * a * abs(a) / jerk
     left = v + turned
@@ -395,7 +398,7 @@ def _viable(limits: _Dimension, x: float, v: float, a: float) -> bool:
         # It turns while its acceleration is taken to 0, beyond where it comes to rest.
         turn = 2.0 * abs(v) / (abs(a) + math.sqrt(a * a - 2.0 * jerk * abs(v)))
         farthest = x + turn * (v + turn * (0.5 * a - turn * math.copysign(jerk, a) / 6.0))
-    return low <= min(rest, farthest) and max(rest, farthest) <= high
+    return low <= min(x, rest, farthest) and max(x, rest, farthest) <= high
 
 
 # What Ruckig proposes ----------------------------------------------------------------------------

@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 import math
 
 from core_world import drop, Path_, put, shipped, shipped_data, TASKS
-from gate_sequence import TOOL
+from gate_sequence import Sequence, TOOL
 import pytest
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.errors import ContractError, Problem
 
 HALF = math.sqrt(0.5)
@@ -277,3 +279,40 @@ def test_a_hand_that_gives_the_rotation_itself_is_heard() -> None:
 def test_a_unit_that_is_missing_is_all_that_is_said_of_a_rotation_that_is_right() -> None:
     [problem] = problems_of({tool('unit'): ['m', '']})
     assert problem.path == tool('unit')
+
+
+# Room for obstacles ------------------------------------------------------------------------------
+
+
+def slowed(contract: Contract, rising: int) -> float:
+    """Return how far a cart drives that is slowed after so many ticks of getting faster."""
+    limits, tick = Limits.of(contract), contract.safety.gate_period
+    fastest, slow = limits.high[0], contract.safety.obstacles[0].slow_speed
+    sequence = Sequence(replace(limits, safety=replace(limits.safety, obstacles=())), (0.0, 0.0))
+    for _ in range(rising):
+        sequence.ask((fastest, 0.0), tick)
+    way = sequence.command[0] * contract.period
+    while sequence.command[0] > slow + 1e-9:
+        before = sequence.command[0]
+        sequence.ask((slow, 0.0), tick)
+        way += tick * max(before, sequence.command[0])
+    return way
+
+
+@pytest.mark.parametrize(
+    'profile',
+    [{'acceleration': 0.5}, {'acceleration': 5.0}, {'acceleration': 2.0, 'jerk': 20.0}],
+)
+def test_the_least_room_that_is_asked_for_is_enough_for_one_that_was_getting_faster(
+    profile: dict[str, float],
+) -> None:
+    changes: dict[Path_, object] = {base(key): value for key, value in profile.items()}
+    changes |= {('safety', 'republish'): 0.05}
+    where = ('safety', 'obstacle', 'slow_distance')
+    with pytest.raises(ContractError) as caught:
+        shipped({**changes, where: 0.7})
+    [problem] = [found for found in caught.value.problems if found.path == where]
+    least = float(problem.expected.split()[2])
+    contract = shipped({**changes, where: least + 0.02})
+    room = contract.safety.obstacles[0].slow_distance - contract.safety.obstacles[0].stop_distance
+    assert max(slowed(contract, rising) for rising in range(0, 90, 5)) <= room

@@ -9,11 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, Verdict
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateDecision,
+    StepId,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import EvaluatorRecord, Transition
-from boundary_env_ros.evidence.rules.base import Link
+from boundary_env_ros.evidence.rules.base import (
+    Asked,
+    ASKED_KEPT,
+    is_republished,
+    is_unheard,
+    Link,
+)
 from boundary_env_ros.evidence.rules.whole import Pair
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
@@ -32,37 +45,83 @@ class Window(OrderedDict[Key, T]):
         return self.popitem(last=False)[1] if len(self) > WINDOW else None
 
 
+#: Published decisions that are remembered: a third derivative is of four.
+EMITTED = 3
+
+
 @dataclass(slots=True)
 class Chain:
     """The decisions of one gate, as far as the next one needs them."""
 
     before: GateDecision | None = None
-    published: GateDecision | None = None
+    emitted: tuple[GateDecision, ...] = ()
     heard: ActionRequest | None = None
     seen: ActionRequest | None = None
     obeyed: GateDecision | None = None
+    ticked: GateDecision | None = None
+    goal: Vector | None = None
+    by_hand: bool | None = None
+    lease: str = ''
+    asked: tuple[Asked, ...] | None = None
 
     def link(self, decision: GateDecision, place: str, *, direct: bool) -> Link:
         """Return the decision in its chain, and go on to it."""
+        before, request = self.before, decision.request
+        refused = decision.verdict is Verdict.REJECTED
+        last = self.emitted[-1] if self.emitted else None
+        if not refused and (last is None or last.id.episode_id != decision.id.episode_id):
+            self.goal = self.by_hand = None
+        if request is not None and not is_unheard(decision):
+            self._ask(request, decision.received, begins=before is None)
         link = Link(
             decision=decision,
             place=place,
-            before=self.before,
-            published=self.published,
+            before=before,
+            emitted=self.emitted,
             heard=self.heard,
             seen=self.seen,
             obeyed=self.obeyed,
+            ticked=self.ticked,
+            goal=self.goal,
+            by_hand=self.by_hand,
+            asked=self.asked,
             direct=direct,
         )
         self.before = decision
-        if decision.request is not None:
-            self.seen = decision.request
-            if decision.verdict is not Verdict.REJECTED:
-                self.heard = decision.request
-                self.obeyed = decision
+        if request is not None:
+            self.seen = request
+            if not refused:
+                self.heard = request
+        if decision.trigger in (Trigger.TIMER, Trigger.PROBE):
+            if decision.published:
+                self.ticked = decision
+        elif decision.trigger is Trigger.OPERATOR:
+            self.by_hand = True
+        elif not refused:
+            self.by_hand = False
+        if not refused and decision.trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
+            self.obeyed = decision
         if decision.published:
-            self.published = decision
+            self._go_on(decision)
         return link
+
+    def _ask(self, request: ActionRequest, received: Instant | None, *, begins: bool) -> None:
+        """Take note of a request that was asked how late it is."""
+        if request.lease_id != self.lease:
+            self.lease = request.lease_id
+            # Where the record begins in the middle of a lease, what came before is not known.
+            self.asked = None if begins and request.sequence > 1 else ()
+        if self.asked is not None:
+            self.asked = (*self.asked[1 - ASKED_KEPT :], (request.observed, received))
+
+    def _go_on(self, decision: GateDecision) -> None:
+        """Take note of a decision that published a command."""
+        if decision.verdict is Verdict.STOPPED:
+            self.goal = decision.command
+        elif decision.trigger is not Trigger.TIMER or is_republished(decision):
+            # Also where a timer begins with what is commanded: after a change of hands.
+            self.goal = decision.wanted_command
+        self.emitted = (*self.emitted[1 - EMITTED :], decision)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from functools import partial
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.lockstep import WorldAdvanced
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.serialization import from_message
@@ -220,7 +220,10 @@ class RawAuditor:
                 kind = 'evaluator' if use.name in evaluator else use.name.partition(' ')[0]
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
-                found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF[kind]]
+                rules = _RULES_OF[kind]
+                if use.name == f'gate {OPERATOR}':
+                    rules = (*rules, sensors.operator_heard)
+                found += [NotChecked(rule=rule.id, why=why) for rule in rules]
         for kind, rule in (
             (_REQUEST, sensors.request_as_published),
             (_REQUEST, sensors.request_answered),

@@ -8,7 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.decision import GateDecision, Measurement, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate import HELD
+from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.evidence.raw.support import (
     Claim,
@@ -93,6 +94,8 @@ class DecisionChecks:
             heard = self._measurement(decision, measurement, use, log_time)
             if heard is None:
                 continue
+            if decision.trigger is Trigger.OPERATOR and measurement.name == OPERATOR:
+                self._operator(decision, use, heard)
             newest = self._newest(decision, measurement, use, heard, instant, asked, agent)
             values = newest.readings[use.name].values
             if newest is not heard or not same(values, measurement.values):
@@ -101,6 +104,25 @@ class DecisionChecks:
             self._rule_again(decision, said)
         if now is not None:
             self._emergency_stop(decision, agent, now, asked)
+
+    def _operator(self, decision: GateDecision, use: Use, heard: Heard) -> None:
+        """Hold a decision on the operator against the message of his topic."""
+        *command, switch = heard.readings[use.name].values
+        wanted = decision.wanted_command
+        if switch >= HELD and (not wanted or same(tuple(command), wanted)):
+            self._tape.checked['commands by hand'] += 1
+            return
+        self._tape.find(
+            sensors.operator_heard,
+            Mismatch(
+                field=f'decision {decision.sequence}.wanted_command',
+                expected=f'{vector(command)} with a switch that reads {switch:g} on {use.topic}'
+                if switch >= HELD
+                else f'no decision, with a switch that reads {switch:g} on {use.topic}',
+                actual=vector(wanted),
+            ),
+            decision.id,
+        )
 
     def _measurement(
         self, decision: GateDecision, measurement: Measurement, use: Use, log_time: int

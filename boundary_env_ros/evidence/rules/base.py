@@ -10,11 +10,21 @@ from enum import Enum
 import math
 
 from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateDecision,
+    Reason,
+    Tightened,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import Refused
 
 #: Numbers that went through a sum or a difference in another order may differ by this.
 ROUNDING = 1e-9
@@ -89,6 +99,16 @@ class Terms:
     seen: Mapping[str, FieldSpec]
 
 
+#: Requests of one lease whose instants are remembered.
+ASKED_KEPT = 256
+
+#: Rules that refuse a request before it is asked how late it is.
+_UNHEARD = frozenset({'well_formed', 'authority', 'sensors'})
+
+#: When the observation that a request answers was frozen, and when the gate had the request.
+Asked = tuple[Instant | None, Instant | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """
@@ -102,12 +122,24 @@ class Link:
         Where it stands in the record, for example ``decisions[2]``.
     before
         The decision before it in the record; None for the first one.
-    published
-        The last decision before it that published a command.
+    emitted
+        The last decisions before it that published a command, the newest last: as many as the
+        third derivative of what was published needs.
     heard, seen
         The last request before it that was not refused, and the last one of all.
     obeyed
-        The decision on the last request before it that was not refused.
+        The last decision before it by which a policy or an operator was heard.
+    ticked
+        The last decision before it of the gate's own timer.
+    goal
+        The command that is in force: what the last one who was heard asked for, or where the
+        robot was stopped; None if that is not known.
+    by_hand
+        Whether the last decision before it that nobody but a policy or an operator can have caused
+        was on the operator; None if there was none in its episode.
+    asked
+        When what the requests under its lease answer was observed, and when the gate had them, the
+        newest last; None if the record does not begin before them.
     direct
         Whether it must follow ``before`` directly: False where the record holds no decisions
         between two episodes.
@@ -117,11 +149,20 @@ class Link:
     decision: GateDecision
     place: str
     before: GateDecision | None
-    published: GateDecision | None
+    emitted: tuple[GateDecision, ...]
     heard: ActionRequest | None
     seen: ActionRequest | None
     obeyed: GateDecision | None
+    ticked: GateDecision | None
+    goal: Vector | None
+    by_hand: bool | None
+    asked: tuple[Asked, ...] | None
     direct: bool
+
+    @property
+    def published(self) -> GateDecision | None:
+        """Return the last decision before it that published a command."""
+        return self.emitted[-1] if self.emitted else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +338,29 @@ def terms_of(contract: Contract, digest: str) -> Terms:
         observation={spec.name: spec for spec in contract.observation},
         seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
     )
+
+
+def is_unheard(decision: GateDecision) -> bool:
+    """Return whether there is no request, or one that nobody asked how late it was."""
+    return decision.trigger is not Trigger.REQUEST or (
+        decision.verdict is Verdict.REJECTED
+        and any(result.rule in _UNHEARD for result in decision.rules)
+    )
+
+
+def is_republished(decision: GateDecision) -> bool:
+    """Return whether a decision sends what is in force again, between two actions."""
+    return any(result.reason is Reason.REPUBLISHED for result in decision.rules)
+
+
+def limits_of(decision: GateDecision, terms: Terms) -> Limits:
+    """Return the limits that held for a decision; those of the contract if it claims looser."""
+    if decision.tightened == Tightened():
+        return terms.limits
+    try:
+        return tightened_limits(terms.limits, decision.tightened)
+    except Refused:
+        return terms.limits
 
 
 def known(terms: Terms | None) -> Terms:

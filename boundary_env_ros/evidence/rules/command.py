@@ -9,11 +9,15 @@ import math
 from boundary_env_ros.core.commands import as_action, translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.safety import Hold
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, Instant
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
     known,
+    limits_of,
     Link,
     link_rule,
     Mismatch,
@@ -23,7 +27,8 @@ from boundary_env_ros.evidence.rules.base import (
     Terms,
     vector,
 )
-from boundary_env_ros.evidence.rules.gate import MOVING, same_numbers
+from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY, same_numbers
+from boundary_env_ros.evidence.rules.recompute import ruling_of
 
 #: Seconds that may pass between a decision of the gate's timer and its command.
 BEFORE_COMMAND = 0.05
@@ -55,9 +60,9 @@ def _command_as_admitted(link: Link, terms: Terms | None) -> Found:
 @link_rule(
     'command-in-bounds',
     'Every published command has the dimensions of the contract, and each is a number within its '
-    'bounds.',
-    'Compare `low:` and `high:` of the action in the contract; nothing outside them is ever '
-    'published.',
+    'bounds; where these were made tighter while the robot moved, none goes farther out of them.',
+    'Compare `low:` and `high:` of the action in the contract, and `tightened` of the decision; '
+    'nothing outside them is ever published.',
     needs_contract=True,
 )
 def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
@@ -78,6 +83,23 @@ def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
                 expected=f'between {number(low)} and {number(high)}',
                 actual=number(value),
             )
+    decision = link.decision
+    if decision.tightened.low or decision.tightened.high:
+        yield from _in_tighter_bounds(decision, limits_of(decision, limits))
+
+
+def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
+    """Yield what is out of tighter bounds, and farther than the command before was."""
+    previous = decision.previous_command or decision.command
+    for i in limits.plain:  # what follows a profile may have to brake outside of them
+        low, high = min(limits.low[i], previous[i]), max(limits.high[i], previous[i])
+        value = decision.command[i]
+        if not low - ROUNDING <= value <= high + ROUNDING:
+            yield Mismatch(
+                field=f'command[{i}]',
+                expected=f'between {number(low)} and {number(high)}, as `tightened` says',
+                actual=number(value),
+            )
 
 
 @link_rule(
@@ -89,14 +111,14 @@ def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
     needs_contract=True,
 )
 def _command_rate(link: Link, terms: Terms | None) -> Found:
-    limits, decision = known(terms), link.decision
+    declared, decision = known(terms), link.decision
     command, previous = decision.command, decision.previous_command
-    if len(command) != len(limits.rate):
+    if len(command) != len(declared.rate):
         return
     stopped = decision.verdict is Verdict.STOPPED
     if len(previous) != len(command):
         # With nothing known of the state the only command is the safe one.
-        if not (stopped and same_numbers(command, limits.safe)):
+        if not (stopped and same_numbers(command, declared.safe)):
             yield Mismatch(
                 field='previous_command',
                 expected='the command before, unless this is the safe one',
@@ -104,15 +126,22 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
             )
         return
     seconds = decision.time_step or 0.0
-    for i, (value, was) in enumerate(zip(command, previous, strict=True)):
-        most = (limits.stop if stopped else limits.rate)[i] * seconds
+    limits = limits_of(decision, declared)
+    at_once = jumps(decision, declared)
+    for i in limits.bounded:
+        value, was = command[i], previous[i]
+        safe = was if math.isnan(declared.safe[i]) else declared.safe[i]
+        if at_once and close(value, safe):
+            continue
+        # What follows a profile when its rate is made tighter has to slow down first.
+        rate = (declared if i in limits.profiled else limits).rate[i]
+        most = (declared.stop[i] if stopped else rate) * seconds
         if not abs(value - was) <= most + ROUNDING:
             yield Mismatch(
                 field=f'command[{i}]',
                 expected=f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
                 actual=f'{number(value)}, {number(abs(value - was))} away',
             )
-        safe = was if math.isnan(limits.safe[i]) else limits.safe[i]
         if stopped and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(
                 field=f'command[{i}]',
@@ -121,11 +150,19 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
             )
 
 
+def jumps(decision: GateDecision, terms: Terms) -> bool:
+    """Return whether it is declared to go to the safe command at once."""
+    return terms.contract.safety.hold is Hold.SAFE and any(
+        result.reason is Reason.COMMAND_LATE for result in decision.rules
+    )
+
+
 @link_rule(
     'previous-command',
     'The command before is the last one that the gate published in the episode; only the first '
-    'of an episode, or after so long a silence that the driver took over, is taken from the '
-    'measured state.',
+    'of an episode, one after so long a silence that the driver took over, one that was asked for '
+    'when the measured state had departed too far, and one after a change of hands, are taken '
+    'from the measured state.',
     'Rates bound the emitted sequence: look for a decision that was taken out, or a command '
     'before that was made up.',
 )
@@ -133,9 +170,9 @@ def _previous_command(link: Link, terms: Terms | None) -> Found:
     decision, last = link.decision, link.published
     if decision.verdict is Verdict.REJECTED:
         return
-    if last is not None and last.id.episode_id == decision.id.episode_id:
+    if last is not None and not begins_anew(last, decision):
         anew = decision.seeded or not decision.previous_command
-        if anew and _driver_took_over(last, decision, terms):
+        if anew and _may_begin_anew(link, last, terms):
             return
         if decision.seeded or decision.previous_command != last.command:
             yield Mismatch(
@@ -144,12 +181,61 @@ def _previous_command(link: Link, terms: Terms | None) -> Found:
                 actual=vector(decision.previous_command)
                 + (' from the measured state' if decision.seeded else ''),
             )
+        elif _changes_hands(link, last, terms):
+            yield Mismatch(
+                field='seeded',
+                expected='the measured state, where a policy and an operator change hands',
+                actual=f'{vector(decision.previous_command)} of decision {last.sequence}',
+            )
     elif link.before is not None and not decision.seeded and decision.previous_command:
         yield Mismatch(
             field='seeded',
             expected='the measured state before the first command of an episode',
             actual=f'{vector(decision.previous_command)} of unknown origin',
         )
+
+
+def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
+    """Return whether the gate has forgotten what it published: for an episode, or a probe."""
+    return last.id.episode_id != decision.id.episode_id or (
+        decision.trigger is Trigger.PROBE and last.trigger is not Trigger.PROBE
+    )
+
+
+def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool:
+    """Return whether a decision may take the command before from the measured state."""
+    decision = link.decision
+    if _driver_took_over(last, decision, terms):
+        return True
+    if terms is None or decision.trigger is Trigger.TIMER:
+        return terms is None
+    contract = terms.contract
+    lockstep = contract.pacing is Pacing.LOCKSTEP
+    if contract.safety.operator is not None and (
+        lockstep or link.by_hand or decision.trigger is Trigger.OPERATOR
+    ):
+        return True
+    most = [m for group in contract.action for m in group.depart or (math.inf,) * group.size]
+    apart = zip(last.command, decision.previous_command, most, strict=False)
+    return not lockstep and any(abs(was - now) > limit for was, now, limit in apart)
+
+
+def _changes_hands(link: Link, last: GateDecision, terms: Terms | None) -> bool:
+    """Return whether a decision lets somebody else begin than was heard last."""
+    decision = link.decision
+    if (
+        terms is None
+        or decision.verdict not in MOVING
+        or decision.trigger in (Trigger.TIMER, Trigger.PROBE)
+        or link.by_hand in (None, decision.trigger is Trigger.OPERATOR)
+    ):
+        return False
+    oldest = terms.contract.safety.sensor_timeout
+    feedback = [m for m in decision.measurements if m.name.startswith(FEEDBACK)]
+    return all(
+        m.values and all(map(math.isfinite, m.values)) and m.age is not None and m.age <= oldest
+        for m in feedback
+    )
 
 
 def _driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms | None) -> bool:
@@ -185,7 +271,7 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
     expected: float | None = None
     most = period
     last = link.published
-    first = last is None or last.id.episode_id != decision.id.episode_id
+    first = last is None or begins_anew(last, decision)
     if limits.contract.pacing is Pacing.LOCKSTEP or (first and link.before is not None):
         expected = period
     elif last is not None and not first:
@@ -210,44 +296,58 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
 
 @link_rule(
     'previous-rate',
-    'The rate of change before a command follows from the command before, and from the one '
-    'before that.',
-    'Compare it with `command`, `previous_command` and `time_step` of the decision before.',
+    'The rate of change before a command, and that of the rate, follow from the command before, '
+    'and from the one before that; of a profile, from its state then; from the measured state '
+    'there is none.',
+    'Compare them with `command`, `previous_command` and `time_step` of the decision before.',
 )
 def _previous_rate(link: Link, terms: Terms | None) -> Found:
     last, decision = link.published, link.decision
-    if (
-        last is None
-        or last.id.episode_id != decision.id.episode_id
-        or decision.verdict is Verdict.REJECTED
-    ):
+    if last is None or decision.verdict is Verdict.REJECTED or begins_anew(last, decision):
         return
-    before = last.previous_command or last.command
-    seconds = last.time_step
-    expected = tuple(
+    rate: Vector = ()
+    acceleration: Vector = ()
+    if not decision.seeded:
+        found = _motion_after(last, terms)
+        if found is None:
+            return
+        rate, acceleration = found
+    for name, expected in (('previous_rate', rate), ('previous_acceleration', acceleration)):
+        actual = getattr(decision, name)
+        if not same_numbers(expected, actual):
+            yield Mismatch(field=name, expected=vector(expected), actual=vector(actual))
+
+
+def _motion_after(last: GateDecision, terms: Terms | None) -> tuple[Vector, Vector] | None:
+    """Return rate and acceleration after a decision; None if nothing in the record tells."""
+    before, seconds = last.previous_command or last.command, last.time_step
+    rate = tuple(
         (value - was) / seconds if seconds else 0.0
         for value, was in zip(last.command, before, strict=False)
     )
-    if not same_numbers(expected, decision.previous_rate):
-        yield Mismatch(
-            field='previous_rate', expected=vector(expected), actual=vector(decision.previous_rate)
-        )
+    if terms is None:
+        return None if last.previous_acceleration else (rate, ())
+    if not terms.limits.profiled:
+        return rate, ()
+    # The state of a profile is not in what was published: it is computed again.
+    ruling = ruling_of(last, terms.limits, {m.name: m for m in last.measurements})
+    return None if ruling is None else (ruling.rate, ruling.acceleration)
 
 
 @link_rule(
     'silence-recomputed',
-    'The time since the last request that was heard is the time since the decision on it, while '
-    'the episode lasts.',
+    'The time since a policy or an operator was heard is the time since the decision on that, '
+    'while the episode lasts.',
     'Trust the instants: a silence that was made shorter hides that the robot should have '
     'stopped.',
     needs_contract=True,
 )
 def _silence_recomputed(link: Link, terms: Terms | None) -> Found:
     decision, last, limits = link.decision, link.obeyed, known(terms)
+    if limits.contract.pacing is not Pacing.REALTIME or decision.verdict is Verdict.REJECTED:
+        return
     if (
         last is None
-        or limits.contract.pacing is not Pacing.REALTIME
-        or decision.verdict is Verdict.REJECTED
         or last.id.episode_id != decision.id.episode_id
         # Whoever arms the gate for the next episode meanwhile is not silent.
         or any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
@@ -281,7 +381,7 @@ def _action_in_space(link: Link, terms: Terms | None) -> Found:
     if decision.verdict not in MOVING:
         return
     places = [('admitted_action', decision.admitted_action)]
-    if decision.trigger is not Trigger.TIMER:
+    if decision.trigger in OF_POLICY:
         places.append(('requested_action', decision.requested_action))
     for name, action in places:
         if len(action) != contract.action_size:
@@ -295,8 +395,10 @@ def _action_in_space(link: Link, terms: Terms | None) -> Found:
             start += group.action_size
             if group.kind not in (ActionKind.DISCRETE, ActionKind.MULTI_DISCRETE):
                 continue
-            unchanged = name == 'requested_action' or decision.verdict is Verdict.ADMITTED
-            # A command that was limited need not be one that an index names.
+            unchanged = name == 'requested_action' or (
+                decision.verdict is Verdict.ADMITTED and decision.trigger in OF_POLICY
+            )
+            # A command that was limited, or given by hand, need not be one that an index names.
             if any(math.isnan(value) for value in values) and not unchanged:
                 continue
             if translate((group,), values, None)[0] is None:

@@ -10,12 +10,16 @@ import math
 from boundary_env_ros.core.commands import translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
+    is_republished,
     known,
+    limits_of,
     Link,
     link_rule,
     Mismatch,
@@ -28,6 +32,19 @@ from boundary_env_ros.evidence.rules.base import (
 
 #: Verdicts under which the robot goes on as it was asked to.
 MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)
+
+#: What makes the gate decide on an action of the policy.
+OF_POLICY = (Trigger.REQUEST, Trigger.CHUNK)
+
+#: Rules that refuse an action by what it means.
+OF_THE_ACTION = frozenset({'bounds', 'rotation'})
+
+
+def refused_unheard(decision: GateDecision) -> bool:
+    """Return whether it was refused before the rules about the action were asked."""
+    return decision.verdict is Verdict.REJECTED and any(
+        result.rule not in OF_THE_ACTION for result in decision.rules
+    )
 
 
 def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
@@ -84,10 +101,7 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
     decision = link.decision
     if decision.verdict not in MOVING:
         return
-    start = _asked_for(decision, terms)
-    end = decision.command
-    if start is None:
-        return
+    start, end = _asked_for(decision, terms), decision.command
     if len(start) != len(end):
         yield Mismatch(field='command', expected=f'{len(start)} values', actual=f'{len(end)}')
         return
@@ -122,22 +136,21 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
             )
 
 
-def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector | None:
+def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector:
     """
-    Return the command that was asked for, before any rule; None if it cannot be told.
+    Return the command that was asked for, before any rule, that of its own bounds included.
 
-    A difference is added to the command before; an index names its command. Without the contract
-    an action is taken for the command itself.
+    A difference is added to the command before; an index names its command.
     """
-    if decision.trigger is Trigger.TIMER:
-        return decision.previous_command
-    asked, previous = decision.requested_action, decision.previous_command
+    wanted = decision.wanted_command
+    if decision.trigger not in OF_POLICY:
+        return wanted
     if terms is None:
-        # Of another kind of action the values mean something else.
-        return asked if decision.admitted_action == decision.command else None
-    contract = terms.contract
+        return _before_own_bounds(decision)
+    contract, asked = terms.contract, decision.requested_action
     if len(asked) != contract.action_size:
         return asked
+    previous = decision.previous_command
     command: list[float] = []
     for group in contract.action:
         values, asked = asked[: group.action_size], asked[group.action_size :]
@@ -152,9 +165,134 @@ def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector | None:
     return tuple(command)
 
 
+def _before_own_bounds(decision: GateDecision) -> Vector:
+    """Return the wanted command, with what the bounds of a difference took from it put back."""
+    wanted = list(decision.wanted_command)
+    for result in decision.rules:
+        if result.rule != 'bounds' or not 0 <= result.dimension < len(wanted):
+            break
+        if result.before is None or result.after != wanted[result.dimension]:
+            break
+        wanted[result.dimension] = result.before
+    return tuple(wanted)
+
+
+@link_rule(
+    'wanted-command',
+    'The wanted command is what was asked for: the requested action in command space, what the '
+    'operator commands, the probe of the contract, or, for the timer, what is in force or held.',
+    'Compare it with `requested_action`, with the measurement `operator`, and with the decision '
+    'before: a command that nobody asked for must not be on its way.',
+    needs_contract=True,
+)
+def _wanted_command(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    expected = _wanted(link, known(terms))
+    if expected and not any(same_numbers(one, decision.wanted_command) for one in expected):
+        yield Mismatch(
+            field='wanted_command',
+            expected=' or '.join(map(vector, expected)),
+            actual=vector(decision.wanted_command),
+        )
+
+
+def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
+    """Return what the wanted command of a decision may be; nothing if that cannot be told."""
+    decision, contract = link.decision, terms.contract
+    if refused_unheard(decision):
+        return ((),)
+    if decision.trigger in OF_POLICY:
+        action, previous = decision.requested_action, decision.previous_command or None
+        if len(action) != contract.action_size or not all(map(math.isfinite, action)):
+            return ((),)
+        return (translate(contract.action, action, previous)[0] or (),)
+    if decision.trigger is Trigger.OPERATOR:
+        return (commanded_by_hand(decision),)
+    if decision.trigger is Trigger.PROBE:
+        return _probed(link, terms)
+    last = link.published
+    if decision.verdict is Verdict.STOPPED:
+        # Nothing is in force when the driver has taken over, or the lease has ended.
+        return () if link.goal is None else ((), link.goal, last.command if last else ())
+    if is_republished(decision):
+        if link.goal is None:
+            return () if link.before is None else ((),)
+        by_hand = contract.safety.operator is not None and last is not None
+        return (link.goal, last.command) if by_hand and last else (link.goal,)
+    previous = decision.previous_command
+    if len(previous) != len(terms.safe):
+        return ()
+    if contract.safety.hold is Hold.LAST:
+        # Where a profile comes to rest is computed again by `ruling-recomputed`.
+        free = set(terms.limits.profiled)
+        found = decision.wanted_command
+        if len(found) != len(previous):
+            return (previous,)
+        return (tuple(found[i] if i in free else was for i, was in enumerate(previous)),)
+    return (
+        tuple(
+            was if math.isnan(safe) else safe
+            for was, safe in zip(previous, terms.safe, strict=True)
+        ),
+    )
+
+
+def commanded_by_hand(decision: GateDecision) -> Vector:
+    """Return what the operator commands, as the gate had it; empty if it had nothing."""
+    found = next((m for m in decision.measurements if m.name == OPERATOR), None)
+    return () if found is None else found.values[:-1]
+
+
+def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
+    """Return the probe; what takes no part in it is sent to where it is safe, or stays."""
+    decision, limits = link.decision, limits_of(link.decision, terms)
+    wanted = decision.wanted_command
+    measured = {m.name: m.values for m in decision.measurements}
+    command: list[float] = []
+    for group in terms.contract.action:
+        start = len(command)
+        now = measured.get(f'{FEEDBACK}.{group.name}', ())
+        stays = len(now) == group.size and link.goal is None
+        for i, safe in enumerate(group.safe):
+            place = start + i
+            if group.probe:
+                command.append(group.probe[i])
+            elif not math.isnan(safe):
+                command.append(safe)
+            elif stays:
+                command.append(min(max(now[i], limits.low[place]), limits.high[place]))
+            else:
+                # It follows what is measured, or what was sent before; both are in the record.
+                command.append(wanted[place] if place < len(wanted) else math.nan)
+    return ((), tuple(command)) if decision.verdict is Verdict.STOPPED else (tuple(command),)
+
+
+@link_rule(
+    'stop-lasts',
+    'After a stop, the timer of the gate holds and republishes nothing until somebody who may '
+    'asks for something.',
+    'Look for a request or a command of the operator that was taken out: a robot that was stopped '
+    'does not go on by itself.',
+)
+def _stop_lasts(link: Link, terms: Terms | None) -> Found:
+    decision, last = link.decision, link.published
+    if (
+        decision.trigger is Trigger.TIMER
+        and decision.verdict in MOVING
+        and last is not None
+        and last.verdict is Verdict.STOPPED
+        and last.id.episode_id == decision.id.episode_id
+    ):
+        yield Mismatch(
+            field='verdict',
+            expected=f'STOPPED, as in decision {last.sequence}',
+            actual=decision.verdict.name,
+        )
+
+
 @link_rule(
     'refusal-publishes-nothing',
-    'Because of a refused request nothing is published; every other decision publishes a command, '
+    'Because of what is refused nothing is published; every other decision publishes a command, '
     'but for a stop where nobody knows yet where to stay.',
     'Look at the gate: what is not a command must not move the robot.',
 )
@@ -211,13 +349,13 @@ def _decision_stamped(link: Link, terms: Terms | None) -> Found:
 @link_rule(
     'request-carried',
     'A decision on a request carries the request as it came, and the requested action is the one '
-    'in it.',
+    'in it; no other decision carries one.',
     'Look for a request that was changed afterwards: what the policy asked for must stay what it '
     'asked for.',
 )
 def _request_carried(link: Link, terms: Terms | None) -> Found:
     decision, request = link.decision, link.decision.request
-    if (decision.trigger is not Trigger.TIMER) != (request is not None):
+    if (decision.trigger in OF_POLICY) != (request is not None):
         yield Mismatch(
             field='request',
             expected=f'{"one" if request is None else "none"} for {decision.trigger.name}',
@@ -289,8 +427,8 @@ def _request_order(link: Link, terms: Terms | None) -> Found:
 
 @link_rule(
     'armed',
-    'An action is let through only while the gate is armed for its episode and no emergency stop '
-    'is latched.',
+    'An action, of a policy or an operator, is let through only while the gate is armed for its '
+    'episode and no emergency stop is latched; a driver is probed only while it is not armed.',
     'Look at the gate: without a lease, or with the emergency stop latched, the only command is '
     'a stop.',
 )
@@ -298,8 +436,19 @@ def _armed(link: Link, terms: Terms | None) -> Found:
     decision = link.decision
     if decision.verdict not in MOVING:
         return
-    if not decision.armed:
-        yield Mismatch(field='armed', expected=f'True for {decision.verdict.name}', actual='False')
+    probing = decision.trigger is Trigger.PROBE
+    if decision.armed is probing:
+        yield Mismatch(
+            field='armed',
+            expected=f'{not probing} for {decision.verdict.name} by {decision.trigger.name}',
+            actual=str(decision.armed),
+        )
+    if bool(decision.id.episode_id) is probing:
+        yield Mismatch(
+            field='id.episode_id',
+            expected='none for a probe' if probing else 'an episode',
+            actual=repr(decision.id.episode_id),
+        )
     if decision.emergency_stop:
         yield Mismatch(field='verdict', expected='STOPPED', actual=decision.verdict.name)
     request = decision.request
@@ -376,6 +525,8 @@ RULES: tuple[Rule, ...] = (
     _decision_sequence,
     _verdict_explained,
     _hidden_clip,
+    _wanted_command,
+    _stop_lasts,
     _refusal_publishes_nothing,
     _decision_stamped,
     _request_carried,

@@ -13,6 +13,7 @@ from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     Found,
     known,
+    limits_of,
     Link,
     link_rule,
     Mismatch,
@@ -34,12 +35,13 @@ from boundary_env_ros.evidence.rules.gate import same_numbers
     needs_contract=True,
 )
 def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
-    limits, decision = known(terms), link.decision
+    decision = link.decision
+    limits = limits_of(decision, known(terms))
     if not decision.seeded:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
     values: list[float] = []
-    for group in limits.contract.action:
+    for group in limits.groups:
         feedback = found.get(f'{FEEDBACK}.{group.name}')
         values += () if feedback is None else feedback.values
     expected: tuple[float, ...] = ()

@@ -17,7 +17,6 @@ from boundary_env_ros.core.decision import (
     Reason,
     RuleResult,
     Trigger,
-    Verdict,
 )
 from boundary_env_ros.core.gate_rules.admission import well_formed
 from boundary_env_ros.core.gate_rules.limits import Limits
@@ -37,7 +36,12 @@ from boundary_env_ros.evidence.rules.base import (
     Terms,
     vector,
 )
-from boundary_env_ros.evidence.rules.gate import same_numbers
+from boundary_env_ros.evidence.rules.gate import (
+    commanded_by_hand,
+    OF_POLICY,
+    refused_unheard,
+    same_numbers,
+)
 
 
 @link_rule(
@@ -50,7 +54,7 @@ from boundary_env_ros.evidence.rules.gate import same_numbers
 )
 def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
     decision = link.decision
-    if _refused_unheard(decision):
+    if refused_unheard(decision):
         yield from _refusal(decision, known(terms))
         return
     limits = known(terms).limits
@@ -70,6 +74,7 @@ def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
         )
         return
     for name, expected, actual in (
+        ('wanted_command', ruling.wanted, decision.wanted_command),
         ('admitted_action', ruling.admitted, decision.admitted_action),
         ('command', ruling.command, decision.command),
     ):
@@ -108,9 +113,9 @@ def ruling_of(
     """
     wanted, commands = wanted_of(decision), len(limits.low)
     actions = sum(group.action_size for group in limits.groups)
-    size = actions if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) else commands
+    size = actions if decision.trigger in OF_POLICY else commands
     if (
-        _refused_unheard(decision)
+        refused_unheard(decision)
         or (wanted is not None and well_formed(wanted, size))
         or any(
             vector and len(vector) != commands
@@ -129,22 +134,14 @@ def ruling_of(
     return rule_on(limits, situation_of(decision, measurements), wanted)
 
 
-#: Rules that refuse an action by what it means.
-OF_THE_ACTION = frozenset({'bounds', 'rotation'})
-
-
-def _refused_unheard(decision: GateDecision) -> bool:
-    """Return whether a request was refused before the rules about its action were asked."""
-    return decision.verdict is Verdict.REJECTED and any(
-        result.rule not in OF_THE_ACTION for result in decision.rules
-    )
-
-
 def _refusal(decision: GateDecision, terms: Terms) -> Found:
     """Yield what speaks against the reasons of a refusal, as far as can be seen."""
     request = decision.request
     if request is None:
-        yield Mismatch(field='request', expected='the request that was refused', actual='none')
+        if decision.trigger is not Trigger.OPERATOR:
+            yield Mismatch(field='request', expected='the request that was refused', actual='none')
+        elif not well_formed(commanded_by_hand(decision), terms.contract.command_size):
+            yield Mismatch(field='verdict', expected='no refusal of a command', actual='REJECTED')
         return
     reasons = {result.reason for result in decision.rules}
     malformed = {

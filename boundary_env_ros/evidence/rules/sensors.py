@@ -99,6 +99,12 @@ emergency_stop_heard = _rule(
     'and while it stays pressed, every later one.',
     'Compare the topic of the emergency stop with `emergency_stop` of the decisions.',
 )
+operator_heard = _rule(
+    'operator-heard',
+    'Every decision on the operator is on a message of his topic in which the switch is held, and '
+    'wants what that commands.',
+    'Trust the topic of the operator: what a person did must not be put into his hand.',
+)
 request_as_published = _rule(
     'request-as-published',
     'The request that a decision carries is the one that the policy published, bit by bit.',
@@ -130,6 +136,7 @@ RULES: tuple[Rule, ...] = (
     command_on_topic,
     command_decided,
     emergency_stop_heard,
+    operator_heard,
     request_as_published,
     request_answered,
     observation_as_published,

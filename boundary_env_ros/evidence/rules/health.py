@@ -1,0 +1,274 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about the gate itself: its limits, its timer, its clock, and who else commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.core.safety import OnCompeting
+from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS
+from boundary_env_ros.errors import Refused
+from boundary_env_ros.evidence.rules.base import (
+    Asked,
+    ASKED_KEPT,
+    Found,
+    is_republished,
+    is_unheard,
+    known,
+    limits_of,
+    Link,
+    link_rule,
+    Mismatch,
+    number,
+    ROUNDING,
+    Rule,
+    Terms,
+)
+from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND, begins_anew
+from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY
+
+#: Seconds by which two readings of two clocks may be apart without a jump of either.
+_READING = 0.01
+
+
+@link_rule(
+    'tightened-stricter',
+    'Limits that were changed while the gate ran are stricter than those of the contract, and '
+    'while one lease lasts never become less strict again.',
+    'Compare `tightened` with the contract, and with the decision before: parameters of the gate '
+    'may only take away.',
+    needs_contract=True,
+)
+def _tightened_stricter(link: Link, terms: Terms | None) -> Found:
+    declared, decision, before = known(terms), link.decision, link.before
+    if decision.tightened != Tightened():
+        try:
+            tightened_limits(declared.limits, decision.tightened)
+        except Refused as error:
+            yield Mismatch(
+                field='tightened', expected='stricter limits than the contract', actual=str(error)
+            )
+            return
+    if (
+        before is None
+        or before.tightened == decision.tightened
+        or not (before.armed and decision.armed and decision.id.episode_id)
+        or before.id.episode_id != decision.id.episode_id
+    ):
+        return
+    was, now = limits_of(before, declared), limits_of(decision, declared)
+    for name, one, other in _looser(was, now):
+        yield Mismatch(
+            field=f'tightened.{name}',
+            expected=f'as strict as {number(one)} of decision {before.sequence}',
+            actual=number(other),
+        )
+
+
+def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
+    """Yield what has become less strict, with its numbers."""
+    for name, sign in (('low', -1.0), ('high', 1.0), ('rate', 1.0)):
+        for i, (one, other) in enumerate(zip(getattr(was, name), getattr(now, name), strict=True)):
+            if sign * other > sign * one:
+                yield f'{name}[{i}]', one, other
+    if now.safety.command_timeout > was.safety.command_timeout:
+        yield 'command_timeout', was.safety.command_timeout, now.safety.command_timeout
+
+
+@link_rule(
+    'overruns-recomputed',
+    'How many of the last requests were over the latency budget follows from when what they '
+    'answer was observed, and when the gate had them.',
+    'Compare `overruns` with the requests of the decisions before, and with `overruns:` and '
+    '`latency_budget:` in the contract.',
+    needs_contract=True,
+)
+def _overruns_recomputed(link: Link, terms: Terms | None) -> Found:
+    decision, contract = link.decision, known(terms).contract
+    rule = contract.safety.overruns
+    if rule is None:
+        if decision.overruns:
+            yield Mismatch(field='overruns', expected='0', actual=str(decision.overruns))
+        return
+    request = decision.request
+    if link.asked is None or request is None or decision.trigger not in OF_POLICY:
+        return
+    if is_unheard(decision) or rule.of > ASKED_KEPT:
+        return
+    budget = contract.latency_budget['transport'] + contract.latency_budget['inference']
+    late = [_late(one, budget, contract.pacing) for one in link.asked[-rule.of :]]
+    # What is within rounding of the budget may be either.
+    least, most = sum(one is True for one in late), sum(one is not False for one in late)
+    if not least <= decision.overruns <= most:
+        yield Mismatch(
+            field='overruns',
+            expected=f'{least} of the last {len(late)} requests',
+            actual=str(decision.overruns),
+        )
+
+
+def _late(asked: Asked, budget: float, pacing: Pacing) -> bool | None:
+    """Return whether a request was over the budget; None if that is a matter of rounding."""
+    observed, received = asked
+    if observed is None or received is None:
+        return True
+    passed = elapsed(observed, received) if pacing is Pacing.REALTIME else None
+    if passed is None:
+        if observed.ros.clock is not received.ros.clock:
+            return True
+        duration = between(observed.ros, received.ros)
+        passed = None if duration is None else duration.seconds
+    if passed is None:
+        return True
+    return None if abs(passed - budget) <= ROUNDING else passed > budget
+
+
+@link_rule(
+    'competing-stops',
+    'While somebody else publishes on a command topic and the contract says `stop`, nothing is '
+    'let through.',
+    'Find the other publisher: what it sends passes no gate.',
+    needs_contract=True,
+)
+def _competing_stops(link: Link, terms: Terms | None) -> Found:
+    decision = link.decision
+    if (
+        decision.competing_publishers
+        and decision.verdict in MOVING
+        and known(terms).contract.safety.competing_publisher is OnCompeting.STOP
+    ):
+        yield Mismatch(
+            field='competing_publishers',
+            expected=f'0 for {decision.verdict.name}',
+            actual=str(decision.competing_publishers),
+        )
+
+
+@link_rule(
+    'tick-recomputed',
+    "The time since the gate's timer ran is not longer than that since its last decision by that "
+    'timer, and is known once there was one in the episode.',
+    'Trust the instants: a gate that does not say how late it is, or says so wrongly, hides that '
+    'it stood still.',
+    needs_contract=True,
+)
+def _tick_recomputed(link: Link, terms: Terms | None) -> Found:
+    decision, last = link.decision, link.ticked
+    if known(terms).contract.pacing is not Pacing.REALTIME:
+        return
+    since = decision.since_tick
+    if since is not None and since < 0.0:
+        yield Mismatch(field='since_tick', expected='not less than 0 s', actual=number(since))
+    if (
+        last is None
+        or last.sequence > decision.sequence
+        or last.id.episode_id != decision.id.episode_id
+        or not decision.id.episode_id
+    ):
+        return
+    passed = elapsed(last.commanded, decision.decided or decision.commanded)
+    if passed is None:
+        return
+    most = passed + BEFORE_COMMAND
+    if since is None or since > most + ROUNDING:
+        yield Mismatch(
+            field='since_tick',
+            expected=f'at most {number(most)} s, since decision {last.sequence}',
+            actual=number(since),
+        )
+
+
+@link_rule(
+    'clock-recomputed',
+    'Where ROS time has moved otherwise than steady time since the decision before by more than '
+    'the contract allows, a decision on a request says so.',
+    'Compare the ROS and the steady reading of the instants of the two: a clock that jumped must '
+    'not be told away.',
+    needs_contract=True,
+)
+def _clock_recomputed(link: Link, terms: Terms | None) -> Found:
+    decision, last, contract = link.decision, link.published, known(terms).contract
+    now = decision.decided
+    if (
+        last is None
+        or now is None
+        or last.commanded is None
+        or decision.verdict not in MOVING
+        # A robot at rest is not told to stop at every run of the timer.
+        or last.verdict is Verdict.STOPPED
+        or contract.pacing is not Pacing.REALTIME
+        or contract.sim_time
+        or begins_anew(last, decision)
+    ):
+        return
+    jump = _jumped(last.commanded, now)
+    if jump is None or abs(jump) <= contract.safety.clock_jump + _READING:
+        return
+    yield Mismatch(
+        field='clock_error',
+        expected=f'{number(jump)} s, and STOPPED',
+        actual=number(decision.clock_error),
+    )
+
+
+def _jumped(start: Instant, end: Instant) -> float | None:
+    """Return by how many seconds ROS time has moved further than steady time; None if unknown."""
+    steady = elapsed(start, end)
+    if steady is None or start.ros.clock is not end.ros.clock:
+        return None
+    return (end.ros.nanoseconds - start.ros.nanoseconds) / NANOSECONDS - steady
+
+
+@link_rule(
+    'republished-as-declared',
+    'What is in force is sent again only where the contract says so, before it is late, and no '
+    'sooner than declared after the last command.',
+    'Compare `republish:` in the contract with the instants of the commands: what feeds the '
+    'watchdog of a driver is part of the contract.',
+    needs_contract=True,
+)
+def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
+    decision, last, contract = link.decision, link.published, known(terms).contract
+    if decision.trigger is not Trigger.TIMER or decision.verdict is not Verdict.HELD:
+        return
+    safety = contract.safety
+    since = decision.since_request
+    if is_republished(decision) and (
+        safety.republish is None or since is None or since > safety.hold_after + ROUNDING
+    ):
+        declared = safety.republish is not None
+        yield Mismatch(
+            field='rules',
+            expected=f'within {number(safety.hold_after)} s of an action'
+            if declared
+            else 'no `republish` in the contract',
+            actual=f'sent again after {number(since)} s',
+        )
+    least = contract.period if safety.republish is None else safety.republish
+    if last is None or begins_anew(last, decision):
+        return
+    step, passed = decision.time_step, elapsed(last.commanded, decision.commanded)
+    # The time step is exact, but never more than a period.
+    if (step is not None and step < min(least, contract.period) - ROUNDING) or (
+        passed is not None and passed < least - BEFORE_COMMAND
+    ):
+        yield Mismatch(
+            field='time_step',
+            expected=f'at least {number(least)} s after decision {last.sequence}',
+            actual=f'{number(step)} s, {number(passed)} s between the commands',
+        )
+
+
+RULES: tuple[Rule, ...] = (
+    _tightened_stricter,
+    _overruns_recomputed,
+    _competing_stops,
+    _tick_recomputed,
+    _clock_recomputed,
+    _republished_as_declared,
+)

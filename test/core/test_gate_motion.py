@@ -231,6 +231,25 @@ def test_with_a_limit_on_jerk_it_says_how_much_jerk_that_would_have_been() -> No
     assert result.unit == 'm/s/s^3'
 
 
+@pytest.mark.parametrize(
+    ('rate', 'acceleration', 'way', 'needed'),
+    [
+        # From rest to rest; a rate alone to lose; an acceleration alone to lose.
+        (0.0, 0.0, 0.05, 32.0 * 0.05 / 0.1**3),
+        (0.05, 0.0, 0.05 * 0.1 / 2.0, 4.0 * 0.05 / 0.1**2),
+        (-0.5 * 0.1 / 2.0, 0.5, -0.5 * 0.1**2 * 5.0 / 32.0, 0.5 / 0.1),
+    ],
+)
+def test_the_jerk_that_is_told_is_the_least_that_would_have_come_to_rest_there(
+    rate: float, acceleration: float, way: float, needed: float
+) -> None:
+    sequence = Sequence(ONLY_JERK, (0.2, 0.0))
+    sequence.rate, sequence.acceleration = (rate, 0.0), (acceleration, 0.0)
+    [result] = sequence.ask((0.2 + way, 0.0), 0.1).results
+    assert result.reason is Reason.JERK_LIMIT
+    assert result.value == pytest.approx(needed)
+
+
 @PROFILED
 def test_at_the_full_rate_nothing_but_the_rate_is_in_the_way(limits: Limits) -> None:
     slow = replace(limits, rate=(0.1, 4.0))

@@ -81,16 +81,16 @@ def _float_from_json(data: Json, where: str) -> float:
 
 @cache
 def _json_writer(hint: Any) -> Callable[[Any], Json]:
-    inner = _optional(hint)
+    inner = optional_of(hint)
     if inner is not None:
         write = _json_writer(inner)
         return lambda value: None if value is None else write(value)
-    element = _element(hint)
+    element = element_of(hint)
     if element is not None:
         write = _json_writer(element)
         return lambda value: [write(item) for item in value]
     if is_dataclass(hint):
-        writers = tuple((name, _json_writer(h)) for name, h in _hints(_any(hint)))
+        writers = tuple((name, _json_writer(h)) for name, h in hints_of(_any(hint)))
         return lambda value: {name: write(getattr(value, name)) for name, write in writers}
     if hint is float:
         return _float_to_json
@@ -103,11 +103,11 @@ def _json_writer(hint: Any) -> Callable[[Any], Json]:
 
 @cache
 def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
-    inner = _optional(hint)
+    inner = optional_of(hint)
     if inner is not None:
         read = _json_reader(inner)
         return lambda data, where: None if data is None else read(data, where)
-    element = _element(hint)
+    element = element_of(hint)
     if element is not None:
         read = _json_reader(element)
 
@@ -144,7 +144,7 @@ def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
 
 
 def _json_record_reader(cls: Any) -> Callable[[Json, str], Any]:
-    readers = {name: _json_reader(hint) for name, hint in _hints(cls)}
+    readers = {name: _json_reader(hint) for name, hint in hints_of(cls)}
 
     def read(data: Json, where: str) -> Any:
         if not isinstance(data, dict):
@@ -213,7 +213,7 @@ def to_message(value: object, factory: Callable[[type], Message]) -> Message:
 
     """
     message = factory(type(value))
-    for name, hint in _hints(_any(type(value))):
+    for name, hint in hints_of(_any(type(value))):
         _set(message, name, getattr(value, name), hint, factory)
     return message
 
@@ -261,7 +261,7 @@ def _set_time(time: Message, nanoseconds: int) -> None:
 
 @cache
 def _kind(hint: Any) -> str:
-    inner = _optional(hint)
+    inner = optional_of(hint)
     if inner is not None:
         if inner in (Stamp, Instant):
             return 'optional stamp'
@@ -270,7 +270,7 @@ def _kind(hint: Any) -> str:
         return (
             'enum' if isinstance(inner, type) and issubclass(inner, IntEnum) else 'optional number'
         )
-    element = _element(hint)
+    element = element_of(hint)
     if element is not None:
         if element is RosTime:
             return 'times'
@@ -288,7 +288,7 @@ def _kind(hint: Any) -> str:
 
 @cache
 def _message_reader(hint: Any) -> Callable[[Message], Any]:
-    inner = _optional(hint)
+    inner = optional_of(hint)
     if inner is Stamp:
         read = _message_reader(inner)
         return lambda m: read(m) if m.clock else None
@@ -302,14 +302,14 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
         return lambda m: None if math.isnan(m) else float(m)
     if inner is not None:
         return lambda m: inner(m) if m else None
-    element = _element(hint)
+    element = element_of(hint)
     if element is float:
         return lambda m: tuple(map(float, m))
     if element is not None:
         read = _message_reader(element)
         return lambda m: tuple(map(read, m))
     if is_dataclass(hint):
-        readers = tuple((name, _message_reader(h)) for name, h in _hints(_any(hint)))
+        readers = tuple((name, _message_reader(h)) for name, h in hints_of(_any(hint)))
         cls: Any = hint
         return lambda m: cls(**{name: read(getattr(m, name)) for name, read in readers})
     if hint is bytes:
@@ -328,12 +328,13 @@ def _any(hint: object) -> Any:
 
 
 @cache
-def _hints(cls: Any) -> tuple[tuple[str, Any], ...]:
+def hints_of(cls: Any) -> tuple[tuple[str, Any], ...]:
+    """Return name and type hint of each field of a record class."""
     hints = typing.get_type_hints(cls)
     return tuple((field.name, hints[field.name]) for field in fields(cls))
 
 
-def _optional(hint: Any) -> Any:
+def optional_of(hint: Any) -> Any:
     """Return X of ``X | None``, else None."""
     if typing.get_origin(hint) in (Union, UnionType):
         arguments = [a for a in typing.get_args(hint) if a is not type(None)]
@@ -342,8 +343,6 @@ def _optional(hint: Any) -> Any:
     return None
 
 
-def _element(hint: Any) -> Any:
+def element_of(hint: Any) -> Any:
     """Return X of ``tuple[X, ...]``, else None."""
-    if typing.get_origin(hint) is tuple:
-        return typing.get_args(hint)[0]
-    return None
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else None

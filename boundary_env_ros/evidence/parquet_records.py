@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.evidence.record_hints import element_of, hints_of, optional_of
 from boundary_env_ros.storage.records import Entry, Record
 
 #: Columns beside those of the record: its place among all records, and when and where it came.

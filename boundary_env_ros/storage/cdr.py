@@ -12,13 +12,13 @@ take: whoever reads a long bag waits for little else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from enum import IntEnum
 import struct
 import typing
 from typing import Any, TypeVar
 
-from boundary_env_ros.core.serialization import from_message
+from boundary_env_ros.core.serialization import element_of, from_message, hints_of, optional_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
@@ -145,8 +145,9 @@ class _Source:
                 'Record it anew with whole definitions.'
             )
         definition = self._definitions[type_name]
-        hints = typing.get_type_hints(cls) if is_dataclass(cls) else {}
-        wanted = [field.name for field in fields(cls)] if is_dataclass(cls) else []
+        is_record = is_dataclass(cls)
+        hints = dict(hints_of(cls)) if is_record else {}
+        wanted = list(hints)
         if cls is RosTime:
             wanted = ['sec', 'nanosec']
             hints = dict.fromkeys(wanted, int)
@@ -191,8 +192,8 @@ class _Source:
 
     def _field(self, field: Field, hint: Any, target: str) -> list[str]:
         """Return the lines that read one field into a variable as its hint says."""
-        inner = _optional(hint)
-        element = _element(hint)
+        inner = optional_of(hint)
+        element = element_of(hint)
         nested = field.type not in PRIMITIVES
         if hint is bytes and field.type in ('uint8', 'byte') and field.array:
             return [*_count(field), f'    {target} = b[o:o + n]', '    o += n']
@@ -335,16 +336,3 @@ def _code(primitive: str) -> tuple[str, int, type]:
 
 def _natural(primitive: str) -> type:
     return str if primitive == 'string' else _code(primitive)[2]
-
-
-def _optional(hint: Any) -> Any:
-    """Return X of ``X | None``, else None."""
-    arguments = typing.get_args(hint)
-    if type(None) not in arguments:
-        return None
-    return next(argument for argument in arguments if argument is not type(None))
-
-
-def _element(hint: Any) -> Any:
-    """Return X of ``tuple[X, ...]``, else None."""
-    return typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else None

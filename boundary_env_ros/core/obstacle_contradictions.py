@@ -12,6 +12,9 @@ from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.safety import Obstacle
 
+#: Of a few sums of seconds and metres.
+_ROUNDING = 1e-9
+
 
 def report_obstacles(contract: Contract, top: Reader) -> None:
     """
@@ -63,10 +66,10 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
     delay = contract.period + _build_up(contract, rule.dimension, rate)
     room = rule.slow_distance - rule.stop_distance
     needed = fastest * delay + max(0.0, fastest**2 - slow**2) / (2.0 * rate)
-    if needed > room:
+    if needed > room + _ROUNDING:
         top.problem(
             (*path, 'slow_distance'),
-            f'at least {rule.stop_distance + needed:.2f} m, to slow down from {fastest:g} m/s '
+            f'at least {_up(rule.stop_distance + needed)} m, to slow down from {fastest:g} m/s '
             'at `rate`',
             rule.slow_distance,
         )
@@ -75,21 +78,26 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
     braked = max(0.0, room - fastest * (reaction + delay))
     left = max(slow, math.sqrt(max(0.0, fastest**2 - 2.0 * rate * braked)))
     needed = left * reaction + left**2 / (2.0 * stop)
-    if needed > rule.stop_distance:
+    if needed > rule.stop_distance + _ROUNDING:
         top.problem(
             (*path, 'stop_distance'),
-            f'at least {needed:.2f} m, to stop from {_speed_at_stop(left, slow)} after '
+            f'at least {_up(needed)} m, to stop from {_speed_at_stop(left, slow)} after '
             'sensor_timeout + gate_period',
             rule.stop_distance,
         )
     # A speed of distance / time falls by speed / time each second, most at the fastest.
     needed = fastest / rate + delay
-    if rule.time_to_collision is not None and rule.time_to_collision < needed:
+    if rule.time_to_collision is not None and needed > rule.time_to_collision + _ROUNDING:
         top.problem(
             (*path, 'time_to_collision'),
-            f'at least {needed:.2f} s, to slow down from {fastest:g} m/s at `rate`',
+            f'at least {_up(needed)} s, to slow down from {fastest:g} m/s at `rate`',
             rule.time_to_collision,
         )
+
+
+def _up(value: float) -> str:
+    """Return a number rounded up, so that it is enough."""
+    return f'{math.ceil(100.0 * (value - _ROUNDING)) / 100.0:.2f}'
 
 
 def _speed_at_stop(speed: float, slow_speed: float) -> str:

@@ -135,6 +135,7 @@ class IdealRobot:
         self.been = deque([at], maxlen=60)
         self._acting = deque([still] * (lag + 1), maxlen=lag + 1)
         self.command: Vector = still
+        self._last = Ruling(verdict=Verdict.ADMITTED, command=still)
         self._now = 0
         self._decided = -round(self.limits.period / self.STEP)
 
@@ -181,6 +182,8 @@ class IdealRobot:
                 trigger=trigger,
                 time_step=min((self._now - self._decided) * self.STEP, self.limits.period),
                 previous=self.command,
+                previous_rate=self._last.rate,
+                previous_acceleration=self._last.acceleration,
                 recent=self._recent.at(now),
                 since_environment=0.0,
                 measurements={self.place.input: self.seen(age)},
@@ -190,6 +193,7 @@ class IdealRobot:
 
     def _send(self, ruling: Ruling) -> Ruling:
         self.command = ruling.command
+        self._last = ruling
         self._recent.sent(ruling.command, round(self._now * self.STEP * NANOSECONDS))
         self._decided = self._now
         return ruling

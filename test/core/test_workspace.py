@@ -54,9 +54,11 @@ def drive(moved: IdealRobot, wanted: Vector, seconds: float) -> list[Ruling]:
 
 
 @st.composite
-def traffic(draw: st.DrawFn, contract_place: dict[str, Any]) -> tuple[IdealRobot, Any]:
+def traffic(
+    draw: st.DrawFn, where: dict[str, Any], changes: dict[Any, object] | None = None
+) -> tuple[IdealRobot, Any]:
     """Return an ideal robot somewhere inside, and commands that mean no good."""
-    contract = contract_with(contract_place)
+    contract = contract_with(where, changes)
     (place,) = contract.safety.workspaces
     at: Vector = (draw(st.floats(-2.0, 2.0)), draw(st.floats(-1.5, 1.5)))
     assume(spare(place, at) >= 0.0)
@@ -84,7 +86,7 @@ def traffic(draw: st.DrawFn, contract_place: dict[str, Any]) -> tuple[IdealRobot
     return moved, moves
 
 
-def never_leaves(moved: IdealRobot, moves: Any) -> None:
+def never_leaves(moved: IdealRobot, moves: Any, *, gone: bool = True) -> None:
     def go_on(hundredths: int) -> None:
         for _ in range(hundredths):
             moved.move(1)
@@ -97,6 +99,8 @@ def never_leaves(moved: IdealRobot, moves: Any) -> None:
                 if passed and passed % 2 == 0:
                     moved.tick(age=age)
                 go_on(1)
+    if not gone:
+        return
     # The gate is gone, and the driver's timeout runs out.
     go_on(25 - every)
     moved.brake_by_itself()
@@ -107,7 +111,7 @@ def never_leaves(moved: IdealRobot, moves: Any) -> None:
     'place', [CART, SLED, SHUTTLE, YARD], ids=['cart', 'sled', 'shuttle', 'yard']
 )
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_a_body_never_leaves_even_if_the_gate_dies(
     place: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -116,11 +120,25 @@ def test_a_body_never_leaves_even_if_the_gate_dies(
 
 @pytest.mark.parametrize('place', [CRANE, SLIDES], ids=['crane', 'slides'])
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_axes_never_leave_even_if_the_gate_dies(
     place: dict[str, Any], data: st.DataObject
 ) -> None:
     never_leaves(*data.draw(traffic(place)))
+
+
+@pytest.mark.parametrize('place', [CART, CRANE], ids=['cart', 'crane'])
+@given(data=st.data())
+@settings(max_examples=6, deadline=None)
+def test_what_cannot_slow_down_at_once_is_stopped_rather_than_let_out(
+    place: dict[str, Any], data: st.DataObject
+) -> None:
+    profile = {
+        ('action', 'base', 'acceleration'): [2.0, 6.0],
+        ('action', 'base', 'jerk'): [20.0, 60.0],
+        ('safety', 'republish'): 0.02,
+    }
+    never_leaves(*data.draw(traffic(place, profile)), gone=False)
 
 
 def test_a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop() -> None:

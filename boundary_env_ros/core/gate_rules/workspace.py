@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Reason, RuleResult, Verdict
+from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.motion import follow
 from boundary_env_ros.core.gate_rules.shaped import Shaped
@@ -51,7 +51,8 @@ def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
     """
     Stop when what was commanded last leads out of a workspace faster than it can slow down.
 
-    Judged is the least that the limits on the rate let follow, until the gate looks again.
+    Judged is the least that the limits on the rate let follow, until the gate looks again; for the
+    timer the last command itself, since it may send no other.
     """
     if situation.previous is None:
         return []
@@ -60,7 +61,9 @@ def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
         course = _Course.of(limits, situation, place, hold=_until_next_look(limits))
         if course is None:
             continue
-        least = _what_follows(limits, situation, situation.previous, place.moved_by, 0.0)
+        least = situation.previous
+        if situation.trigger is not Trigger.TIMER:
+            least = _what_follows(limits, situation, least, place.moved_by, 0.0)
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
             results.append(

@@ -453,13 +453,19 @@ def _propose(
     distance = min(max(distance, -far), far)
     speed = time / length
     force = speed * time
+    most = min(rate * speed, UNREACHED)
+    # With an acceleration that ends exactly at the full rate, Ruckig (0.19) finds a slower path
+    # only. There the limit is moved by the last place.
+    peak = abs(v + 0.5 * a * abs(a) / jerk) * speed
+    if abs(peak - most) <= 1e-12 * most:
+        most = peak * (1.0 + 1e-15)
     proposer = _POOL.pop() if _POOL else _Proposer()
     try:
         question = proposer.input
         question.current_velocity = [v * speed]
         question.current_acceleration = [a * force]
         question.target_position = [distance / length]
-        question.max_velocity = [min(rate * speed, UNREACHED)]
+        question.max_velocity = [most]
         question.max_acceleration = [min(acceleration * force, UNREACHED)]
         question.max_jerk = [jerk * force * time if third else math.inf]
         proposer.planner.calculate(question, proposer.trajectory)

@@ -345,6 +345,24 @@ def test_a_constant_goal_is_reached_from_rest_in_the_shortest_time(
     )
 
 
+@pytest.mark.parametrize('seed', range(20))
+def test_between_two_goals_it_speeds_up_once_and_slows_down_once(seed: int) -> None:
+    chance = random.Random(seed)
+    one = One(
+        low=-20.0,
+        high=20.0,
+        rate=10.0 ** chance.uniform(-0.5, 0.5),
+        acceleration=chance.choice([INF, 10.0 ** chance.uniform(-0.5, 1.5)]),
+        jerk=10.0 ** chance.uniform(0.0, 2.0),
+    )
+    time_step = chance.uniform(0.01, 0.1)
+    way = [state.velocity[0] for state in emit(one, -19.0, [(19.0, time_step)] * 4000)]
+    top = way.index(max(way))
+    slack = 1e-5 * one.rate
+    assert way[:top] == pytest.approx(sorted(way[:top]), abs=slack)
+    assert way[top:] == pytest.approx(sorted(way[top:], reverse=True), abs=slack)
+
+
 @settings(max_examples=100, deadline=None)
 @given(any_limits(), st.floats(0.0, 1.0), periods, st.lists(st.tuples(goals, parts)), goals)
 def test_a_constant_goal_is_reached_from_any_motion(

@@ -1,13 +1,15 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 
-# make demo    run the demonstration           make demo ARGS='--episodes 3'
-# make test    run all tests                   make test ARGS='-m "not packaging"'
-# make lint    run the static checks
-# make faults  break it over real DDS        make faults ARGS='--trials 2 --kinds kill_gate'
-# make bench   run the benchmarks, if there are any
-# make env     only make the environment       make env PYTHON=python3.12
-# make clean   remove the environment and every build
+# make demo       run the demonstration         make demo ARGS='--episodes 3'
+# make test       run all tests                 make test ARGS='-m "not packaging"'
+# make lint       run the static checks
+# make campaign   flood the core of the gate    make campaign ARGS='--commands 100000000 --seed 7'
+# make mutations  take each invariant out of the gate: its tests must notice
+# make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
+# make bench      run the benchmarks, if there are any
+# make env        only make the environment     make env PYTHON=python3.12
+# make clean      remove the environment and every build
 #
 # Everything runs in an environment of its own, .venv, which the first call makes: real ROS 2 from
 # PyPI and this package, editable, with built messages. It needs Linux x86-64, Python 3.10 to 3.13
@@ -41,7 +43,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench clean demo env faults help lint test
+.PHONY: bench campaign clean demo env faults help lint mutations test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -60,6 +62,12 @@ else
 	$(RUN) -m pytest -m 'ros or packaging' || failed=1; \
 	test -z "$$failed"
 endif
+
+campaign: $(BUILT)
+	@$(RUN) test/core/gate_campaign.py $(ARGS)
+
+mutations: $(BUILT)
+	@$(RUN) test/mutations $(ARGS)
 
 # All of them, whatever the first one says.
 lint: $(BUILT)

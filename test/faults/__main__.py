@@ -51,6 +51,7 @@ exit codes:
   0  every trial was within its bound, recovered, clean and rightly explained
   1  at least one was not
   2  wrong arguments
+  130  stopped (Ctrl-C); the table has the kinds that were finished
 """
 
 
@@ -127,15 +128,20 @@ def main() -> int:
     # What was started is ended, however this one is told to end.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = options.records or Path(tempfile.mkdtemp(prefix='boundary_faults_'))
-    with reserved_domain() as domain:
-        Campaign(
-            folder.resolve(),
-            domain,
-            trials=options.trials,
-            seed=options.seed,
-            told=tell,
-            judged=judged,
-        ).run(KINDS[name] for name in wanted)
+    stopped = False
+    try:
+        with reserved_domain() as domain:
+            Campaign(
+                folder.resolve(),
+                domain,
+                trials=options.trials,
+                seed=options.seed,
+                told=tell,
+                judged=judged,
+            ).run(KINDS[name] for name in wanted)
+    except KeyboardInterrupt:
+        stopped = True
+        tell('stopped: the kinds that were finished count')
     print(as_text(rows))
     print()
     print(sums(rows))
@@ -144,6 +150,8 @@ def main() -> int:
         shutil.rmtree(folder)
     else:
         print(f'Logs and records: {folder}')
+    if stopped:
+        return 130
     return 0 if right else 1
 
 

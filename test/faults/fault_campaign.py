@@ -38,6 +38,9 @@ MOMENTS = 0.4, 1.1
 
 _DRIVES = 5
 
+_SETTLE = 0.5
+"""Seconds for a recorder that has just come to catch up with what it found waiting."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
@@ -196,7 +199,9 @@ class Campaign:
         recorded: list[Outcome] = []
         sound = True
         self._going = None
+        world.probe.forget()
         world.revive()
+        time.sleep(_SETTLE)
         for number in range(1, self._trials + 1):
             outcome = Outcome(
                 kind=kind.name, number=number, seed=f'{self._seed}/{kind.name}/{number}'

@@ -180,6 +180,7 @@ def _flood_for(world: FaultWorld) -> float:
 
 
 def _last(world: FaultWorld, episode: str) -> ActionRequest:
+    world.probe.until(lambda: world.requests(episode), 2.0, 'a request of the policy')
     made: ActionRequest = from_msg(ActionRequest, world.requests(episode)[-1])
     return made
 

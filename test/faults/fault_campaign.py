@@ -240,6 +240,7 @@ class Campaign:
         outcome.since = since = kind.inject(world, trial)
         end = noticed_by_then(since, outcome.bound)
         self._wait(world, kind, end)
+        world.probe.catch_up()
         outcome.time = time_to_safe(world, kind.safe, since, end)
         outcome.late = world.late(start, end)
         if not {'', 'abandoned'} & kind.causes:

@@ -38,6 +38,10 @@ TIME_LIMIT = 4.0
 
 _REMEMBERED = 200
 
+_MARK = 'probe_mark'
+
+_LOOKS = 20
+
 MOVING = 0.05
 """A command above this, m/s, drives."""
 
@@ -50,6 +54,10 @@ class WireProbe(Probe):
     any Python of this process had its turn.
     """
 
+    def __init__(self, domain_id: int) -> None:
+        self._marks: list[Any] = []
+        super().__init__(domain_id)
+
     def listen(self, topic: str, kind: Any, qos: Any) -> None:
         """Keep every message of a topic from now on."""
         heard = self._heard.setdefault(topic, [])
@@ -60,6 +68,26 @@ class WireProbe(Probe):
             heard.append(Heard(steady - max(0, waited), message))
 
         self.node.create_subscription(kind, topic, on_message, qos)
+
+    def catch_up(self) -> None:
+        """
+        Wait until all that was on the wire by now has been heard.
+
+        The executor takes one message of every topic before it looks again. What this says to
+        itself comes back after a look: so many times, and no topic has so many left.
+        """
+        if not self._marks:
+            self.listen(_MARK, String, names.RECORD)
+            self._marks.append(self.node.create_publisher(String, _MARK, names.RECORD))
+            self.until(self._marks[0].get_subscription_count, 10.0, 'its own mark')
+        for _ in range(_LOOKS):
+            said = uuid.uuid4().hex
+            self._marks[0].publish(String(data=said))
+            self.until(
+                lambda said=said: (last := self.last(_MARK)) is not None and last.data == said,
+                10.0,
+                'what the probe said to itself',
+            )
 
     def forget(self) -> None:
         """Forget all but the last messages of every topic: a campaign hears millions."""

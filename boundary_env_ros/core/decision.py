@@ -103,6 +103,7 @@ class Reason(IntEnum):
     NOT_A_ROTATION = 32
     CURVATURE = 33
     PROBE = 34
+    STILL_STOPPED = 35
 
 
 REASON_TEXT: dict[Reason, str] = {
@@ -140,6 +141,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.NOT_A_ROTATION: 'four of the numbers are not a unit quaternion',
     Reason.CURVATURE: 'scaled along with another dimension, to keep the curvature',
     Reason.PROBE: 'the timeout of the driver is measured',
+    Reason.STILL_STOPPED: 'it was stopped, and nothing acceptable was asked for since',
 }
 
 

@@ -42,8 +42,20 @@ class _Part:
         return not any(self._apart(measured))
 
     def departs(self, measured: Vector) -> bool:
-        """Return whether the robot no longer does so."""
-        return any(self._apart(measured))
+        """Return whether the robot no longer does so, but is on its way to the safe command."""
+        values = measured[self.start : self.start + self.group.size]
+        return any(
+            # One that is faster than it was asked to be has not begun to brake.
+            math.copysign(1.0, asked - safe) * (asked - value) > threshold
+            for value, asked, safe, threshold in zip(
+                values,
+                self.group.probe,
+                self.group.safe,
+                self.group.feedback.threshold,
+                strict=True,
+            )
+            if asked != safe
+        )
 
     def _apart(self, measured: Vector) -> list[bool]:
         values = measured[self.start : self.start + self.group.size]
@@ -110,7 +122,7 @@ class DriverProbe:
             start += group.size
         return parts
 
-    def look(self, measured: Vector | None, now: Instant) -> None:
+    def look(self, measured: Vector | None, emitted: int | None, now: Instant) -> None:
         """
         Look at what the robot does.
 
@@ -118,39 +130,47 @@ class DriverProbe:
         ----------
         measured
             What it does, command units; None if that is not known.
+        emitted
+            Steady time of the last command, ns; None before the first.
         now
             When the gate knows it.
 
         """
         passed = (now.steady - self._since) / NANOSECONDS
         if self.phase is Phase.MOVING:
-            if measured is not None and all(part.follows(measured) for part in self._parts):
-                self.phase, self._since = Phase.SILENT, now.steady
+            if (
+                emitted is not None
+                and measured is not None
+                and all(part.follows(measured) for part in self._parts)
+            ):
+                # The driver's time runs from the last command that it was sent.
+                self.phase, self._since = Phase.SILENT, emitted
             elif passed > _FOLLOWS:
                 self.fail(f'the robot did not follow the probe within {_FOLLOWS:g} s')
         elif self.phase is Phase.SILENT:
             self._listen(measured, passed)
 
     def _listen(self, measured: Vector | None, passed: float) -> None:
-        found = list(self.timeouts)
-        missing = []
-        for index, group in enumerate(self._contract.action):
-            if not group.probe or not math.isnan(found[index]):
+        for part in self._parts:
+            group, index = part.group, self._contract.action.index(part.group)
+            if not math.isnan(self.timeouts[index]):
                 continue
-            part = next(part for part in self._parts if part.group is group)
-            if measured is not None and part.departs(measured):
-                found[index] = passed
-            elif passed > (group.driver_timeout or 0.0) + self._contract.safety.sensor_timeout:
+            declared = group.driver_timeout or 0.0
+            if passed > declared + self._contract.safety.sensor_timeout:
                 self.fail(
                     f'Expect the driver of {group.topic} to brake by itself after '
-                    f'{group.driver_timeout:g} s without a command, as the contract says, '
+                    f'{declared:g} s without a command, as the contract says, '
                     f'actually: it had not after {passed:.3g} s'
                 )
                 return
-            else:
-                missing.append(group)
-        self.timeouts = tuple(found)
-        if not missing:
+            if measured is not None and part.departs(measured):
+                before, after = self.timeouts[:index], self.timeouts[index + 1 :]
+                self.timeouts = (*before, passed, *after)
+        if not any(
+            math.isnan(seconds)
+            for seconds, group in zip(self.timeouts, self._contract.action, strict=True)
+            if group.probe
+        ):
             self.phase = Phase.DONE
 
     def fail(self, why: str) -> None:

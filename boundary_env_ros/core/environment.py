@@ -372,8 +372,10 @@ class Environment:
             return ()
         self._heard.policy = now.steady
         if self._contract.pacing is Pacing.LOCKSTEP and self._advance is None:
-            commanded = decision.commanded
-            stamp = RosTime(commanded.ros.nanoseconds if commanded else 0)
+            # What moves the world is the last command, which need not be an answer to the request:
+            # an operator may have taken over.
+            sent = [d.commanded for d in self._decisions if d.commanded is not None]
+            stamp = RosTime(sent[-1].ros.nanoseconds if sent else 0)
             return (self._ask(self._contract.period, stamp, now),)
         return ()
 

@@ -36,10 +36,11 @@ from boundary_env_ros.core.gate_rules.admission import (
     age,
     authority,
     Lease,
+    not_armed,
     precedence,
     well_formed,
 )
-from boundary_env_ros.core.gate_rules.braking import at_rest
+from boundary_env_ros.core.gate_rules.braking import at_rest, towards
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
@@ -179,7 +180,8 @@ class Gate:
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
         self._pending = self._chunk = None
-        self._taken_over = False
+        # A hand that was there before the lease is there now, too.
+        self._taken_over = self._switch_held(now)
         self._health.begin()
         return self._lease
 
@@ -345,7 +347,8 @@ class Gate:
         Raises
         ------
         Refused
-            If the contract declares no probe, the emergency stop is latched, or a lease is out.
+            If the contract declares no probe, the emergency stop is latched, a lease is out,
+            another probe goes on, or the robot still brakes.
 
         """
         if not self._to_probe:
@@ -363,6 +366,13 @@ class Gate:
                 f'Expect no lease, actually: {self._lease.holder!r} holds one.',
                 ResultCode.LEASE_HELD,
             )
+        if self.probing:
+            raise Refused(
+                'Expect no probe of the drivers, actually: one goes on. Wait for its end.',
+                ResultCode.PROBING,
+            )
+        if self._moving:
+            raise Refused('Expect a robot at rest, actually: it still brakes. Ask again.')
         self._forget_command()
         self._probe = DriverProbe(self._contract, now)
 
@@ -384,22 +394,32 @@ class Gate:
     def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
         situation, seeded = self._situation(Trigger.PROBE, now)
         measured = self._measured(situation.measurements)
-        probe.look(measured, now)
-        if probe.phase is Phase.SILENT:
-            return ()
-        if probe.phase is not Phase.MOVING or measured is None:
+        probe.look(measured, self._emitted, now)
+        if not probe.running:
             # It brakes by itself, or failed to: either way the gate brings it to rest.
             self._braking = StepId(digest=self._digest, agent=self._agent)
             return ()
-        stay = tuple(
-            was if math.isnan(safe) else safe
-            for was, safe in zip(measured, self._limits.safe, strict=True)
-        )
-        ruling = rule(self._limits, situation, probe.command(stay))
+        wanted: Vector | None = self._goal or None
+        if probe.phase is Phase.MOVING:
+            if measured is None:
+                if self._emitted is None:
+                    return ()  # nobody knows yet what the robot does
+                probe.fail('what the robot does was no longer known')
+                self._braking = StepId(digest=self._digest, agent=self._agent)
+                return ()
+            wanted = probe.command(
+                tuple(
+                    was if math.isnan(safe) else safe
+                    for was, safe in zip(measured, self._limits.safe, strict=True)
+                )
+            )
+        ruling = rule(self._limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED:
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
             probe.fail(f'the robot had to be stopped ({reasons})')
             self._braking = StepId(digest=self._digest, agent=self._agent)
+        elif probe.phase is Phase.SILENT:
+            return ()  # what is measured is how long the driver goes on without a command
         return (self._emit(ruling, situation, seeded, now),)
 
     # What it decides -----------------------------------------------------------------------------
@@ -467,11 +487,18 @@ class Gate:
     def _decide(self, request: ActionRequest, received: Instant, now: Instant) -> Decisions:
         refusals = self._refusals(request, running=self._running)
         if not refusals:
+            assert self._lease is not None  # authority refuses without one
             latency = _age(request.observed, received, self._contract.pacing)
             self._health.asked(latency)
-            refusals = precedence(taken_over=self._taken_over) or age(
-                latency, self._contract.safety.max_action_age
-            )
+            if self._taken_over:
+                # Refused once and for all: sent again, it is no answer to what the hand has done.
+                self._lease = replace(self._lease, last_sequence=request.sequence)
+                # In lockstep the world moves from request to request, and so does the operator.
+                lockstep = self._contract.pacing is Pacing.LOCKSTEP
+                by_hand = self._by_hand(now) if lockstep and self._switch_held(now) else ()
+                refused = self._reject(request, received, precedence(taken_over=True))
+                return (*by_hand, *refused)
+            refusals = age(latency, self._contract.safety.max_action_age)
         if refusals:
             return self._reject(request, received, refusals)
         assert self._lease is not None  # authority refuses without one
@@ -482,8 +509,9 @@ class Gate:
 
     def _act(self, chunk: Chunk, trigger: Trigger, now: Instant) -> Decisions:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
-        situation, seeded = self._situation(trigger, now)
-        ruling = rule(self._limits, situation, chunk.action(self._contract.action_size))
+        ruling, situation, seeded = self._rule(
+            *self._situation(trigger, now), now, chunk.action(self._contract.action_size)
+        )
         if ruling.verdict is not Verdict.REJECTED:
             # Whoever asks for nothing that may be published is as good as silent.
             self._last_request = now.steady
@@ -499,6 +527,30 @@ class Gate:
         stopped = ruling.verdict in (Verdict.STOPPED, Verdict.REJECTED)
         self._chunk = None if stopped else chunk.next(self._contract.period)
         return (decision,)
+
+    def _rule(
+        self, situation: Situation, seeded: bool, now: Instant, wanted: Vector
+    ) -> tuple[Ruling, Situation, bool]:
+        """Rule on what somebody asks for; return in which situation, and whether seeded, too."""
+        ruling = rule(self._limits, situation, wanted)
+        if (
+            ruling.verdict is Verdict.STOPPED
+            and seeded
+            and self._command is not None
+            and not self._driver_took_over(now)
+        ):
+            # A stop takes from what was commanded. From a measured state it could ask for more
+            # than that: for what the robot coasts at, or a broken sensor makes up.
+            braking = replace(
+                situation,
+                previous=self._command,
+                previous_rate=self._rate,
+                previous_acceleration=self._acceleration,
+            )
+            instead = rule(self._limits, braking, wanted)
+            if instead.verdict is Verdict.STOPPED:
+                return instead, braking, False
+        return ruling, situation, seeded
 
     def _next_of_chunk(self, now: Instant) -> Decisions:
         """Decide on the next action of a chunk if its turn has come."""
@@ -539,15 +591,17 @@ class Gate:
             When.
 
         """
-        situation, seeded = self._situation(Trigger.REQUEST, now)
         decisions = []
         for action in actions:
-            malformed = well_formed(action, self._contract.action_size)
-            if malformed:
-                ruling = Ruling(verdict=Verdict.REJECTED, results=malformed)
+            situation, seeded = self._situation(Trigger.REQUEST, now)
+            situation = replace(situation, overruns=self._health.overruns_if_in_time)
+            refusals = well_formed(action, self._contract.action_size) or (
+                precedence(taken_over=self._taken_over) if self._running else not_armed()
+            )
+            if refusals:
+                ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)
             else:
-                over = replace(situation, over=self._over)
-                ruling = rule(self._limits, over, action)
+                ruling, situation, seeded = self._rule(situation, seeded, now, action)
             decision = self._decision(ruling, situation, seeded)
             decisions.append(replace(decision, requested_action=action))
         return tuple(decisions)
@@ -559,51 +613,57 @@ class Gate:
         Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`plan`.
         """
         situation, _ = self._situation(Trigger.REQUEST, now)
-        low, high = self._limits.low, self._limits.high
-        if situation.previous is None:
-            return low, high
-        most = [rate * situation.time_step for rate in self._limits.rate]
-        return (
-            tuple(
-                max(bound, was - far)
-                for bound, was, far in zip(low, situation.previous, most, strict=True)
-            ),
-            tuple(
-                min(bound, was + far)
-                for bound, was, far in zip(high, situation.previous, most, strict=True)
-            ),
-        )
+        limits, previous = self._limits, situation.previous
+        if previous is None:
+            return limits.low, limits.high
+        turned = {i for rotation in limits.rotations for i in rotation.dimensions}
+
+        def reached(bounds: Vector) -> Vector:
+            return tuple(
+                bound if i in turned else towards(was, bound, rate * situation.time_step)
+                for i, (was, bound, rate) in enumerate(
+                    zip(previous, bounds, limits.rate, strict=True)
+                )
+            )
+
+        return reached(limits.low), reached(limits.high)
 
     def _operate(self, now: Instant) -> Decisions:
         """Decide on a command of the operator, if his switch is held; take over, and give back."""
         held = self._switch_held(now)
         if held is not self._taken_over:
-            # Whoever takes over begins from what the robot does, whatever was commanded last.
+            # Whoever takes over begins from what the robot does, whatever was asked for last.
             self._taken_over = held
             self._chunk = None
-            self._seed_anew()
-        if not held or not self._running:
+            self._goal = self._command or ()
+            self._seed = self._command is not None
+        if not held or not self._running or self._contract.pacing is Pacing.LOCKSTEP:
             return ()
-        self._last_request = now.steady
+        return self._by_hand(now)
+
+    def _by_hand(self, now: Instant) -> Decisions:
+        """Decide on what the operator asks for."""
+        command = self._latest[OPERATOR].values[:-1]
         situation, seeded = self._situation(Trigger.OPERATOR, now)
-        command = situation.measurements[OPERATOR].values[:-1]
-        if any(map(math.isnan, command)):
-            return ()
-        return (self._emit(rule(self._limits, situation, command), situation, seeded, now),)
+        malformed = well_formed(command, self._contract.command_size)
+        if malformed:
+            ruling = Ruling(verdict=Verdict.REJECTED, results=malformed)
+        else:
+            ruling, situation, seeded = self._rule(situation, seeded, now, command)
+        if ruling.verdict is not Verdict.REJECTED:
+            self._last_request = now.steady
+        return (self._emit(ruling, situation, seeded, now),)
 
     def _switch_held(self, now: Instant) -> bool:
         operator = self._contract.safety.operator
+        if operator is None:
+            return False
         measurement = self._aged(OPERATOR, now)
         return (
-            operator is not None
-            and measurement.age is not None
+            measurement.age is not None
             and measurement.age <= operator.timeout
             and measurement.values[-1] >= HELD
         )
-
-    def _seed_anew(self) -> None:
-        """Let the next command start from the measured state; what moves goes on until then."""
-        self._seed = self._command is not None
 
     def tick(self, now: Instant) -> Decisions:
         """
@@ -635,6 +695,7 @@ class Gate:
         if self._taken_over and not self._switch_held(now):
             self._operate(now)  # his hand is silent: he has let go
         situation, seeded = self._situation(Trigger.TIMER, now)
+        situation = replace(situation, stopped=self._stopping and self._running)
         if self._over or self._braking is not None:
             return self._wind_down(situation, seeded, now)
         if not self._running:
@@ -693,12 +754,16 @@ class Gate:
         names = (*self._needed, *self._feedback, *self._operator)
         measurements = {name: self._aged(name, now) for name in names}
         previous, seeded = self._command, False
-        if previous is None or self._seed or self._driver_took_over(now):
+        if previous is None or self._driver_took_over(now):
             previous = self._measured(measurements)
             seeded = previous is not None
-        elif self._contract.pacing is Pacing.REALTIME:
+        elif trigger is not Trigger.TIMER and (
+            self._seed or self._contract.pacing is Pacing.REALTIME
+        ):
+            # Only for those who ask for something: to hold, or to stop, is about what was
+            # commanded, and the robot must not follow its own sensors.
             measured = self._measured(measurements)
-            if measured is not None and _apart(previous, measured, self._depart):
+            if measured is not None and (self._seed or _apart(previous, measured, self._depart)):
                 previous, seeded = measured, True
         return (
             Situation(
@@ -807,7 +872,8 @@ class Gate:
             self._rate, self._acceleration = ruling.rate, ruling.acceleration
             self._command = ruling.command
             self._emitted = now.steady
-            self._seed = False
+            if situation.trigger is not Trigger.TIMER:
+                self._seed = False
             if ruling.verdict is Verdict.STOPPED:
                 # Until somebody asks for more it stays where it has braked to.
                 self._goal = ruling.command
@@ -817,7 +883,9 @@ class Gate:
             self._chunk = None
         if ruling.verdict is not Verdict.REJECTED:
             self._stopping = ruling.verdict is Verdict.STOPPED
-            self._reasons = _why(ruling)
+            why = _why(ruling)
+            if why != (Reason.STILL_STOPPED,):
+                self._reasons = why
         return decision
 
     def _decision(

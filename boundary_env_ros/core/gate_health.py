@@ -83,6 +83,12 @@ class Health:
         """Return how many of the last requests were over the latency budget."""
         return sum(self._late)
 
+    @property
+    def overruns_if_in_time(self) -> int:
+        """Return how many it would be after one more request that is within the budget."""
+        full = self._budget is not None and len(self._late) == self._late.maxlen
+        return self.overruns - (full and self._late[0])
+
     def begin(self) -> None:
         """Forget the latencies of the lease before."""
         self._late.clear()

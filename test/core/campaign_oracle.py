@@ -105,6 +105,7 @@ class Oracle:
         self.last: Vector | None = None
         self.emitted: int | None = None
         self.goal: Vector | None = None
+        self.stopped = False
         self.ticked_at: Instant | None = None
         self.chunk: tuple[ActionRequest, int, int] | None = None
         self.waiting: dict[int, ActionRequest] = {}
@@ -157,7 +158,7 @@ class Oracle:
     def forget(self) -> None:
         """Take note that the next command begins from the measured state."""
         self.last = self.emitted = self.goal = None
-        self.braking = False
+        self.braking = self.stopped = False
 
     # Whether a request may be heard --------------------------------------------------------------
 
@@ -195,8 +196,19 @@ class Oracle:
 
     # Why the robot must stop ---------------------------------------------------------------------
 
-    def stops(self, trigger: Trigger, now: Instant, wanted: Vector | None) -> set[Reason]:
+    def stops(
+        self, trigger: Trigger, now: Instant, before: Vector | None, wanted: Vector | None
+    ) -> set[Reason]:
         """Return every reason to stop, worked out from what happened."""
+        found = self._stops(trigger, now, before, wanted)
+        stays = self.stopped and self.running and not self.lockstep
+        if trigger is Trigger.TIMER and stays and not found:
+            found.add(Reason.STILL_STOPPED)
+        return found
+
+    def _stops(
+        self, trigger: Trigger, now: Instant, before: Vector | None, wanted: Vector | None
+    ) -> set[Reason]:
         found = set()
         if self.latched:
             found.add(Reason.EMERGENCY_STOP)
@@ -218,7 +230,6 @@ class Oracle:
             found.add(Reason.ENVIRONMENT_TIMEOUT)
         if trigger is Trigger.TIMER and self.lockstep:
             return found
-        before, _ = self.before(now)
         if before is None:
             found.add(Reason.OBSERVATION_TIMEOUT)
         for name in self.inputs:
@@ -262,13 +273,13 @@ class Oracle:
         """Return whether the driver has begun to brake by itself since the last command."""
         return self.emitted is not None and now.steady - self.emitted > self.driver_timeout
 
-    def before(self, now: Instant) -> tuple[Vector | None, bool]:
+    def before(self, now: Instant, trigger: Trigger) -> tuple[Vector | None, bool]:
         """Return what the next command is held against, and whether it begins anew from there."""
         last = self.last
         if last is None or self.taken_over(now):
             measured = self.measured(now)
             return measured, measured is not None
-        if self.departs:
+        if self.departs and trigger is not Trigger.TIMER:
             measured = self.measured(now)
             if measured is not None and any(
                 abs(one - other) > most
@@ -325,7 +336,7 @@ class Oracle:
         self._require(decision.sequence == self.sequence, 'is missing a number, or has one twice')
         command, verdict, trigger = decision.command, decision.verdict, decision.trigger
         request = decision.request
-        before, begins = self.before(now)
+        before, begins = self.before(now, trigger)
         asked = decision.requested_action
         wanted = self._meaning(asked, before)
 
@@ -343,9 +354,14 @@ class Oracle:
         else:
             wanted = self.in_force(now)
 
+        if verdict is Verdict.STOPPED and begins and self.last and not self.taken_over(now):
+            # To stop is about what was commanded, if that is a reason to stop as well.
+            meant = self._meaning(asked, self.last)
+            if self.stops(trigger, now, self.last, meant):
+                before, begins, wanted = self.last, False, meant
         self._require(decision.previous_command == (before or ()), 'begins from another command')
         self._require(decision.seeded is begins, 'says wrongly whether it begins anew')
-        why = self.stops(trigger, now, wanted)
+        why = self.stops(trigger, now, before, wanted)
         if verdict is Verdict.REJECTED:
             self._require(not why, f'is rejected, and should stop: {why}')
             self._check_rejected(decision)
@@ -363,6 +379,7 @@ class Oracle:
             self._require(not why, f'must stop: {why}')
             self._require(self.running, 'moves a robot that no lease of a running episode holds')
             self._check_shaped(decision, wanted, now)
+        self.stopped = verdict is Verdict.STOPPED
         if command:
             if verdict is Verdict.STOPPED:
                 self.goal = command
@@ -485,8 +502,9 @@ class Oracle:
         if not self.running:
             return
         known = self.last is not None and not self.taken_over(now)
-        why = self.stops(Trigger.TIMER, now, self.in_force(now))
-        nowhere = self.stays and self.before(now)[0] is None
+        before, _ = self.before(now, Trigger.TIMER)
+        why = self.stops(Trigger.TIMER, now, before, self.in_force(now))
+        nowhere = self.stays and before is None
         if why and self.moving and not nowhere:
             raise Violation(f'the timer does not stop: {why}')
         since, emitted = self.heard_request, self.emitted

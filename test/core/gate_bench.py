@@ -36,6 +36,7 @@ from boundary_env_ros.core.gate_rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
@@ -96,6 +97,13 @@ class Witness:
         self.braking = False
         self.decisions: list[GateDecision] = []
         self.acted: int | None = None
+        self.taken_over = self.hand_changed = False
+        self.depart = tuple(
+            most for group in contract.action for most in group.depart or (math.inf,) * group.size
+        )
+        self.goal: Vector | None = None
+        self.stopped = False
+        self.probing = False
 
     # What the test knows -------------------------------------------------------------------------
 
@@ -117,7 +125,7 @@ class Witness:
     def forget(self) -> None:
         """Take note that nothing of an earlier lease counts any more."""
         self.last = self.emitted = None
-        self.braking = False
+        self.braking = self.stopped = self.hand_changed = False
 
     def feedback(self, values: Vector, now: Instant, captured: int | None) -> None:
         """Take note of what the robot says of its motion."""
@@ -143,7 +151,10 @@ class Witness:
         if decision.command:
             self._check_permission(decision)
             self._check_motion(decision, now)
+            self._check_stays_stopped(decision)
             self.last, self.emitted = decision.command, now.steady
+            if decision.trigger is not Trigger.TIMER:
+                self.hand_changed = False
             if self.braking and self.rests(decision.command):
                 self.forget()
         elif decision.verdict is Verdict.STOPPED:
@@ -164,7 +175,22 @@ class Witness:
             assert math.isfinite(value), f'{value} was published'
             assert low <= value <= high, f'{value} is outside of [{low}, {high}]'
 
+    def _check_stays_stopped(self, decision: GateDecision) -> None:
+        """Check that what was stopped moves again only when somebody asks for it."""
+        if decision.trigger is Trigger.TIMER and self.contract.pacing is Pacing.REALTIME:
+            assert decision.verdict is Verdict.STOPPED or not self.stopped, 'crept on after a stop'
+        self.stopped = decision.verdict is Verdict.STOPPED
+
     def _check_permission(self, decision: GateDecision) -> None:
+        if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+            assert not self.taken_over or decision.verdict is Verdict.STOPPED, (
+                'the policy moved what an operator had taken over'
+            )
+        if decision.trigger is Trigger.OPERATOR:
+            assert self.taken_over, 'moved by a hand that was not there'
+        if decision.trigger is Trigger.PROBE:
+            assert self.probing, 'probed without being told to'
+            return
         if decision.verdict is not Verdict.STOPPED:
             assert not self.latched, 'moved under a latched emergency stop'
             assert self.running, 'moved without a lease of a running episode'
@@ -178,6 +204,18 @@ class Witness:
         if self.braking:
             self.forget()
 
+    def _jumps_to_safe(self, decision: GateDecision) -> bool:
+        """Return whether the contract wants a late action answered with the safe command."""
+        return self.contract.safety.hold is Hold.SAFE and any(
+            result.reason is Reason.COMMAND_LATE for result in decision.rules
+        )
+
+    def _safe_from(self, before: Vector) -> Vector:
+        return tuple(
+            was if math.isnan(safe) else safe
+            for was, safe in zip(before, self.safe, strict=True)
+        )
+
     def before(self, now: Instant) -> Vector | None:
         """Return what the next command is held against; None if that is unknown."""
         if self.last is None or self._driver_took_over(now):
@@ -188,9 +226,11 @@ class Witness:
         period = self.contract.period
         before = self.before(now)
         seeded = before is not None and (self.last is None or self._driver_took_over(now))
+        stopped = decision.verdict is Verdict.STOPPED
+        if not seeded and not stopped and self._parted(decision, now):
+            before, seeded = self._known_motion(now), True
         assert decision.previous_command == (before or ()), 'not seeded as declared'
         assert decision.seeded is seeded
-        stopped = decision.verdict is Verdict.STOPPED
         if before is None:
             assert stopped, 'moved from an unknown state'
             # To stay is no command while nobody knows where.
@@ -202,6 +242,9 @@ class Witness:
         assert decision.time_step is not None
         assert abs(decision.time_step - seconds) <= ROUNDING
         most = self.stop if stopped else self.rate
+        if self._jumps_to_safe(decision):
+            assert decision.command == self._safe_from(before)
+            return
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
             assert abs(value - was) <= most[i] * seconds + ROUNDING * max(1.0, abs(was)), (
                 f'dimension {i} went from {was} to {value} in {seconds} s'
@@ -209,6 +252,19 @@ class Witness:
             if stopped:
                 safe = was if math.isnan(self.safe[i]) else self.safe[i]
                 assert abs(value - safe) <= abs(was - safe)
+
+    def _parted(self, decision: GateDecision, now: Instant) -> bool:
+        """Return whether who asks for something begins from the measured state."""
+        measured, last = self._known_motion(now), self.last
+        if decision.trigger is Trigger.TIMER or measured is None or last is None:
+            return False
+        return self.hand_changed or (
+            self.contract.pacing is Pacing.REALTIME
+            and any(
+                abs(was - is_) > most
+                for was, is_, most in zip(last, measured, self.depart, strict=True)
+            )
+        )
 
     def _driver_took_over(self, now: Instant) -> bool:
         """Return whether the driver has stopped the robot by itself since the last command."""
@@ -238,16 +294,23 @@ class Witness:
         )
 
     def _check_explained(self, decision: GateDecision) -> None:
-        rules, command = decision.rules, decision.command
+        command = decision.command
+        # Who asks is no change of what was asked for.
+        rules = tuple(r for r in decision.rules if r.outcome is not Verdict.ADMITTED)
         assert (decision.verdict is Verdict.ADMITTED) is (not rules), 'a change without a reason'
         strictest = max((r.outcome for r in rules), default=Verdict.ADMITTED)
         assert decision.verdict is strictest
         before = decision.previous_command or None
         wanted = decision.requested_action
         asked = None if decision.request is None else self._meaning(wanted, before)
+        if decision.trigger in (Trigger.OPERATOR, Trigger.PROBE):
+            asked = decision.wanted_command
+            own = Reason.OPERATOR if decision.trigger is Trigger.OPERATOR else Reason.PROBE
+            if command and decision.verdict is not Verdict.STOPPED:
+                assert own in reasons(decision), 'moved by somebody who is not named'
         if decision.verdict is Verdict.ADMITTED:
             assert command == asked
-            assert decision.admitted_action == wanted
+            assert decision.trigger is not Trigger.REQUEST or decision.admitted_action == wanted
         if command and command == asked:
             assert decision.verdict in (Verdict.ADMITTED, Verdict.STOPPED, Verdict.LIMITED)
         if decision.verdict is Verdict.LIMITED:
@@ -292,7 +355,9 @@ class Witness:
         """Rule once more on nothing but what the decision carries."""
         if decision.verdict is Verdict.REJECTED:
             asked = decision.request
-            assert asked is not None
+            if asked is None:
+                assert decision.trigger is Trigger.OPERATOR
+                return
             form = well_formed(
                 asked.action, self.contract.action_size, asked.horizon, self.contract.horizon
             )
@@ -336,6 +401,7 @@ class Bench:
         self.lease_of = ''
         self.leases = 0
         self.sequence = 0
+        self.hand: Vector | None = None
 
     # What happens around the gate ----------------------------------------------------------------
 
@@ -395,6 +461,25 @@ class Bench:
         for name in self.sensors:
             if name in self.alive:
                 self.measure(name)
+        if self.hand is not None:
+            self.operate(*self.hand)
+
+    def operate(
+        self, *command: float, switch: float = 1.0, ago: float = 0.01
+    ) -> tuple[GateDecision, ...]:
+        """Let the operator's device speak."""
+        timeout = self.contract.safety.operator.timeout  # type: ignore[union-attr]
+        self._hand(held=switch >= 0.5 and abs(ago) <= timeout)
+        captured, now = self.time.stamp(ago=ago), self.time.now
+        return self._see(self.gate.measure('operator', (*command, switch), captured, now))
+
+    def _hand(self, *, held: bool) -> None:
+        if held is not self.witness.taken_over:
+            self.witness.taken_over, self.witness.hand_changed = held, self.command is not None
+
+    def hand_is_silent(self) -> None:
+        """Take note that the operator's device has been silent for longer than it may."""
+        self._hand(held=False)
 
     def start(self) -> Bench:
         """Bring an episode to run, with the gate armed for it."""

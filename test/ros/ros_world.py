@@ -54,6 +54,8 @@ PATIENT: Mapping[str, Any] = {
         'gate_timeout': 3.0,
         'environment_timeout': 3.0,
         'policy_timeout': 8.0,
+        'gate_lateness': 3.0,
+        'clock_jump': 3.0,
     },
 }
 """A contract for what is not about time: a machine that is busy otherwise changes nothing."""

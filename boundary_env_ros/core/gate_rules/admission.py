@@ -90,7 +90,7 @@ def authority(
     if request.id.agent != agent:
         return (_reject(name, Reason.WRONG_AGENT),)
     if lease is None or not running:
-        return (_reject(name, Reason.NOT_ARMED),)
+        return not_armed()
     if request.id.episode_id != lease.episode_id:
         return (_reject(name, Reason.WRONG_EPISODE),)
     if request.lease_id != lease.lease_id:
@@ -116,6 +116,11 @@ def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     if observation_age is not None and abs(observation_age) <= limit:
         return ()
     return (_reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
+
+
+def not_armed() -> tuple[RuleResult, ...]:
+    """Refuse whatever is asked for while nobody may ask for anything."""
+    return (_reject('authority', Reason.NOT_ARMED),)
 
 
 def precedence(*, taken_over: bool) -> tuple[RuleResult, ...]:

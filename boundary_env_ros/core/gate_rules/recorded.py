@@ -34,9 +34,10 @@ def situation_of(
         previous_rate=decision.previous_rate,
         previous_acceleration=decision.previous_acceleration,
         emergency_stop=decision.emergency_stop,
-        # Whether the lease had ended is no number; to say that it had can only make the ruling
-        # stricter.
+        # Whether the lease had ended, and whether the robot was stopped before, is no number; to
+        # say so can only make the ruling stricter.
         over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
+        stopped=any(result.reason is Reason.STILL_STOPPED for result in decision.rules),
         since_request=decision.since_request,
         since_environment=decision.since_environment,
         since_tick=decision.since_tick,

@@ -33,6 +33,8 @@ class Situation:
         Empty: ``previous`` is all that matters.
     emergency_stop, over
         The emergency stop is latched; the lease has ended.
+    stopped
+        The robot was stopped, and nothing that may be published was asked for since.
     since_request, since_environment
         Steady seconds since the last acceptable request and the last sign of life of the
         environment.
@@ -58,6 +60,7 @@ class Situation:
     recent: tuple[Sent, ...] = ()
     emergency_stop: bool = False
     over: bool = False
+    stopped: bool = False
     since_request: float | None = None
     since_environment: float | None = None
     since_tick: float | None = None

@@ -39,8 +39,12 @@ def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[
         results += workspace_stops(limits, situation)
     if by_timer:
         results += _silence(limits, situation)
-    else:
-        results += _overruns(limits, situation)
+        if situation.stopped and not results and not lockstep:
+            # What stopped it may be gone in an instant. To go on then at what it had braked to is
+            # nothing that anybody asked for.
+            results.append(_stop('silence', Reason.STILL_STOPPED))
+    elif situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+        results += _overruns(limits, situation)  # of the policy, and no one else's
     return tuple(results)
 
 

@@ -45,6 +45,16 @@ def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
         safety=replace(declared.safety, command_timeout=timeout),
     )
     refuse_looser(declared, limits, 'the contract says')
+    for rotation in declared.rotations:
+        for i in rotation.dimensions:
+            for name in ('low', 'high'):
+                was, value = getattr(declared, name)[i], getattr(limits, name)[i]
+                if value != was:
+                    raise Refused(
+                        f'Expect `{name}` of dimension {i}, which is part of a rotation, as it '
+                        f'is ({was:g}), actually: {value:g}. A quaternion has no bounds of its '
+                        'own; its rate can be limited.'
+                    )
     for i, safe in enumerate(declared.safe):
         low, high = limits.low[i], limits.high[i]
         if low > high or safe < low or safe > high:

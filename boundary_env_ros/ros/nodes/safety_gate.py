@@ -23,6 +23,7 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Tightened, Verdict
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate import Decisions, Gate
+from boundary_env_ros.core.gate_rules.limits import OPERATOR
 from boundary_env_ros.core.gate_words import sentence
 from boundary_env_ros.core.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -196,6 +197,8 @@ class SafetyGate(ContractNode):
         host = self.contract.robot_host
 
         def on_message(message: Any) -> None:
+            if item.name == OPERATOR and not self._active:
+                return  # what he asks for could not be sent, and must not count as sent
             now = self.clock.now()
             reading = self.read(item, message)
             if reading is None:

@@ -147,6 +147,18 @@ def test_an_action_is_as_old_as_the_world_got_meanwhile(bench: LockstepBench) ->
     assert reasons(only(bench.hear(old))) == {Reason.ACTION_TOO_OLD}
 
 
+def test_what_the_world_shows_is_judged_with_the_next_request_not_by_the_timer(
+    bench: LockstepBench,
+) -> None:
+    """Or else the record would depend on how long the policy thought."""
+    bench.hear(bench.request(0.05, 0.0))
+    bench.step = 1
+    bench.scan = (0.1, 8.0, 1.0, 1.0)
+    bench.advance()
+    assert bench.tick() == ()
+    assert reasons(only(bench.hear(bench.request(0.1, 0.0)))) == {Reason.OBSTACLE_STOP}
+
+
 def test_a_policy_that_is_silent_past_the_deadline_is_stopped(bench: LockstepBench) -> None:
     bench.hear(bench.request(0.05, 0.0))
     bench.time.wait(CONTRACT.lockstep_deadline + 0.01)

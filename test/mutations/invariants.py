@@ -273,7 +273,10 @@ _MUST_IT_STOP = (
         STOPPING,
         '        most = limits.alive.get(measurement.name, limit)',
         '        most = limit',
-        (_HOLD + 'what_holds_is_told_with_its_own_bound_and_needs_no_value',),
+        (
+            _HOLD + 'a_field_that_holds_stops_by_the_timer_too',
+            _HOLD + 'in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world',
+        ),
     ),
     Mutation(
         'Frozen stamps are silence, however punctual',
@@ -356,11 +359,11 @@ _MUST_IT_STOP = (
         (_SILENCE + 'a_policy_whose_actions_are_all_out_of_bounds_is_a_silent_one',),
     ),
     Mutation(
-        'In lockstep the world stands still while the policy thinks',
+        'In lockstep what the world shows is judged with the next request',
         STOPPING,
         '    if not (by_timer and lockstep):',
         '    if True:',
-        (_LOCKSTEP + 'a_thinking_policy_is_not_silent_while_the_world_stands_still',),
+        (_LOCKSTEP + 'what_the_world_shows_is_judged_with_the_next_request_not_by_the_timer',),
     ),
     Mutation(
         'A stop goes before whatever was asked for',

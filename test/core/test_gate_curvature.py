@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 import math
+import random
 from typing import Any
 
 from core_world import shipped
@@ -225,6 +226,20 @@ def test_to_stand_still_is_reached_by_each_dimension_for_itself() -> None:
 def test_no_time_moves_nothing() -> None:
     ruling = ask(CART, (0.4, 0.3), (0.2, 0.1), seconds=0.0)
     assert ruling.command == (0.2, 0.1)
+
+
+def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
+    numbers = random.Random(20)
+    for _ in range(3000):
+        wanted, previous = (
+            tuple(
+                numbers.uniform(low, high) for low, high in zip(CART.low, CART.high, strict=True)
+            )
+            for _ in range(2)
+        )
+        ruling = ask(CART, wanted, previous, seconds=numbers.uniform(0.01, 0.1))
+        if of_rule(ruling, 'curvature'):
+            assert len(ruling.results) == 2
 
 
 PROFILE: dict[tuple[str | int, ...], object] = {

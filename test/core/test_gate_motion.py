@@ -330,15 +330,21 @@ def test_inside_of_bounds_that_were_made_stricter_it_stays_inside(
 
 
 @PROFILED
-def test_bounds_that_were_made_stricter_are_reached_without_a_jump(limits: Limits) -> None:
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_bounds_that_were_made_stricter_are_reached_without_a_jump(
+    limits: Limits, sign: float
+) -> None:
     sequence, witness = Sequence(limits, (0.0, 0.0)), Witness(limits, (0.0, 0.0))
-    for _ in range(15):
-        witness.see(sequence.ask((0.8, 1.5), 0.1), 0.1)
-    assert sequence.command[0] > 0.3
-    sequence.limits = replace(limits, high=(0.2, 0.5))
-    for _ in range(40):
-        witness.see(sequence.ask((0.8, 1.5), 0.1), 0.1)
-    assert sequence.command == (0.2, 0.5)
+    far, near = (sign * 0.8, sign * 1.5), (sign * 0.05, sign * 0.5)
+    for _ in range(9):
+        witness.see(sequence.ask(far, 0.1), 0.1)
+    assert all(
+        abs(value) > abs(bound) for value, bound in zip(sequence.command, near, strict=True)
+    )
+    sequence.limits = replace(limits, **{'high' if sign > 0.0 else 'low': near})
+    for _ in range(60):
+        witness.see(sequence.ask(far, 0.1), 0.1)
+    assert sequence.command == near
 
 
 def test_where_a_sequence_without_a_command_comes_to_rest_is_unknown() -> None:

@@ -61,6 +61,32 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Takeover:
+    """
+    One time that a person had the robot.
+
+    Attributes
+    ----------
+    topic
+        Where his commands came from.
+    episode_id, first_step, last_step
+        When, as far as the steps of the policy tell.
+    commands
+        How many of his commands went out.
+    dimensions
+        Those in which they were other than the safe command.
+
+    """
+
+    topic: str
+    episode_id: str
+    first_step: int
+    last_step: int
+    commands: int
+    dimensions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSummary:
     """
     What one client did.
@@ -84,6 +110,13 @@ class ClientSummary:
         Steps whose action was limited by its bounds.
     intervened
         Steps in which the gate did anything but admit.
+    by_hand, takeovers
+        Steps in which a command of an operator went out, and the times that one took over, as far
+        as they are remembered.
+    taken_over
+        How many times one took over.
+    stops
+        How often the gate began to stop the robot, by reason.
     overruns
         Ticks that came before an action.
     verdicts, reasons
@@ -109,6 +142,10 @@ class ClientSummary:
     mean_length: float | None
     clipped: Proportion
     intervened: Proportion
+    by_hand: Proportion
+    taken_over: int
+    takeovers: tuple[Takeover, ...]
+    stops: Mapping[str, int]
     overruns: Proportion
     verdicts: Mapping[str, int]
     reasons: Mapping[str, int]
@@ -162,6 +199,8 @@ def _plain(value: object) -> object:
         }
     if is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return value
@@ -190,6 +229,24 @@ def _lines(summary: Summary) -> Iterator[str]:
         for label, cells in rows:
             columns = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
             yield '  '.join((label.ljust(first), *columns)).rstrip()
+    yield from _takeovers(summary.clients)
+
+
+def _takeovers(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
+    """Yield who took over from whom, when, and in which dimensions."""
+    for client in clients:
+        if not client.taken_over:
+            continue
+        yield ''
+        yield f'Taken over from {client.client or "(no request)"}, {client.taken_over} times:'
+        for one in client.takeovers:
+            yield (
+                f'  {one.topic}, episode {one.episode_id[:8]}, steps {one.first_step} to '
+                f'{one.last_step}: {one.commands} commands, '
+                f'{", ".join(one.dimensions) or "all of them to be at rest"}'
+            )
+        if client.taken_over > len(client.takeovers):
+            yield f'  and {client.taken_over - len(client.takeovers)} more'
 
 
 def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]:
@@ -207,6 +264,14 @@ def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]
     yield 'steps of an episode, mean', [_short(c.mean_length) for c in clients]
     yield 'steps clipped to the bounds', [str(c.clipped) for c in clients]
     yield 'steps with an intervention', [str(c.intervened) for c in clients]
+    if any(c.taken_over for c in clients):
+        yield 'steps by the hand of an operator', [str(c.by_hand) for c in clients]
+        yield '  takeovers', [str(c.taken_over) for c in clients]
+    for index, reason in enumerate(_union(c.stops for c in clients)):
+        if not index:
+            yield 'stops of the gate, by reason', [''] * len(clients)
+        label = reason.lower().replace('_', ' ')
+        yield f'  {label}', [str(c.stops.get(reason, '-')) for c in clients]
     yield 'overruns of the period', [str(c.overruns) for c in clients]
     for name in _union(c.stale for c in clients):
         if any(c.stale.get(name) or c.missing.get(name) for c in clients):

@@ -11,12 +11,19 @@ import math
 
 from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Reason, Verdict
+from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate_rules.limits import OPERATOR
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
-from boundary_env_ros.evidence.figures import ClientSummary, Difference, StageSummary, Summary
+from boundary_env_ros.evidence.figures import (
+    ClientSummary,
+    Difference,
+    StageSummary,
+    Summary,
+    Takeover,
+)
 from boundary_env_ros.evidence.statistics import Proportion, Quantiles
 
 #: Stages of the action that are held against each other.
@@ -27,6 +34,9 @@ WINDOW = 1024
 
 #: Steps of an episode that wait for its first request, which names the client.
 UNNAMED = 100
+
+#: Takeovers of one client that are told one by one; those after them are only counted.
+TAKEOVERS = 32
 
 #: Verdict of a step without a decision.
 NONE = 'NONE'
@@ -82,6 +92,18 @@ class _Stage:
 
 
 @dataclass(slots=True)
+class _Hand:
+    """The commands of an operator from when he took over until he let go."""
+
+    topic: str
+    episode_id: str
+    first: int
+    last: int
+    commands: int = 0
+    dimensions: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class _Client:
     endings: Counter[str] = field(default_factory=Counter)
     episodes: int = 0
@@ -93,6 +115,10 @@ class _Client:
     steps: int = 0
     clipped: int = 0
     intervened: int = 0
+    by_hand: int = 0
+    taken_over: int = 0
+    hands: list[_Hand] = field(default_factory=list)
+    stops: Counter[str] = field(default_factory=Counter)
     overruns: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -113,6 +139,8 @@ class _Episode:
     cause: str = ''
     truncated: bool = False
     named: bool = False
+    hand: _Hand | None = None
+    stopping: frozenset[str] = frozenset()
     unnamed: list[Transition] = field(default_factory=list)
 
 
@@ -185,7 +213,7 @@ class Summariser:
         if not running.named:
             running.client, running.named = client, True
         for waiting in running.unnamed:
-            self._step(self._client(running.client), waiting)
+            self._step(self._client(running.client), waiting, running)
         running.unnamed.clear()
 
     def _client(self, name: str) -> _Client:
@@ -213,7 +241,7 @@ class Summariser:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _step(self, client: _Client, now: Transition) -> None:
+    def _step(self, client: _Client, now: Transition, running: _Episode) -> None:
         for found in now.after:
             client.stale[found.name] += found.status is FieldStatus.STALE
             client.missing[found.name] += found.status is FieldStatus.MISSING
@@ -227,7 +255,10 @@ class Summariser:
         client.clipped += answer is not None and any(
             r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in answer.rules
         )
+        client.by_hand += any(d.trigger is Trigger.OPERATOR and d.published for d in now.decisions)
         for decision in now.decisions:
+            self._hand(client, running, decision, now.id.step)
+            _stops(client, running, decision)
             client.reasons.update(result.reason.name for result in decision.rules)
         for one, other in PAIRS:
             a, b = getattr(now, f'{one}_action'), getattr(now, f'{other}_action')
@@ -240,6 +271,33 @@ class Summariser:
             self._open[now.id.agent, answer.sequence] = (client, now)
             if len(self._open) > WINDOW:
                 self._open.popitem(last=False)
+
+    def _hand(self, client: _Client, running: _Episode, decision: GateDecision, step: int) -> None:
+        """Take note of what an operator does, and of when he lets go."""
+        if decision.trigger is not Trigger.OPERATOR:
+            if decision.trigger is not Trigger.TIMER and decision.verdict is not Verdict.REJECTED:
+                running.hand = None
+            return
+        if running.hand is None:
+            topics = [m.topic for m in decision.measurements if m.name == OPERATOR]
+            running.hand = _Hand(
+                topic=topics[0] if topics else 'an unknown topic',
+                episode_id=running.episode_id,
+                first=step,
+                last=step,
+            )
+            client.taken_over += 1
+            if len(client.hands) < TAKEOVERS:
+                client.hands.append(running.hand)
+        hand = running.hand
+        hand.last, hand.commands = step, hand.commands + decision.published
+        safe = self._contract.flat('safe') if self._contract else ()
+        for i, value in enumerate(decision.wanted_command):
+            rest = safe[i] if i < len(safe) else 0.0
+            if math.isnan(rest):
+                rest = decision.previous_command[i] if decision.previous_command else value
+            if value != rest:
+                hand.dimensions.add(i)
 
     def _stage(self, client: _Client, name: str, stage: LatencyStage) -> None:
         if stage.duration is None:
@@ -295,6 +353,20 @@ class Summariser:
             mean_length=client.ended_steps / client.episodes if client.episodes else None,
             clipped=Proportion(count=client.clipped, of=client.steps),
             intervened=Proportion(count=client.intervened, of=client.steps),
+            by_hand=Proportion(count=client.by_hand, of=client.steps),
+            taken_over=client.taken_over,
+            takeovers=tuple(
+                Takeover(
+                    topic=hand.topic,
+                    episode_id=hand.episode_id,
+                    first_step=hand.first,
+                    last_step=hand.last,
+                    commands=hand.commands,
+                    dimensions=tuple(map(self._dimension, sorted(hand.dimensions))),
+                )
+                for hand in client.hands
+            ),
+            stops=dict(client.stops),
             overruns=Proportion(count=client.overruns, of=client.steps),
             verdicts=dict(client.verdicts),
             reasons=dict(client.reasons),
@@ -323,3 +395,17 @@ class Summariser:
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
         return names[index] if index < len(names) else str(index)
+
+
+def _stops(client: _Client, running: _Episode, decision: GateDecision) -> None:
+    """Count a stop once for each of its reasons, when it begins."""
+    if decision.verdict is Verdict.REJECTED:
+        return  # it changes nothing of what the robot does
+    reasons = frozenset(
+        result.reason.name
+        for result in decision.rules
+        if result.outcome is Verdict.STOPPED and result.reason is not Reason.STILL_STOPPED
+    )
+    client.stops.update(sorted(reasons - running.stopping))
+    if reasons or decision.verdict is not Verdict.STOPPED:
+        running.stopping = reasons

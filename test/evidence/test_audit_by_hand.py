@@ -1,0 +1,455 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Records in which the gate uses all that it has: honest ones are clean, forgeries are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from bag_forging import Forge
+from bag_maker import record_of, Tape, write_bag
+from damage import later, put
+from hand_maker import by_hand, hand_contract, HandBench, JOY
+from record_maker import transitions_of
+import yaml
+
+from boundary_env_ros.core.decision import GateDecision, Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.audit import audit, audit_path
+from boundary_env_ros.evidence.memory import Chain
+from boundary_env_ros.evidence.rules import motion, sensors
+from boundary_env_ros.evidence.rules.base import Terms, terms_of
+from boundary_env_ros.evidence.summary import summarise
+from boundary_env_ros.resources import share_file
+from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
+
+Where = Callable[[GateDecision, GateDecision | None], bool]
+Change = Callable[[GateDecision], GateDecision]
+
+
+@pytest.fixture(scope='module')
+def by_the_contract() -> LoadedContract:
+    """Return the contract with every rule."""
+    return hand_contract()
+
+
+@pytest.fixture(scope='module')
+def bench(by_the_contract: LoadedContract) -> HandBench:
+    """Return the bench after three episodes."""
+    contract = by_the_contract.contract
+    made = HandBench(contract, by_the_contract.digest, make_task(contract), seed=1)
+    by_hand(made)
+    return made
+
+
+@pytest.fixture(scope='module')
+def steps(bench: HandBench) -> list[Transition]:
+    """Return the transitions of the first two episodes."""
+    found = list(transitions_of(bench.record))
+    episodes = list(dict.fromkeys(t.id.episode_id for t in found))
+    return [t for t in found if t.id.episode_id in episodes[:2]]
+
+
+@pytest.fixture(scope='module')
+def tape(bench: HandBench, by_the_contract: LoadedContract) -> Tape:
+    """Return what an honest recorder had of it."""
+    return record_of(bench, by_the_contract)
+
+
+# Honest ------------------------------------------------------------------------------------------
+
+
+def test_record_for_these_tests_shows_what_there_is_to_judge(bench: HandBench) -> None:
+    decisions = [piece for piece in bench.record if isinstance(piece, GateDecision)]
+    assert {d.trigger for d in decisions} == {Trigger.REQUEST, Trigger.TIMER, Trigger.OPERATOR}
+    reasons = {result.reason for d in decisions for result in d.rules}
+    assert {
+        Reason.OPERATOR,
+        Reason.REPUBLISHED,
+        Reason.TIME_TO_COLLISION,
+        Reason.JERK_LIMIT,
+        Reason.COMMAND_TIMEOUT,
+        Reason.EMERGENCY_STOP,
+    } <= reasons
+    assert any(d.tightened != Tightened() for d in decisions)
+    assert any(d.overruns for d in decisions)
+
+
+def test_honest_bag_is_clean_and_its_takeovers_are_held_against_their_topic(
+    tmp_path: Path, tape: Tape
+) -> None:
+    write_bag(tmp_path / 'bag', tape)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert report.not_checked == ()
+    assert report.from_topics['commands by hand'] > 50
+
+
+def test_without_the_topic_of_the_operator_the_audit_says_what_it_cannot_hold_against_it(
+    tmp_path: Path, tape: Tape
+) -> None:
+    write_bag(tmp_path / 'bag', [sent for sent in tape if sent.topic != JOY])
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert 'operator-heard' in report.not_applied
+    assert any('no topic' in item.why and 'joy' in item.why for item in report.not_checked)
+
+
+# Forged ------------------------------------------------------------------------------------------
+
+
+def republished(decision: GateDecision, before: GateDecision | None) -> bool:
+    return any(result.reason is Reason.REPUBLISHED for result in decision.rules) and (
+        before is not None and before.verdict is not Verdict.REJECTED
+    )
+
+
+def of_operator(decision: GateDecision, before: GateDecision | None) -> bool:
+    return decision.trigger is Trigger.OPERATOR and before is not None
+
+
+def goes_on_by_hand(decision: GateDecision, before: GateDecision | None) -> bool:
+    return of_operator(decision, before) and before is not None and of_operator(before, before)
+
+
+def takes_over(decision: GateDecision, before: GateDecision | None) -> bool:
+    return decision.trigger is Trigger.OPERATOR and decision.seeded
+
+
+def refused_for_him(decision: GateDecision, before: GateDecision | None) -> bool:
+    return any(result.rule == 'operator' for result in decision.rules) and (
+        decision.verdict is Verdict.REJECTED
+    )
+
+
+def heard(decision: GateDecision, before: GateDecision | None) -> bool:
+    return (
+        decision.trigger is Trigger.REQUEST
+        and decision.verdict is Verdict.LIMITED
+        and before is not None
+        and before.id.step > 1
+        and before.published
+        and before.verdict is not Verdict.STOPPED
+    )
+
+
+def tightened(decision: GateDecision, before: GateDecision | None) -> bool:
+    return (
+        decision.tightened != Tightened()
+        and heard(decision, before)
+        and before is not None
+        and before.id.episode_id == decision.id.episode_id
+    )
+
+
+def after_a_stop(decision: GateDecision, before: GateDecision | None) -> bool:
+    return (
+        decision.trigger is Trigger.TIMER
+        and before is not None
+        and decision.verdict is before.verdict is Verdict.STOPPED
+        and decision.id.episode_id == before.id.episode_id
+    )
+
+
+def hand(**changes: Any) -> Change:
+    """Return a change of what the gate had from the operator."""
+
+    def changed(decision: GateDecision) -> GateDecision:
+        return replace(
+            decision,
+            measurements=tuple(
+                replace(m, **changes) if m.name == 'operator' else m for m in decision.measurements
+            ),
+        )
+
+    return changed
+
+
+def other(**changes: Any) -> Change:
+    """Return a change of some fields of a decision."""
+    return lambda decision: replace(decision, **changes)
+
+
+def nudged(name: str, by: float) -> Change:
+    """Return a change of the first dimension of a command."""
+
+    def change(decision: GateDecision) -> GateDecision:
+        first, *rest = getattr(decision, name)
+        return replace(decision, **{name: (first + by, *rest)})
+
+    return change
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One change of one decision, and the rule that must name it."""
+
+    name: str
+    rule: str
+    where: Where
+    change: Change
+
+
+LOOSER = Tightened(high=(2.0, 2.0))
+
+DAMAGES = (
+    Damage(
+        'faster again than was asked for',
+        'wanted-command',
+        republished,
+        nudged('wanted_command', 0.1),
+    ),
+    Damage(
+        'another command of the operator',
+        'wanted-command',
+        of_operator,
+        nudged('wanted_command', 0.1),
+    ),
+    Damage(
+        'another meaning of an action', 'wanted-command', heard, nudged('wanted_command', -0.1)
+    ),
+    Damage('going on by itself', 'stop-lasts', after_a_stop, other(verdict=Verdict.HELD)),
+    Damage(
+        'an operator who does not hold his switch',
+        'operator-holds-switch',
+        of_operator,
+        hand(values=(0.375, 0.75, 0.0)),
+    ),
+    Damage('an operator of a while ago', 'operator-holds-switch', of_operator, hand(age=0.5)),
+    Damage(
+        'a policy that went before the operator',
+        'operator-goes-first',
+        refused_for_him,
+        other(verdict=Verdict.ADMITTED, rules=()),
+    ),
+    Damage(
+        'a refusal for nobody',
+        'operator-goes-first',
+        refused_for_him,
+        hand(values=(0.0, 0.0, 0.0)),
+    ),
+    Damage(
+        'a takeover that begins with what was commanded',
+        'previous-command',
+        takes_over,
+        other(seeded=False),
+    ),
+    Damage('a seed where nobody took over', 'previous-command', republished, other(seeded=True)),
+    Damage('a request in his name', 'armed', of_operator, other(armed=False)),
+    Damage('looser limits', 'tightened-stricter', heard, other(tightened=LOOSER)),
+    Damage(
+        'limits as in the contract again',
+        'tightened-stricter',
+        tightened,
+        other(tightened=Tightened()),
+    ),
+    Damage('fewer overruns', 'overruns-recomputed', heard, other(overruns=99)),
+    Damage('somebody else', 'competing-stops', heard, other(competing_publishers=1)),
+    Damage('an unknown tick', 'tick-recomputed', heard, other(since_tick=None)),
+    Damage('a tick of long ago', 'tick-recomputed', heard, other(since_tick=9.0)),
+    Damage('a tick to come', 'tick-recomputed', heard, other(since_tick=-0.01)),
+    Damage(
+        'a clock that jumped',
+        'clock-recomputed',
+        heard,
+        lambda d: replace(
+            d,
+            received=replace(
+                d.received,  # type: ignore[type-var]
+                ros=later(d.received, 2_000).ros,
+            ),
+        ),
+    ),
+    Damage('sent again too soon', 'republished-as-declared', republished, other(time_step=0.004)),
+    Damage('a jerk', 'command-motion', heard, nudged('command', 0.02)),
+    Damage('a jerk by hand', 'command-motion', goes_on_by_hand, nudged('command', -0.02)),
+    Damage(
+        'an acceleration before',
+        'previous-rate',
+        heard,
+        other(previous_acceleration=(0.5, 0.5)),
+    ),
+)
+
+
+def damaged(steps: list[Transition], damage: Damage) -> list[Transition]:
+    """Return steps with one decision changed."""
+    before: GateDecision | None = None
+    for place, step in enumerate(steps):
+        for index, decision in enumerate(step.decisions):
+            if damage.where(decision, before):
+                changed = put(step, f'decisions[{index}]', damage.change(decision))
+                return [*steps[:place], changed, *steps[place + 1 :]]
+            before = decision
+    raise AssertionError('no such decision')
+
+
+@pytest.mark.parametrize('damage', DAMAGES, ids=lambda damage: damage.name)
+def test_damage_is_named_by_its_rule(
+    damage: Damage, steps: list[Transition], by_the_contract: LoadedContract
+) -> None:
+    report = audit(damaged(steps, damage), contract=by_the_contract.contract)
+    assert damage.rule in report.counts, f'\n{report}'
+
+
+def test_what_the_contract_does_not_send_again_is_not_sent_again(
+    steps: list[Transition], by_the_contract: LoadedContract
+) -> None:
+    contract = by_the_contract.contract
+    other = replace(contract, safety=replace(contract.safety, republish=None, operator=None))
+    report = audit(steps, contract=other)
+    assert {
+        'republished-as-declared',
+        'operator-holds-switch',
+        'operator-goes-first',
+    } <= set(report.counts), f'\n{report}'
+
+
+def test_switch_that_was_never_held_on_its_topic_is_named(
+    tmp_path: Path, tape: Tape, by_the_contract: LoadedContract
+) -> None:
+    contract = by_the_contract.contract
+    forge = Forge(list(tape), contract, make_task(contract))
+    forge.raw(JOY, lambda sent: replace(sent, what={**sent.what, 'buttons': [0] * 5}))
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert {'operator-heard', 'measurement-from-sensors'} <= set(report.counts), f'\n{report}'
+
+
+def test_second_obstacle_and_place_are_held_against_their_own_topics(
+    tmp_path: Path, tape: Tape, by_the_contract: LoadedContract
+) -> None:
+    contract = by_the_contract.contract
+    forge = Forge(list(tape), contract, make_task(contract))
+    victim = forge.decisions[30]
+
+    def farther(value: Any) -> Any:
+        if isinstance(value, GateDecision) and value.sequence == victim.sequence:
+            return replace(
+                value,
+                measurements=tuple(
+                    replace(m, values=tuple(v + 0.25 for v in m.values))
+                    if m.name in ('obstacle.behind', 'workspace.hall')
+                    else m
+                    for m in value.measurements
+                ),
+            )
+        return value
+
+    forge.everywhere(farther)
+    write_bag(tmp_path / 'bag', forge.tape)
+    found = [
+        f.field
+        for f in audit_path(tmp_path / 'bag').findings
+        if f.rule == sensors.measurement_from_sensors.id
+    ]
+    for name in ('obstacle.behind', 'workspace.hall'):
+        assert f'decision {victim.sequence}.{name}.values' in found
+
+
+# Rotations ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def turning() -> Terms:
+    """Return the terms of a contract whose command is the orientation of a tool."""
+    data: Any = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text('utf-8'))
+    paths = [f'pose.orientation.{axis}' for axis in 'xyzw']
+    data['action']['tool'] = {
+        'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
+        'unit': '', 'low': -1.0, 'high': 1.0, 'rotation': [0, 1, 2, 3],
+        'safe': [0.0, 0.0, 0.0, 1.0], 'rate': 1.0, 'stop': 3.0, 'driver_timeout': 0.25,
+        'feedback': {
+            'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
+            'threshold': 0.01,
+        },
+    }  # fmt: skip
+    loaded = loads(yaml.safe_dump(data, sort_keys=False))
+    return terms_of(loaded.contract, loaded.digest)
+
+
+def about_z(angle: float) -> Vector:
+    return (0.0, 0.0, 0.0, 0.0, math.sin(angle / 2.0), math.cos(angle / 2.0))
+
+
+@pytest.mark.parametrize(
+    ('angle', 'verdict', 'found'),
+    [
+        (0.4, Verdict.ADMITTED, 0),
+        (0.5, Verdict.ADMITTED, 0),
+        (0.51, Verdict.LIMITED, 1),
+        (-0.51 + 2.0 * math.pi, Verdict.LIMITED, 1),
+        (0.1, Verdict.STOPPED, 0),
+        (0.09, Verdict.STOPPED, 1),
+        (0.5, Verdict.STOPPED, 1),
+    ],
+)
+def test_rotation_is_judged_by_its_angle(
+    turning: Terms, steps: list[Transition], angle: float, verdict: Verdict, found: int
+) -> None:
+    decision = replace(
+        steps[1].decisions[0],
+        verdict=verdict,
+        time_step=0.1,
+        previous_command=about_z(0.4),
+        command=about_z(angle),
+    )
+    link = Chain().link(decision, '', direct=True)
+    check = motion.RULES[1].check_link
+    assert check is not None
+    assert len(list(check(link, turning))) == found
+
+
+def test_command_that_is_no_unit_quaternion_is_named(
+    turning: Terms, steps: list[Transition]
+) -> None:
+    command = (*about_z(0.4)[:-1], 0.5)
+    decision = replace(
+        steps[1].decisions[0], time_step=0.1, previous_command=about_z(0.4), command=command
+    )
+    check = motion.RULES[1].check_link
+    assert check is not None
+    (found,) = check(Chain().link(decision, '', direct=True), turning)
+    assert found.expected == 'a norm of 1'
+
+
+# Divided differences -----------------------------------------------------------------------------
+
+
+def test_divided_difference_of_a_cubic_is_its_third_derivative_over_six() -> None:
+    nodes = [(t, (2.0 * t**3 - t, 0.0)) for t in (0.0, -0.1, -0.13, -0.4)]
+    value, noise = motion.divided_difference(nodes, 0)
+    assert value == pytest.approx(2.0)
+    assert 0.0 < noise < 1e-6
+
+
+# Summed up ---------------------------------------------------------------------------------------
+
+
+def test_takeovers_are_counted_and_told_with_topic_time_and_dimensions(
+    bench: HandBench, by_the_contract: LoadedContract
+) -> None:
+    summary = summarise(bench.record, by_the_contract.contract)
+    (client,) = summary.clients
+    decisions = [p for p in bench.record if isinstance(p, GateDecision)]
+    commands = [d for d in decisions if d.trigger is Trigger.OPERATOR and d.published]
+    assert client.taken_over == len(client.takeovers) == 3
+    assert sum(one.commands for one in client.takeovers) == len(commands)
+    assert {one.topic for one in client.takeovers} == {JOY}
+    assert all(one.dimensions == (
+        'base.twist.linear.x (m/s)', 'base.twist.angular.z (rad/s)'
+    ) for one in client.takeovers)  # fmt: skip
+    assert client.stops['COMMAND_TIMEOUT'] == 1
+    assert client.stops['EMERGENCY_STOP'] == 1
+    assert 'STILL_STOPPED' not in client.stops
+    text = str(summary)
+    assert f'  {JOY}, episode {client.takeovers[0].episode_id[:8]}, steps ' in text
+    assert '  command timeout' in text

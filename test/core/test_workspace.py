@@ -269,6 +269,13 @@ def test_once_at_rest_it_is_stopped_no_more() -> None:
     assert moved.decide((-0.1, 0.0)).verdict is Verdict.ADMITTED
 
 
+def test_between_two_commands_the_last_is_judged_as_it_stays_in_force() -> None:
+    # Stopped at once 0.189 m are needed, after another 0.02 s of 0.5 m/s 0.199 m.
+    at = (0.95 - 0.195, 0.0)
+    assert robot(SLIDES, at).go((0.5, 0.0), at).decide((0.5, 0.0)).verdict is Verdict.LIMITED
+    assert robot(SLIDES, at).go((0.5, 0.0), at).tick()
+
+
 # Beyond a boundary -------------------------------------------------------------------------------
 
 

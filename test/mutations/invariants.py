@@ -509,7 +509,7 @@ _WHAT_MAY_BE_PUBLISHED = (
         MOTION,
         '    if limits.curvatures:',
         '    if False:',
-        (_CURVATURE + 'the_greatest_part_within_reach_of_every_rate_is_taken',),
+        (_CURVATURE + 'the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled',),
     ),
     Mutation(
         'A pause saves up no speed',

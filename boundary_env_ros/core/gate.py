@@ -42,6 +42,7 @@ from boundary_env_ros.core.gate_rules.admission import (
 )
 from boundary_env_ros.core.gate_rules.braking import at_rest, towards
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.gate_rules.rotation import measured_rotations, nearer_sign
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
@@ -221,7 +222,7 @@ class Gate:
         self._command = None
         self._rate = self._acceleration = self._goal = ()
         self._emitted = None
-        self._stopping = False
+        self._stopping = self._seed = False
         self._reasons = ()
         self._braking = None
 
@@ -415,6 +416,8 @@ class Gate:
             )
         ruling = rule(self._limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED:
+            if self._emitted is None and not self._emergency:
+                return ()  # nothing moves yet: what is missing may still come
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
             probe.fail(f'the robot had to be stopped ({reasons})')
             self._braking = StepId(digest=self._digest, agent=self._agent)
@@ -763,7 +766,10 @@ class Gate:
             # Only for those who ask for something: to hold, or to stop, is about what was
             # commanded, and the robot must not follow its own sensors.
             measured = self._measured(measurements)
-            if measured is not None and (self._seed or _apart(previous, measured, self._depart)):
+            if measured is not None and (
+                self._seed
+                or _apart(previous, nearer_sign(self._limits, measured, previous), self._depart)
+            ):
                 previous, seeded = measured, True
         return (
             Situation(
@@ -848,9 +854,12 @@ class Gate:
                 return None
             values += measurement.values
         limits = self._limits
+        measured = measured_rotations(limits, tuple(values))
+        if measured is None:
+            return None
         return tuple(
             min(max(v, low), high)
-            for v, low, high in zip(values, limits.low, limits.high, strict=True)
+            for v, low, high in zip(measured, limits.low, limits.high, strict=True)
         )
 
     def _emit(

@@ -12,6 +12,7 @@ from dataclasses import replace
 import math
 
 from core_world import shipped
+from gate_bench import Bench
 from gate_sequence import explained, of_rule, Sequence, situation, TOOL
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -303,3 +304,46 @@ def test_half_a_turn_has_a_way_too() -> None:
     way = turned((0.0, 0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0), 0.5)
     assert math.hypot(*way) == pytest.approx(1.0, abs=1e-15)
     assert angle_between((0.0, 0.0, 0.0, 1.0), way) == pytest.approx(0.5)
+
+
+# At the gate -------------------------------------------------------------------------------------
+
+
+def running(**group: object) -> Bench:
+    """Return a gate whose tool looks 0.3 rad to the side."""
+    contract = shipped({('safety', 'obstacle'): None, ('action', 'tool'): {**TOOL, **group}})
+    bench = Bench(contract)
+    bench.motion = (*START, *about_z(0.3))
+    return bench.start()
+
+
+def test_a_tool_starts_from_the_rotation_that_is_measured() -> None:
+    bench = running()
+    bench.motion = (*START, *(1.005 * value for value in about_z(0.3)))
+    bench.pulse()
+    decision = bench.gate.plan(((*START, *about_z(0.3)),), bench.time.now)[0]
+    assert decision.seeded
+    assert decision.previous_command[TURN] == pytest.approx(about_z(0.3), abs=1e-12)
+
+
+@pytest.mark.parametrize('wrong', [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)])
+def test_a_measured_state_that_is_no_rotation_is_unknown_and_stops(wrong: Vector) -> None:
+    bench = running()
+    bench.motion = (*START, *wrong)
+    bench.pulse()
+    decision = bench.gate.plan(((*START, *about_z(0.3)),), bench.time.now)[0]
+    assert decision.verdict is Verdict.STOPPED
+    assert decision.command == ()
+
+
+def test_the_other_quaternion_of_what_was_commanded_is_no_departure_from_it() -> None:
+    bench = running(depart=[0.5, 0.1, 0.1, 0.1, 0.1])
+    bench.time.wait(bench.contract.period)
+    bench.pulse()
+    asked = (0.0, 0.0, START[2], *about_z(0.35))
+    bench.send(asked)
+    bench.motion = (*START, *(-value for value in about_z(0.35)))
+    bench.time.wait(bench.contract.period)
+    bench.pulse()
+    decision = bench.gate.plan((asked,), bench.time.now)[0]
+    assert not decision.seeded

@@ -17,6 +17,9 @@ from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
+#: Seconds that may pass before the first command, until all that the rules need has come.
+_BEGINS = 10.0
+
 #: Seconds that the robot may take to follow the probe once that is on the wire.
 _FOLLOWS = 3.0
 
@@ -101,6 +104,7 @@ class DriverProbe:
                 self._parts.append(_Part(group, start))
             start += group.size
         self._since = now.steady
+        self._began = False
 
     @property
     def running(self) -> bool:
@@ -136,6 +140,8 @@ class DriverProbe:
             When the gate knows it.
 
         """
+        if emitted is not None and not self._began:
+            self._began, self._since = True, emitted
         passed = (now.steady - self._since) / NANOSECONDS
         if self.phase is Phase.MOVING:
             if (
@@ -145,6 +151,12 @@ class DriverProbe:
             ):
                 # The driver's time runs from the last command that it was sent.
                 self.phase, self._since = Phase.SILENT, emitted
+            elif not self._began:
+                if passed > _BEGINS:
+                    self.fail(
+                        f'what the rules of the gate need did not come within {_BEGINS:g} s, '
+                        'or asked for a stop'
+                    )
             elif passed > _FOLLOWS:
                 self.fail(f'the robot did not follow the probe within {_FOLLOWS:g} s')
         elif self.phase is Phase.SILENT:

@@ -179,9 +179,24 @@ def test_a_robot_that_says_nothing_is_never_set_in_motion() -> None:
     cart = probing()
     cart.bench.alive.discard('odometry')
     cart.bench.time.wait(1.0)
-    cart.run(4.0)
+    cart.run(10.0)
     assert [d for d in cart.seen if any(d.command)] == []
-    assert 'did not follow' in cart.bench.gate.probe_failure
+    assert 'did not come within 10 s' in cart.bench.gate.probe_failure
+
+
+def test_a_probe_waits_for_the_sensors_before_it_moves_anything() -> None:
+    bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
+    bench.gate.probe(bench.time.now)  # before anything was heard
+    bench.witness.probing = True
+    bench.alive.discard('scan')
+    cart = Cart(bench, DECLARED)
+    cart.run(1.0)
+    assert cart.seen == []
+    assert bench.gate.probing
+    bench.alive.add('scan')
+    cart.run(2.0)
+    assert bench.gate.probe_failure == ''
+    assert cart.timeouts[0] == pytest.approx(DECLARED, abs=2 * TICK)
 
 
 def test_a_robot_that_says_nothing_any_more_is_stopped() -> None:

@@ -358,6 +358,42 @@ class ChunkGateMachine(GateMachine):
             self._tick()
 
 
+class OperatorGateMachine(GateMachine):
+    """The same, with a person who takes over and gives back, and with others who command."""
+
+    contract = shipped({
+        ('safety', 'operator'): {
+            'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': ['axes[1]', 'axes[3]'],
+            'enable': 'buttons[4]', 'scale': [0.8, 1.5], 'timeout': 0.2,
+        },
+        ('safety', 'republish'): 0.04,
+    })  # fmt: skip
+    held_at: int | None = None
+
+    @rule(
+        command=st.one_of(pair, pair, st.tuples(number, number)),
+        switch=st.sampled_from([1.0, 1.0, 0.0, float('nan')]),
+    )
+    def the_operator_speaks(self, command: tuple[float, float], switch: float) -> None:
+        self._hand_lapses()
+        self.held_at = self.bench.time.steady
+        for decision in self.bench.operate(*command, switch=switch):
+            if decision.verdict is not Verdict.REJECTED:
+                self.heard_request = self.bench.time.steady
+
+    @rule(count=st.sampled_from([0, 0, 1]))
+    def others_command(self, count: int) -> None:
+        self.bench.gate.competing(count)
+
+    def _tick(self) -> None:
+        self._hand_lapses()
+        super()._tick()
+
+    def _hand_lapses(self) -> None:
+        if self.held_at is None or self.bench.time.steady - self.held_at > 0.2 * NANOSECONDS:
+            self.bench.hand_is_silent()
+
+
 class StrictGateMachine(GateMachine):
     """The same, with a contract that refuses instead of clipping."""
 
@@ -378,5 +414,7 @@ TestChunkGateMachine = ChunkGateMachine.TestCase
 TestChunkGateMachine.settings = _SETTINGS
 TestMixedGateMachine = MixedGateMachine.TestCase
 TestMixedGateMachine.settings = _SETTINGS
+TestOperatorGateMachine = OperatorGateMachine.TestCase
+TestOperatorGateMachine.settings = _SETTINGS
 TestStrictGateMachine = StrictGateMachine.TestCase
 TestStrictGateMachine.settings = _SETTINGS

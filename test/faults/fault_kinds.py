@@ -400,6 +400,8 @@ _ALL = (
         bound=bounds.of_the_driver,
         safe=Safe.REST,
         causes=frozenset({'gate_lost'}),
+        # It may die after a command, and before the decision that explains it.
+        marks=frozenset({'command-decided'}),
     ),
     Kind(
         name='freeze_gate',

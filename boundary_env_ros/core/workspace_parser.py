@@ -32,7 +32,7 @@ def parse_workspaces(safety: Reader, size: int) -> tuple[Workspace, ...]:
     for name in section.names():
         if not is_name(name):
             section.problem((name,), A_NAME, name)
-    return tuple(_workspace(section.section(name), name, size) for name in section.names())
+    return tuple(_workspace(section.section(name), name, size) for name in sorted(section.names()))
 
 
 def _workspace(key: Reader, name: str, size: int) -> Workspace:
@@ -173,7 +173,7 @@ def _keep_out(key: Reader, count: int) -> tuple[tuple[str, Polygon], ...]:
         return ()
     section = key.section('keep_out')
     areas = []
-    for name in section.names():
+    for name in sorted(section.names()):
         if not is_name(name):
             section.problem((name,), A_NAME, name)
         areas.append((name, _polygon(section, name)))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
 import numpy as np
@@ -45,7 +46,9 @@ class ArmedGate:
     """
 
     def __init__(self, contract: Contract, measured: Vector) -> None:
-        self.contract = contract.paced(Pacing.REALTIME)
+        # There is no driver whose timeout could be probed before.
+        unprobed = tuple(replace(group, probe=()) for group in contract.action)
+        self.contract = replace(contract.paced(Pacing.REALTIME), action=unprobed)
         self._digest = digest_of(self.contract)
         self._agent = contract.agents[0]
         self._inputs = [item.name for item in gate_inputs(self.contract)]
@@ -163,8 +166,15 @@ class ArmedGate:
             before = tuple(inside.tolist())
         time_step = contract.period if self.command is None else min(elapsed, contract.period)
         most = contract.flat('stop' if stopped else 'rate')
+        turned = {}
+        for rotation in Limits.of(contract).rotations:
+            places = rotation.dimensions
+            angle = _angle(*([v[i] for i in places] for v in (before, decision.command)))
+            turned.update(dict.fromkeys(places, angle))
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
             bound = most[i] * time_step
+            if turned.get(i, math.inf) <= bound + _ROUNDING:
+                continue  # a quaternion may change its sign, and be the same rotation
             if abs(value - was) > bound + _ROUNDING * (1.0 + abs(was)):
                 fail(
                     f'a change of at most {bound:g} {contract.command_unit[i]} in '
@@ -177,6 +187,12 @@ class ArmedGate:
         """Return whether a driver has begun to stop by itself by now."""
         timeouts = [group.driver_timeout for group in self.contract.action]
         return any(timeout is not None and seconds > timeout for timeout in timeouts)
+
+
+def _angle(one: list[float], other: list[float]) -> float:
+    """Return the angle (rad) between two rotations, as unit quaternions."""
+    apart = [math.dist(one, [sign * value for value in other]) for sign in (1.0, -1.0)]
+    return 4.0 * math.asin(min(1.0, min(apart) / 2.0))
 
 
 def _somewhere_inside(workspace: Workspace) -> Vector:

@@ -268,7 +268,7 @@ def _corners(space: spaces.Space[Any]) -> Iterator[Any]:
 
 def _first(contract: Contract, action: object) -> Vector:
     """Return an action for the gate; of a chunk, its first."""
-    return action_vector(contract, action)[: contract.action_size]
+    return _rotations(contract, action_vector(contract, action)[: contract.action_size])
 
 
 def _boxes(space: spaces.Space[Any]) -> Iterator[spaces.Box]:
@@ -281,12 +281,33 @@ def _boxes(space: spaces.Space[Any]) -> Iterator[spaces.Box]:
 
 def _middle(contract: Contract) -> Vector:
     """Return a state that the robot may be in: the safe one, or the middle of the bounds."""
-    return tuple(
+    middle = [
         (low + high) / 2.0 if math.isnan(safe) else safe
         for safe, low, high in zip(
             contract.flat('safe'), contract.flat('low'), contract.flat('high'), strict=True
         )
-    )
+    ]
+    start = 0
+    for group in contract.action:
+        _turn(middle, [start + index for index in group.rotation])
+        start += group.size
+    return tuple(middle)
+
+
+def _rotations(contract: Contract, action: Vector) -> Vector:
+    """Return an action whose quaternions are of unit length, which no space asks for."""
+    values, start = list(action), 0
+    for group in contract.action:
+        _turn(values, [start + index for index in group.rotation])
+        start += group.action_size
+    return tuple(values)
+
+
+def _turn(values: list[float], rotation: list[int]) -> None:
+    """Make a unit quaternion of four of some values: the one that turns nothing, of zeros."""
+    length = math.hypot(*(values[index] for index in rotation))
+    for place, index in enumerate(rotation):
+        values[index] = values[index] / length if length else float(place == 3)
 
 
 def _may_leave_its_bounds(contract: Contract) -> bool:

@@ -262,6 +262,24 @@ class Tightened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """
+    A command that the robot may still be acting on.
+
+    Attributes
+    ----------
+    since
+        Seconds since it was sent; it was in force until the next one was.
+    command
+        The command.
+
+    """
+
+    since: float
+    command: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateDecision:
     """
     One decision of the gate, with all that is needed to compute it again.
@@ -297,6 +315,7 @@ class GateDecision:
     competing_publishers: int = 0
     overruns: int = 0
     tightened: Tightened = Tightened()
+    recent: tuple[Sent, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     software_version: str = ''
 

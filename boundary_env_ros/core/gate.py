@@ -46,6 +46,8 @@ from boundary_env_ros.core.gate_rules.rotation import measured_rotations, nearer
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
+from boundary_env_ros.core.gate_rules.under_way import Recent
+from boundary_env_ros.core.gate_rules.workspace import looks_back
 from boundary_env_ros.core.lockstep import Advanced, awaited
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS, Stamp
@@ -101,6 +103,7 @@ class Gate:
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
         )
         self._health = Health(contract)
+        self._recent = _recent(contract)
         # In lockstep the world stands still, and no driver's time runs out.
         self._to_probe = contract.pacing is Pacing.REALTIME and any(
             group.probe for group in contract.action
@@ -225,6 +228,8 @@ class Gate:
         self._stopping = self._seed = False
         self._reasons = ()
         self._braking = None
+        if self._recent is not None:
+            self._recent.forget()
 
     def heard(self, status: EpisodeStatus, now: Instant) -> Decisions:
         """
@@ -416,9 +421,10 @@ class Gate:
             )
         ruling = rule(self._limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED:
-            if self._emitted is None and not self._emergency:
-                return ()  # nothing moves yet: what is missing may still come
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
+            if self._emitted is None and not self._emergency:
+                probe.held_back = reasons
+                return ()  # nothing moves yet: what is missing may still come
             probe.fail(f'the robot had to be stopped ({reasons})')
             self._braking = StepId(digest=self._digest, agent=self._agent)
         elif probe.phase is Phase.SILENT:
@@ -785,10 +791,17 @@ class Gate:
                 clock_error=self._health.clock_error(now),
                 competing=self._health.competing,
                 overruns=self._health.overruns,
+                recent=() if self._recent is None else self._recent.at(self._robot_time(now)),
                 measurements=measurements,
             ),
             seeded,
         )
+
+    def _robot_time(self, now: Instant) -> int:
+        """Return the time by which the robot acts, ns: in lockstep only the world's own."""
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            return now.ros.nanoseconds
+        return now.steady
 
     def _driver_took_over(self, now: Instant) -> bool:
         """
@@ -881,6 +894,8 @@ class Gate:
             self._rate, self._acceleration = ruling.rate, ruling.acceleration
             self._command = ruling.command
             self._emitted = now.steady
+            if self._recent is not None:
+                self._recent.sent(ruling.command, self._robot_time(now))
             if situation.trigger is not Trigger.TIMER:
                 self._seed = False
             if ruling.verdict is Verdict.STOPPED:
@@ -940,6 +955,7 @@ class Gate:
             competing_publishers=situation.competing,
             overruns=situation.overruns,
             tightened=self._tightened,
+            recent=situation.recent,
             measurements=tuple(situation.measurements.values()),
             software_version=self._version,
         )
@@ -983,6 +999,17 @@ class Gate:
             tightened=self._tightened,
             taken=now,
         )
+
+
+def _recent(contract: Contract) -> Recent | None:
+    """Return the memory of what was sent, if a rule asks for it."""
+    if not contract.safety.workspaces:
+        return None
+    fastest = tuple(
+        max(abs(low), abs(high))
+        for low, high in zip(contract.flat('low'), contract.flat('high'), strict=True)
+    )
+    return Recent(looks_back(contract.safety, fastest))
 
 
 def _why(ruling: Ruling) -> tuple[Reason, ...]:

@@ -44,6 +44,7 @@ def situation_of(
         clock_error=decision.clock_error,
         competing=decision.competing_publishers,
         overruns=decision.overruns,
+        recent=decision.recent,
         measurements=measurements,
     )
 

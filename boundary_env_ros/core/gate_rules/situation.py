@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from boundary_env_ros.core.decision import Measurement, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.under_way import Sent
+from boundary_env_ros.core.decision import Measurement, RuleResult, Sent, Trigger, Verdict
 from boundary_env_ros.core.sources import Vector
 
 

@@ -24,16 +24,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 import math
 
+from boundary_env_ros.core.decision import Sent
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """A command, and the seconds since it was sent; it was in force until the next one was."""
-
-    since: float
-    command: Vector
 
 
 class Recent:

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.decision import Reason, RuleResult, Sent, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.motion import follow
 from boundary_env_ros.core.gate_rules.shaped import Shaped
 from boundary_env_ros.core.gate_rules.situation import Situation
-from boundary_env_ros.core.gate_rules.under_way import Sent, under_way, UnderWay
+from boundary_env_ros.core.gate_rules.under_way import under_way, UnderWay
 from boundary_env_ros.core.geometry import (
     added,
     distances,

@@ -105,7 +105,7 @@ def test_limits_are_told_in_the_documented_order_each_with_its_own_change() -> N
 def test_the_timer_holds_the_last_command_and_says_so() -> None:
     held = rule(
         LIMITS,
-        situation(trigger=Trigger.TIMER, previous=(0.4, 0.1), since_request=1.0),
+        situation(trigger=Trigger.TIMER, previous=(0.4, 0.1), since_request=0.2),
         (0.4, 0.1),
     )
     assert held.verdict is Verdict.HELD

@@ -63,6 +63,9 @@ _MOTION = 'test_gate_motion.py::test_'
 _ROTATION = 'test_gate_rotation.py::test_'
 _CURVATURE = 'test_gate_curvature.py::test_'
 _COMMANDS = 'test_commands.py::test_'
+_WORKSPACE = 'test_workspace.py::test_'
+_REPUBLISH = 'test_gate_republish.py::test_'
+_HEALTH = 'test_gate_health.py::test_'
 
 _IS_IT_A_COMMAND = (
     Mutation(
@@ -146,8 +149,9 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'The last sequence number that was heard is remembered',
         GATE,
-        '        self._lease = replace(self._lease, last_sequence=request.sequence)\n',
-        '',
+        '        self._lease = replace(self._lease, last_sequence=request.sequence)\n'
+        '        # The newest',
+        '        # The newest',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
     Mutation(
@@ -567,8 +571,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'After the driver took over the next command starts from the measured state',
         GATE,
-        'if previous is None or self._seed or self._driver_took_over(now):',
-        'if previous is None or self._seed:',
+        '        if previous is None or self._driver_took_over(now):',
+        '        if previous is None:',
         (
             _LIMITS + 'a_gate_that_hung_sets_no_robot_in_motion_that_came_to_rest',
             _HOLD + 'after_the_driver_took_over_it_starts_from_where_the_arm_is',
@@ -776,9 +780,83 @@ _LEASE_AND_EPISODE = (
     ),
 )
 
+_REST = (
+    Mutation(
+        'A gate whose timer is late stops',
+        STOPPING,
+        "    if since is not None and since > limit:\n        results.append(_stop('gate'",
+        "    if False:\n        results.append(_stop('gate'",
+        (_HEALTH + 'a_timer_that_comes_too_late_stops_the_robot_to_the_end',),
+    ),
+    Mutation(
+        'A clock that jumps stops',
+        STOPPING,
+        '    if error is not None and abs(error) > limit:',
+        '    if False:',
+        (_HEALTH + 'a_clock_that_jumps_stops_the_robot_to_the_end',),
+    ),
+    Mutation(
+        'A competing publisher stops',
+        STOPPING,
+        '    if not situation.competing or ',
+        '    if True or ',
+        (_HEALTH + 'a_competing_publisher_stops_for_as_long_as_he_is_there',),
+    ),
+    Mutation(
+        'A policy over its latency budget too often stops',
+        STOPPING,
+        '    if rule is None or situation.overruns <= rule.exceeded:',
+        '    if True:',
+        (_HEALTH + 'a_policy_that_is_too_slow_too_often_stops_until_it_is_quick_again',),
+    ),
+    Mutation(
+        'An operator goes before the policy',
+        ADMISSION,
+        "(_reject('operator', Reason.OPERATOR),) if taken_over else ()",
+        '()',
+        ('test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
+    ),
+    Mutation(
+        'Where command and measured state have parted the limits begin anew',
+        GATE,
+        'self._seed or _apart(previous, measured, self._depart)',
+        'self._seed',
+        (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
+    ),
+    Mutation(
+        'Nobody arms a gate that has not probed its drivers',
+        GATE,
+        '        self._refuse_unprobed()\n        if self._emergency:',
+        '        if self._emergency:',
+        ('test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',),
+    ),
+    Mutation(
+        'While a lease is out limits only become stricter',
+        GATE,
+        "            refuse_looser(self._limits, limits, 'it is while a lease is out')",
+        '            pass',
+        ('test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',),
+    ),
+    Mutation(
+        'The stop distance is not reached before its time',
+        OBSTACLES,
+        '    if speed > most:',
+        '    if False:',
+        ('test_gate_obstacle_rules.py::test_the_stop_distance_is_not_reached_before_its_time',),
+    ),
+    Mutation(
+        'Before the boundary of a workspace it slows down',
+        SHAPING,
+        '    keep_inside(limits, situation, shaped)\n',
+        '',
+        (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
+    ),
+)
+
 INVARIANTS = (
     *_IS_IT_A_COMMAND,
     *_MUST_IT_STOP,
     *_WHAT_MAY_BE_PUBLISHED,
     *_LEASE_AND_EPISODE,
+    *_REST,
 )

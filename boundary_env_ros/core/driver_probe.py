@@ -89,6 +89,8 @@ class DriverProbe:
         Measured timeout of each group of the action, seconds; NaN where none was measured.
     why
         Why it failed.
+    held_back
+        What asks for a stop before the first command.
 
     """
 
@@ -105,6 +107,7 @@ class DriverProbe:
             start += group.size
         self._since = now.steady
         self._began = False
+        self.held_back = ''
 
     @property
     def running(self) -> bool:
@@ -154,8 +157,8 @@ class DriverProbe:
             elif not self._began:
                 if passed > _BEGINS:
                     self.fail(
-                        f'what the rules of the gate need did not come within {_BEGINS:g} s, '
-                        'or asked for a stop'
+                        f'it could not begin within {_BEGINS:g} s '
+                        f'({self.held_back or "the feedback is missing"})'
                     )
             elif passed > _FOLLOWS:
                 self.fail(f'the robot did not follow the probe within {_FOLLOWS:g} s')

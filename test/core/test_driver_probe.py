@@ -181,7 +181,7 @@ def test_a_robot_that_says_nothing_is_never_set_in_motion() -> None:
     cart.bench.time.wait(1.0)
     cart.run(10.0)
     assert [d for d in cart.seen if any(d.command)] == []
-    assert 'did not come within 10 s' in cart.bench.gate.probe_failure
+    assert 'could not begin within 10 s (the feedback is missing)' in cart.bench.gate.probe_failure
 
 
 def test_a_probe_waits_for_the_sensors_before_it_moves_anything() -> None:

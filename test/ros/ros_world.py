@@ -277,8 +277,8 @@ class World:
         Namespace of the nodes.
     recorder
         Whether a recorder runs, and is required.
-    robot
-        Parameters of the simulated robot.
+    robot, gate
+        Parameters of the simulated robot, and of the gate.
     changes
         Sections of the shipped contract that are different here.
 
@@ -293,6 +293,7 @@ class World:
         namespace: str = '',
         recorder: bool = False,
         robot: Mapping[str, float] | None = None,
+        gate: Mapping[str, str | float | bool] | None = None,
         changes: Mapping[str, Any] | None = None,
     ) -> None:
         self.folder, self.domain_id, self.pacing, self.namespace = (
@@ -309,7 +310,7 @@ class World:
         common: dict[str, str | float | bool] = {'contract': str(self.file), 'pacing': pacing}
         self._specs = {
             'simulated_robot': {**common, **(robot or {})},
-            'safety_gate': common,
+            'safety_gate': {**common, **(gate or {})},
             'environment': common,
         }
         if recorder:

@@ -696,31 +696,6 @@ _LEASE_AND_EPISODE = (
         (_CHUNKS + 'the_actions_of_a_chunk_go_out_a_period_apart',),
     ),
     Mutation(
-        'A newer request drops what is left of a chunk',
-        GATE,
-        '        self._chunk = None if stopped else chunk.next(self._contract.period)',
-        '        if not stopped and chunk.request.horizon > 1:\n'
-        '            self._chunk = chunk.next(self._contract.period)',
-        (_CHUNKS + 'a_newer_request_drops_what_is_left_of_an_older_one',),
-    ),
-    Mutation(
-        'A stop drops what is left of a chunk',
-        GATE,
-        '        if ruling.verdict is Verdict.STOPPED:\n            self._chunk = None\n',
-        '',
-        (
-            _CHUNKS + 'a_stop_drops_what_is_left',
-            _CHUNKS + 'the_emergency_stop_drops_what_is_left',
-        ),
-    ),
-    Mutation(
-        'With the episode ends its chunk',
-        GATE,
-        '        if chunk is None or not self._running:',
-        '        if chunk is None:',
-        (_CHUNKS + 'the_end_of_the_episode_drops_what_is_left',),
-    ),
-    Mutation(
         'In lockstep a request waits for the sensors of its observation',
         GATE,
         '            or not self._awaits(request.id.episode_id, request.id.step)\n',

@@ -165,6 +165,7 @@ def test_consistently_forged_request_is_found_in_the_decisions_of_the_gate(
         verdict=Verdict.ADMITTED,
         rules=(),
         requested_action=asked,
+        wanted_command=asked,
         request=replace(decision.request, action=asked),
     )
     step_ = replace(honest, decisions=(forged,), verdict=Verdict.ADMITTED, requested_action=asked)

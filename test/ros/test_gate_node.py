@@ -1,0 +1,304 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the gate's node says and takes besides commands: plans, parameters, diagnostics, a hand."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import TwistStamped
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
+from ros_world import PATIENT, World
+from sensor_msgs.msg import Joy
+
+from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.errors import ResultCode
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.gate_diagnostics import TOPIC
+from boundary_env_ros.ros.interfaces import srv
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+OPERATOR = {
+    'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': ['axes[1]', 'axes[3]'],
+    'enable': 'buttons[4]', 'scale': [0.8, 1.5], 'timeout': 0.5,
+}  # fmt: skip
+CHANGES: dict[str, Any] = {
+    **PATIENT,
+    'safety': {**PATIENT['safety'], 'operator': OPERATOR},
+    'action': {'base': {'probe': [0.1, 0.0]}},
+}
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return one world for all tests of this module, whose drivers were probed."""
+    made = make_world(changes=CHANGES, gate={'probe_on_activation': True})
+    made.probe.listen(TOPIC, DiagnosticArray, names.RECORD)
+    made.probe.until(
+        lambda: any(seconds > 0.0 for seconds in status(made).driver_timeouts),
+        20.0,
+        'a measured timeout',
+    )
+    made.gate_rests()
+    return made
+
+
+@pytest.fixture(scope='module')
+def env(world: World) -> BoundaryEnv:
+    """Return the policy's side."""
+    return world.environment()
+
+
+def status(world: World) -> Any:
+    """Return what the gate said last of itself."""
+    return world.probe.last(names.GATE_STATUS)
+
+
+def step(env: BoundaryEnv, *action: float) -> dict[str, Any]:
+    """Step once, and return the info."""
+    *_, terminated, truncated, info = env.step(np.array(action, dtype=np.float32))
+    assert not terminated, info['cause']
+    assert not truncated, info['cause']
+    return info
+
+
+def reasons(decision: GateDecision) -> set[Reason]:
+    return {result.reason for result in decision.rules}
+
+
+def reset(env: BoundaryEnv) -> None:
+    env.reset(seed=3, options={'scenario': 'clear'})
+
+
+# The probe ---------------------------------------------------------------------------------------
+
+
+def test_the_timeout_of_the_driver_is_measured_before_anybody_arms(world: World) -> None:
+    [measured] = status(world).driver_timeouts
+    declared = world.loaded.contract.action[0].driver_timeout
+    assert declared is not None
+    # No less than what the simulated robot does; more by what it takes to slow down and be seen.
+    assert declared - 0.05 < measured < declared + world.loaded.contract.safety.sensor_timeout
+
+
+# Plans -------------------------------------------------------------------------------------------
+
+
+def plan(world: World, actions: list[float], count: int, **changes: str) -> Any:
+    request = srv.Plan.Request(
+        **{'digest': world.loaded.digest, 'agent': world.loaded.contract.agents[0], **changes},
+        actions=actions,
+        count=count,
+    )
+    return world.probe.call(srv.Plan, 'safety_gate/plan', request)
+
+
+def test_a_plan_answers_and_publishes_nothing(world: World, env: BoundaryEnv) -> None:
+    reset(env)
+    step(env, 0.0, 0.0)
+    answer = plan(world, [0.05, 0.0, 20.0, 0.0, math.nan, 0.0], 3)
+    assert answer.result.code == 0
+    verdicts = [from_msg(GateDecision, d).verdict for d in answer.decisions]
+    # How much of the first is admitted depends on how long ago the last command was.
+    assert verdicts[0] in (Verdict.ADMITTED, Verdict.LIMITED)
+    assert verdicts[1:] == [Verdict.LIMITED, Verdict.REJECTED]
+    assert answer.low[0] < 0.0 < answer.high[0]
+    assert not [d for d in world.decisions() if d.requested_action[:1] == (20.0,)]
+    assert max(c[0] for _, c in world.commands()) <= 0.11
+    world.end_episode()
+
+
+def test_without_an_episode_a_plan_says_that_nobody_may_ask(world: World) -> None:
+    world.end_episode()
+    answer = plan(world, [0.05, 0.0], 1)
+    assert reasons(from_msg(GateDecision, answer.decisions[0])) == {Reason.NOT_ARMED}
+
+
+@pytest.mark.parametrize(
+    ('actions', 'count', 'changes', 'code'),
+    [
+        ([0.0, 0.0], 1, {'digest': 'sha256:0'}, ResultCode.DIGEST_MISMATCH),
+        ([0.0, 0.0], 1, {'agent': 'another'}, ResultCode.UNKNOWN_AGENT),
+        ([0.0], 1, {}, ResultCode.INVALID_ARGUMENT),
+        ([0.0, 0.0], 2, {}, ResultCode.INVALID_ARGUMENT),
+        ([], 0, {}, ResultCode.INVALID_ARGUMENT),
+    ],
+)
+def test_a_plan_of_something_else_is_refused(
+    world: World, actions: list[float], count: int, changes: dict[str, str], code: ResultCode
+) -> None:
+    answer = plan(world, actions, count, **changes)
+    assert answer.result.code == code
+    assert 'actually: ' in answer.result.message
+    assert list(answer.decisions) == []
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+
+def set_stricter(world: World, **values: Any) -> Any:
+    request = SetParametersAtomically.Request(
+        parameters=[
+            Parameter(f'stricter.{name}', value=value).to_parameter_msg()
+            for name, value in values.items()
+        ]
+    )
+    service = 'safety_gate/set_parameters_atomically'
+    return world.probe.call(SetParametersAtomically, service, request).result
+
+
+def test_limits_are_made_stricter_by_parameters_and_never_looser_in_an_episode(
+    world: World, env: BoundaryEnv
+) -> None:
+    looser = set_stricter(world, high=[0.9, 1.5])
+    assert not looser.successful
+    assert 'as the contract says, actually: 0.9' in looser.reason
+
+    reset(env)
+    assert set_stricter(world, high=[0.05, 1.5], command_timeout=0.29).successful
+    for _ in range(3):
+        info = step(env, 0.8, 0.0)
+    assert info['commanded_action'][0] == pytest.approx(0.05)
+    last = world.decisions()[-1].tightened
+    assert last.high == (0.05, 1.5)
+    assert last.command_timeout == 0.29
+    looser = set_stricter(world, high=[0.06, 1.5])
+    assert not looser.successful
+    assert 'while a lease is out' in looser.reason
+    assert tuple(status(world).tightened.high) == (0.05, 1.5)
+
+    world.end_episode()
+    assert set_stricter(world, high=[0.8, 1.5], command_timeout=0.0).successful
+
+
+# Diagnostics -------------------------------------------------------------------------------------
+
+
+def entry(world: World) -> Any:
+    """Return the last diagnostics of the gate; None before the first."""
+    message = world.probe.last(TOPIC)
+    return None if message is None else message.status[0]
+
+
+def test_the_state_of_the_gate_is_in_the_diagnostics_once_a_second(world: World) -> None:
+    since = time.monotonic_ns()
+    world.probe.until(lambda: len(world.probe.messages(TOPIC, since)) >= 3, 10.0, 'diagnostics')
+    found = entry(world)
+    values = {pair.key: pair.value for pair in found.values}
+    assert found.name == 'safety_gate: commands'
+    assert found.hardware_id == world.loaded.contract.agents[0]
+    assert values['state'] == 'DISARMED'
+    assert values['competing publishers'] == '0'
+    assert int(values['decisions STOPPED']) >= 0
+    assert float(values['measured driver timeout of base, s']) > 0.0
+    stamps = [
+        m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec
+        for m in world.probe.messages(TOPIC, since)
+    ]
+    assert 0.5 < (stamps[-1] - stamps[0]) / (len(stamps) - 1) < 2.0
+
+
+# Others who command ------------------------------------------------------------------------------
+
+
+def stops_for(world: World, env: BoundaryEnv, reason: Reason) -> None:
+    """Step until the gate stops for a reason, and the diagnostics say that all is not well."""
+    deadline = time.monotonic() + 15.0
+    while True:
+        last = world.probe.last(names.GATE_DECISION)
+        step(env, 0.05, 0.0)
+        if last is not None and reason in reasons(from_msg(GateDecision, last)):
+            break
+        assert time.monotonic() < deadline, f'Expect a stop for {reason.name}, actually: none.'
+    world.probe.until(
+        lambda: entry(world).level == DiagnosticStatus.ERROR, 10.0, 'an error in /diagnostics'
+    )
+
+
+def recovers(world: World, env: BoundaryEnv) -> None:
+    """Step until commands are let through again."""
+    world.probe.until(
+        lambda: status(world).competing_publishers == 0, 30.0, 'no competing publisher'
+    )
+    world.end_episode()
+    reset(env)
+    assert step(env, 0.05, 0.0)['verdict'] in ('ADMITTED', 'LIMITED')
+    world.end_episode()
+
+
+def test_a_competing_publisher_stops_the_robot_until_he_is_gone(
+    world: World, env: BoundaryEnv
+) -> None:
+    reset(env)
+    with world.probe.publisher(TwistStamped, world.command_topic, names.COMMAND):
+        stops_for(world, env, Reason.COMPETING_PUBLISHER)
+    recovers(world, env)
+
+
+# A hand ------------------------------------------------------------------------------------------
+
+
+def test_an_operator_takes_over_within_bounds_and_gives_back(
+    world: World, env: BoundaryEnv
+) -> None:
+    reset(env)
+    step(env, 0.05, 0.0)
+    since = time.monotonic_ns()
+    with world.probe.publisher(Joy, 'joy', names.SENSOR) as joy:
+
+        def press(switch: int) -> None:
+            joy.publish(Joy(axes=[0.0, 0.2, 0.0, 9.0], buttons=[0, 0, 0, 0, switch]))
+
+        def by_hand() -> list[GateDecision]:
+            return [d for d in world.decisions(since) if d.trigger is Trigger.OPERATOR]
+
+        for _ in range(5):
+            press(1)
+            world.probe.until(by_hand, 5.0, 'a decision on what the operator asks for')
+            info = step(env, 0.8, 0.0)
+        assert info['verdict'] == 'REJECTED'
+        assert status(world).taken_over
+        high = world.loaded.contract.flat('high')
+        for decision in by_hand():
+            assert Reason.OPERATOR in reasons(decision)
+            assert decision.wanted_command == pytest.approx((0.16, 13.5))
+            assert all(v <= most for v, most in zip(decision.command, high, strict=True))
+        press(0)
+        world.probe.until(lambda: not status(world).taken_over, 5.0, 'the robot given back')
+    assert step(env, 0.05, 0.0)['verdict'] in ('ADMITTED', 'LIMITED')
+    world.end_episode()
+
+
+# What it logs ------------------------------------------------------------------------------------
+
+
+def test_the_log_names_rule_and_dimension(world: World, env: BoundaryEnv) -> None:
+    reset(env)
+    step(env, 20.0, 0.0)
+    step(env, math.nan, 0.0)
+    world.end_episode()
+    log = world.processes['safety_gate'].log
+    assert log is not None
+    first = world.loaded.contract.command_dimensions[0]
+
+    def told(words: str) -> bool:
+        return words in log.read_text(encoding='utf-8')
+
+    world.probe.until(lambda: told('LIMITED by bounds'), 5.0, 'a word on bounds in the log')
+    world.probe.until(lambda: told(f'; {first} from 20 to 0.8'), 5.0, 'the dimension in the log')
+    assert told('the action holds a number that is not finite')

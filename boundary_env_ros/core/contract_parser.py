@@ -20,16 +20,13 @@ from boundary_env_ros.core.decision import Reason
 from boundary_env_ros.core.field_parser import parse_fields
 from boundary_env_ros.core.grammar import (
     A_NAME,
-    A_TOPIC,
     A_VERSION,
     is_name,
-    is_topic,
     is_version,
 )
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.reset_parser import parse_reset
 from boundary_env_ros.core.safety_parser import parse_safety
-from boundary_env_ros.core.source_parser import SCAN
 from boundary_env_ros.errors import ContractError, Problem
 
 

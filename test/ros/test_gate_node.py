@@ -262,7 +262,9 @@ def test_an_operator_takes_over_within_bounds_and_gives_back(
     with world.probe.publisher(Joy, 'joy', names.SENSOR) as joy:
 
         def press(switch: int) -> None:
-            joy.publish(Joy(axes=[0.0, 0.2, 0.0, 9.0], buttons=[0, 0, 0, 0, switch]))
+            message = Joy(axes=[0.0, 0.2, 0.0, 9.0], buttons=[0, 0, 0, 0, switch])
+            message.header.stamp = world.probe.node.get_clock().now().to_msg()
+            joy.publish(message)
 
         def by_hand() -> list[GateDecision]:
             return [d for d in world.decisions(since) if d.trigger is Trigger.OPERATOR]
@@ -290,7 +292,6 @@ def test_an_operator_takes_over_within_bounds_and_gives_back(
 def test_the_log_names_rule_and_dimension(world: World, env: BoundaryEnv) -> None:
     reset(env)
     step(env, 20.0, 0.0)
-    step(env, math.nan, 0.0)
     world.end_episode()
     log = world.processes['safety_gate'].log
     assert log is not None
@@ -301,4 +302,3 @@ def test_the_log_names_rule_and_dimension(world: World, env: BoundaryEnv) -> Non
 
     world.probe.until(lambda: told('LIMITED by bounds'), 5.0, 'a word on bounds in the log')
     world.probe.until(lambda: told(f'; {first} from 20 to 0.8'), 5.0, 'the dimension in the log')
-    assert told('the action holds a number that is not finite')

@@ -381,6 +381,11 @@ class OperatorGateMachine(GateMachine):
             if decision.verdict is not Verdict.REJECTED:
                 self.heard_request = self.bench.time.steady
 
+    @rule(client=st.sampled_from(['policy', 'policy', 'intruder']))
+    def a_client_arms(self, client: str) -> None:
+        self._hand_lapses()  # an arming looks whether it is still there
+        super().a_client_arms(client)
+
     @rule(count=st.sampled_from([0, 0, 1]))
     def others_command(self, count: int) -> None:
         self.bench.gate.competing(count)

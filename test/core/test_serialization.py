@@ -31,8 +31,10 @@ from boundary_env_ros.core.decision import (
     Reason,
     REASON_TEXT,
     RuleResult,
+    Sent,
     Source,
     StepId,
+    Tightened,
     Trigger,
     Verdict,
 )
@@ -62,8 +64,8 @@ from boundary_env_ros.errors import RecordError
 RECORDS: tuple[type, ...] = (
     ActionRequest, ActuationEvidence, ClockOffset, EpisodeStatus, EvaluatorRecord, GateDecision,
     GateStatus, ImageReference, Instant, Latency, LatencyStage, Measurement, NamedValues,
-    Observation, ObservationField, ResetRecord, RewardTerm, RuleResult, Stamp, StepId,
-    Transition, WorldAdvance, WorldAdvanced,
+    Observation, ObservationField, ResetRecord, RewardTerm, RuleResult, Sent, Stamp, StepId,
+    Tightened, Transition, WorldAdvance, WorldAdvanced,
 )  # fmt: skip
 each_record = pytest.mark.parametrize('cls', RECORDS, ids=lambda cls: cls.__name__)
 

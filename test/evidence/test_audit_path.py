@@ -103,7 +103,8 @@ def edit_lines(path: Path, change: Callable[[Lines], Lines]) -> None:
 def test_honest_run_is_clean_wherever_it_is_read_from(honest: Path, place: str) -> None:
     report = audit_path(honest / place)
     assert report.counts == {}, f'\n{report}'
-    assert set(report.not_applied) == FROM_TOPICS
+    # Where there are topics, a contract without an operator has nothing of him to check.
+    assert FROM_TOPICS - {'operator-heard'} <= set(report.not_applied) <= FROM_TOPICS
     assert report.episodes == 5
     assert report.contract == 'warehouse_cart 1.0.0'
 

@@ -84,6 +84,7 @@ def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: 
         'request-as-published',
         'request-answered',
         'observation-as-published',
+        'operator-heard',  # nobody was to be heard
     }
 
 

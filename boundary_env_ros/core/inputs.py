@@ -89,9 +89,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         inputs.append(Input(name=place.input, topic=place.topic, type=place.type, read=read))
     if safety.operator is not None:
         hand = safety.operator
-        inputs.append(
-            Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand))
-        )
+        inputs.append(Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand)))
     inputs += [
         Input(name=f'{ALIVE}.{s.name}', topic=s.topic, type=s.type, read=_stamp_alone, qos=s.qos)
         for s in (*contract.observation, *contract.state)

@@ -212,8 +212,7 @@ class Witness:
 
     def _safe_from(self, before: Vector) -> Vector:
         return tuple(
-            was if math.isnan(safe) else safe
-            for was, safe in zip(before, self.safe, strict=True)
+            was if math.isnan(safe) else safe for was, safe in zip(before, self.safe, strict=True)
         )
 
     def before(self, now: Instant) -> Vector | None:

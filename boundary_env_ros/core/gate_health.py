@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 
@@ -29,6 +29,9 @@ class Health:
     def __init__(self, contract: Contract) -> None:
         self.competing = 0
         self._sim_time = contract.sim_time
+        # There the world stands still between two requests, however long that takes: what the
+        # wall clock says would only make the record depend on it.
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
         rule, budget = contract.safety.overruns, contract.latency_budget
         self._late: deque[bool] = deque(maxlen=1 if rule is None else rule.of)
         self._budget = (
@@ -38,14 +41,15 @@ class Health:
 
     def tick(self, now: Instant) -> None:
         """Take note that the protecting timer has run."""
-        self._ticked = now
+        if not self._lockstep:
+            self._ticked = now
 
     def forget(self) -> None:
         """Take note that the timer starts anew."""
         self._ticked = None
 
     def since_tick(self, now: Instant) -> float | None:
-        """Return the steady seconds since the protecting timer ran; None if it has not yet."""
+        """Return the steady seconds since the timer ran; None if it has not, or in lockstep."""
         if self._ticked is None:
             return None
         return (now.steady - self._ticked.steady) / NANOSECONDS

@@ -20,6 +20,7 @@ import uuid
 import numpy as np
 import rclpy
 from rclpy.context import Context
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 import yaml
 
@@ -246,7 +247,9 @@ class Probe:
     @contextmanager
     def publisher(self, kind: Any, topic: str, qos: Any, readers: int = 1) -> Iterator[Any]:
         """Publish on a topic, once somebody has been found there who listens."""
-        made = self.node.create_publisher(kind, topic, qos)
+        # Without events: the executor may be about to look at one when it is destroyed.
+        events = PublisherEventCallbacks(use_default_callbacks=False)
+        made = self.node.create_publisher(kind, topic, qos, event_callbacks=events)
         try:
             self.until(
                 lambda: made.get_subscription_count() >= readers,

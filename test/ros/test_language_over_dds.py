@@ -181,6 +181,16 @@ class Robot:
         node.create_service(SetBool, 'brakes/release', self._on_release)
         node.create_timer(0.05, self._speak)
 
+    def is_heard(self) -> bool:
+        """Return whether the gate knows what the arm does: without that it lets nothing through."""
+        for made in (self._speaks[JointState], self._poses['tool/pose']):
+            listeners = self._node.get_subscriptions_info_by_topic(made.topic_name)
+            if 'safety_gate' not in {info.node_name for info in listeners}:
+                return False
+            if made.get_subscription_count() < len(listeners):
+                return False
+        return True
+
     def _on_release(self, request: Any, response: Any) -> Any:
         assert request.data
         self.released += 1
@@ -254,6 +264,7 @@ class Lab:
             (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
         ):
             probe.listen(topic, kind, qos)
+        probe.until(self.robot.is_heard, 30.0, 'a gate that hears the arm')
         self.env = BoundaryEnv(file, link='ros', domain_id=domain, startup_timeout=_SOON)
         self.pool = ThreadPoolExecutor(1)
 

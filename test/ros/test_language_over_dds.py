@@ -182,7 +182,7 @@ class Robot:
         node.create_timer(0.05, self._speak)
 
     def is_heard(self) -> bool:
-        """Return whether the gate knows what the arm does: without that it lets nothing through."""
+        """Return whether the gate knows what the arm does: else it lets nothing through."""
         for made in (self._speaks[JointState], self._poses['tool/pose']):
             listeners = self._node.get_subscriptions_info_by_topic(made.topic_name)
             if 'safety_gate' not in {info.node_name for info in listeners}:

@@ -40,6 +40,7 @@ class ResultCode(IntEnum):
     UNSUPPORTED = 17
     NOT_PROBED = 18
     PROBING = 19
+    SENSOR_MISSING = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from boundary_env_ros.core.actuation import Actuation, Execution
 from boundary_env_ros.core.causes import foremost, TIME_LIMIT
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.decision import GateDecision, KeyValue, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.observation import Observation, ObservationField
 from boundary_env_ros.core.reset import by_name
@@ -19,7 +19,6 @@ from boundary_env_ros.core.task import Outcome, StepView, Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    KeyValue,
     Kind,
     ResetRecord,
     Transition,
@@ -214,7 +213,7 @@ def close(
             actuated=actuated,
             budget=contract.latency_budget,
         ),
-        diagnostics=_diagnostics(step, causes),
+        diagnostics=(*_diagnostics(step, causes), *(request.metadata if request else ())),
     )
     evidence = tuple(_evidence(e, step.source) for e in executions if e is not execution)
     return Closed(transition=transition, evidence=evidence, message=message)

@@ -146,6 +146,14 @@ REASON_TEXT: dict[Reason, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyValue:
+    """One thing worth keeping, in words."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
     """
     What a policy asks the robot to do.
@@ -165,6 +173,14 @@ class ActionRequest:
         it sent this.
     unresolved
         Image fields that could not be resolved in time.
+    observed_step
+        Step of the observation that it answers.
+    skipped
+        Actions that the policy left out before the first one here, since their step was over.
+    blended
+        Predictions that the first action is the weighted mean of; 0: not said.
+    metadata
+        Goes into the diagnostics of the transition.
 
     """
 
@@ -180,6 +196,10 @@ class ActionRequest:
     client_version: str = ''
     horizon: int = 1
     unresolved: tuple[str, ...] = ()
+    observed_step: int = 0
+    skipped: int = 0
+    blended: int = 0
+    metadata: tuple[KeyValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

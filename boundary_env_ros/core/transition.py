@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, StepId, Verdict
+from boundary_env_ros.core.decision import GateDecision, KeyValue, StepId, Verdict
 from boundary_env_ros.core.latency import Latency
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
@@ -42,14 +42,6 @@ class RewardTerm:
 
     name: str
     value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyValue:
-    """One diagnostic."""
-
-    key: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -249,6 +249,7 @@ class EmbeddedWorld:
             action=action,
             horizon=max(1, len(action) // self._contract.action_size),
             observed=last.transition.closed,
+            observed_step=last.transition.id.step,
             delivered=last.delivered,
             requested=now,
             client=self._client,

@@ -377,6 +377,7 @@ class RosLink:
             action=action,
             horizon=max(1, len(action) // self._contract.action_size),
             observed=last.transition.closed,
+            observed_step=last.transition.id.step,
             delivered=last.delivered,
             requested=requested,
             client=self._client,

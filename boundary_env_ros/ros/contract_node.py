@@ -107,6 +107,9 @@ class ContractNode(LifecycleNode):
         self._listener = self.create_subscription(
             msg.ContractDescription, names.CONTRACT, self._on_description, names.LATCHED_MANY
         )
+        # rclpy raises in this callback at a transition that there is not, which ends the process.
+        change = self._service_change_state
+        change.callback = self._of_this_state_only(change.callback)
 
     def declare(
         self, name: str, default: Any, description: str, *, read_only: bool = True
@@ -210,6 +213,26 @@ class ContractNode(LifecycleNode):
 
     def cleanup(self) -> None:
         """Let go of what :meth:`configure` made."""
+
+    def _of_this_state_only(self, change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Refuse what is no transition of the present state, whoever asks for it."""
+
+        def checked(request: Any, response: Any) -> Any:
+            machine = self._state_machine
+            possible = {label: number for number, label, *_ in machine.available_transitions}
+            asked = request.transition
+            # As in rclpy, the label goes before the number.
+            if asked.label in possible or (not asked.label and asked.id in possible.values()):
+                return change(request, response)
+            self.get_logger().error(
+                f'Expect a transition out of {", ".join(sorted(possible)) or "none"} while '
+                f'{machine.current_state[1]}, actually: {asked.label or asked.id}. '
+                '`ros2 lifecycle list` shows what can be done.'
+            )
+            response.success = False
+            return response
+
+        return checked
 
     @_reported
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:

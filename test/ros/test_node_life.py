@@ -17,6 +17,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.msg import Transition as Lifecycle
+from lifecycle_msgs.srv import ChangeState
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import QoSProfile
@@ -168,6 +169,43 @@ def test_a_failure_nobody_thought_of_is_logged_and_the_node_can_be_configured_ag
     assert clumsy.made == []
     assert clumsy.trigger_configure() is TransitionCallbackReturn.SUCCESS
     assert clumsy.made == ['something']
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [
+        Lifecycle(id=Lifecycle.TRANSITION_ACTIVATE),
+        Lifecycle(label='activate'),
+        Lifecycle(id=99),
+        Lifecycle(label='fly', id=Lifecycle.TRANSITION_CONFIGURE),
+    ],
+    ids=str,
+)
+def test_a_transition_that_there_is_not_is_refused_and_the_node_lives(
+    world: World, tmp_path: Path, wrong: Lifecycle
+) -> None:
+    node = NodeProcess(
+        NodeSpec(name='environment', parameters={'contract': str(world.file)}),
+        environment=isolated_environment(world.domain_id),
+        log=tmp_path / 'environment.log',
+        namespace='/asked',
+    )
+    try:
+
+        def change(transition: Lifecycle) -> bool:
+            request = ChangeState.Request(transition=transition)
+            service = '/asked/environment/change_state'
+            return bool(world.probe.call(ChangeState, service, request, _SOON).success)
+
+        assert not change(wrong)
+        assert change(Lifecycle(id=Lifecycle.TRANSITION_CONFIGURE))
+        assert node.alive
+    finally:
+        node.stop()
+    said = f'while unconfigured, actually: {wrong.label or wrong.id}'
+    assert node.log is not None
+    [error] = [line for line in node.log.read_text().splitlines() if '[ERROR]' in line]
+    assert f'Expect a transition out of configure, shutdown {said}' in error
 
 
 def test_a_node_is_deactivated_and_activated_between_episodes(world: World) -> None:

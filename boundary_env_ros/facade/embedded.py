@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld, Sink
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.link import Asked, Delivery
 from boundary_env_ros.simulation.robot import SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
 
@@ -55,9 +55,13 @@ class EmbeddedLink:
         """Begin an episode; see :meth:`Link.begin`."""
         return self._world.begin(seed=seed, options=options, wrappers=wrappers)[self._agent]
 
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`Link.step`."""
         return self._world.step({self._agent: action})[self._agent]
+
+    def observe(self) -> tuple[Delivery, ...]:
+        """Return nothing: the world waits; see :meth:`Link.observe`."""
+        return ()
 
     def close(self) -> None:
         """End a running episode as ``abandoned``, and let go of the world."""

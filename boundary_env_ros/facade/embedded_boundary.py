@@ -60,6 +60,8 @@ class Boundary:
         What was delivered: the last delivery of the step before, then those of this step.
     lease_id, sequence
         Of the gate's lease, and of the last request under it.
+    on_delivery
+        Is told every delivery, if the client asked for that.
 
     """
 
@@ -99,6 +101,7 @@ class Boundary:
         self.closed: list[Delivery] = []
         self.lease_id = lease_id
         self.sequence = 0
+        self.on_delivery: Callable[[Delivery], None] | None = None
 
     @property
     def state(self) -> EpisodeState:

@@ -21,7 +21,7 @@ import numpy as np
 from boundary_env_ros import __version__
 from boundary_env_ros.core.causes import ABANDONED
 from boundary_env_ros.core.contract import Contract, Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.environment import Begin, Effect
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
@@ -32,7 +32,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.facade.images import pixels_of
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.link import Asked, asked_of, Delivery, request_of
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -135,7 +135,7 @@ class EmbeddedWorld:
             self._check_reset(boundary)
         return {agent: boundary.last for agent, boundary in self._boundaries.items()}
 
-    def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
+    def step(self, actions: Mapping[str, Vector | Asked]) -> dict[str, tuple[Delivery, ...]]:
         """
         Send an action of every agent that runs, and return what they close; see :meth:`Link.step`.
 
@@ -166,16 +166,23 @@ class EmbeddedWorld:
                 f'Expect an action of each agent that runs ({", ".join(running)}), '
                 f'actually: {", ".join(actions) or "none"}.'
             )
-        if len({len(action) for action in actions.values()}) > 1:
+        asked = {agent: asked_of(action) for agent, action in actions.items()}
+        sizes = {agent: len(asks.action) for agent, asks in asked.items()}
+        if len(set(sizes.values())) > 1:
             raise LinkError(
-                'Expect as many numbers from every agent (chunks of one length), actually: '
-                f'{ {agent: len(action) for agent, action in actions.items()} }.'
+                'Expect as many numbers from every agent (chunks of one length), '
+                f'actually: {sizes}.'
             )
+        requests = {
+            agent: self._request(self._boundaries[agent], asks) for agent, asks in asked.items()
+        }
         for agent, boundary in self._boundaries.items():
             boundary.closed = boundary.closed[-1:]
+            boundary.on_delivery = asked[agent].on_delivery if agent in asked else None
             self._alive(boundary)
-            if agent in actions:
-                self._request(boundary, actions[agent])
+            if agent in requests:
+                boundary.sequence += 1
+                self._decided(boundary, boundary.gate.request(requests[agent], self._instant()))
         self._go_on()
         closed = {agent: tuple(self._boundaries[agent].closed[1:]) for agent in running}
         if not all(closed.values()):
@@ -233,29 +240,16 @@ class EmbeddedWorld:
             f'The robot sends nothing on: {", ".join(unsent) or "(it sends on every topic)"}.'
         )
 
-    def _request(self, boundary: Boundary, action: Vector) -> None:
-        last = boundary.last
-        boundary.sequence += 1
-        now = self._instant()
-        request = ActionRequest(
-            id=StepId(
-                digest=self._digest,
-                agent=boundary.agent,
-                episode_id=last.transition.id.episode_id,
-                step=last.transition.id.step + 1,
-            ),
+    def _request(self, boundary: Boundary, asked: Asked) -> ActionRequest:
+        return request_of(
+            asked,
+            boundary.last,
+            self._contract,
             lease_id=boundary.lease_id,
-            sequence=boundary.sequence,
-            action=action,
-            horizon=max(1, len(action) // self._contract.action_size),
-            observed=last.transition.closed,
-            observed_step=last.transition.id.step,
-            delivered=last.delivered,
-            requested=now,
+            sequence=boundary.sequence + 1,
+            requested=self._instant(),
             client=self._client,
-            client_version=__version__,
         )
-        self._decided(boundary, boundary.gate.request(request, now))
 
     def _alive(self, boundary: Boundary) -> None:
         """
@@ -292,9 +286,12 @@ class EmbeddedWorld:
             else:
                 now = self._instant()
                 if isinstance(effect, Transition):
-                    boundary.closed.append(
-                        Delivery(transition=effect, delivered=now, images=dict(boundary.images))
+                    delivery = Delivery(
+                        transition=effect, delivered=now, images=dict(boundary.images)
                     )
+                    boundary.closed.append(delivery)
+                    if boundary.on_delivery is not None:
+                        boundary.on_delivery(delivery)
                 self._sink(effect)
                 if isinstance(effect, EpisodeStatus):
                     # It may be the turn of the next action of a chunk.

@@ -11,14 +11,17 @@ group ``boundary_env_ros.links``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import ActionRequest, KeyValue, Source
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Transition
@@ -54,6 +57,112 @@ class Delivery:
     unresolved: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """
+    An action, and what a client says of how it came by it.
+
+    Attributes
+    ----------
+    action
+        Shape ``(n,)``, or ``(h * n,)`` for a chunk: action space of the contract.
+    answers
+        The delivery that it was chosen from; default: the last one. A policy that infers while the
+        world goes on answers an older one, of the same episode.
+    skipped
+        Actions that were predicted from that observation before the first one here, and left out
+        since their step was over.
+    blended
+        Predictions that the first action is the weighted mean of; 0: not said.
+    metadata
+        Goes into the diagnostics of the transition.
+    source
+        Who chose it.
+    on_delivery
+        Is called with each transition as it comes, before ``step`` returns them all: with those
+        within a chunk. It must return soon.
+
+    """
+
+    action: Vector
+    answers: Delivery | None = None
+    skipped: int = 0
+    blended: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    source: Source = Source.POLICY
+    on_delivery: Callable[[Delivery], None] | None = None
+
+
+def asked_of(action: Vector | Asked) -> Asked:
+    """Return what is asked for by an action alone, or by one that says more of itself."""
+    return action if isinstance(action, Asked) else Asked(action=action)
+
+
+def request_of(
+    asked: Asked,
+    last: Delivery,
+    contract: Contract,
+    *,
+    lease_id: str,
+    sequence: int,
+    requested: Instant,
+    client: str,
+) -> ActionRequest:
+    """
+    Return the request that a link sends.
+
+    Parameters
+    ----------
+    asked
+        What its client asks for.
+    last
+        The last delivery of the episode.
+    contract
+        The contract.
+    lease_id, sequence, requested, client
+        See :class:`~boundary_env_ros.core.decision.ActionRequest`.
+
+    Raises
+    ------
+    LinkError
+        If the action answers an observation of another episode, or is meant for a step that is
+        still to come after the next; in lockstep, for another than the next.
+
+    """
+    answered = last if asked.answers is None else asked.answers
+    seen, newest = answered.transition.id, last.transition.id
+    if replace(seen, step=newest.step) != newest:
+        raise LinkError(
+            f'Expect an action that answers an observation of the episode {newest.episode_id!r} '
+            f'of {newest.agent!r}, actually: of {seen.episode_id!r} of {seen.agent!r}.'
+        )
+    step, following = seen.step + asked.skipped + 1, newest.step + 1
+    if step > following or (step < following and contract.pacing is Pacing.LOCKSTEP):
+        raise LinkError(
+            f'Expect an action for step {following}'
+            f'{"" if contract.pacing is Pacing.LOCKSTEP else " or one before it"}, actually: for '
+            f'step {step}, {asked.skipped} skipped after the observation of step {seen.step}.'
+        )
+    return ActionRequest(
+        id=replace(seen, step=step),
+        lease_id=lease_id,
+        sequence=sequence,
+        action=asked.action,
+        observed=answered.transition.closed,
+        delivered=answered.delivered,
+        requested=requested,
+        source=asked.source,
+        client=client,
+        client_version=__version__,
+        horizon=max(1, len(asked.action) // contract.action_size),
+        unresolved=answered.unresolved,
+        observed_step=seen.step,
+        skipped=asked.skipped,
+        blended=asked.blended,
+        metadata=tuple(KeyValue(key=key, value=value) for key, value in asked.metadata.items()),
+    )
+
+
 class Link(Protocol):
     """
     One client's conversation with one world.
@@ -79,19 +188,28 @@ class Link(Protocol):
         """
         ...
 
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         """
         Send one action and return the transitions that were closed since.
 
         The one that the action closed is the last.
 
-        Those before it were closed without an action, because none came in time.
+        Those before it were closed without an action, because none came in time, or by the first
+        actions of a chunk.
 
         Raises
         ------
         PeerLost
             If the environment died before it could close the step.
 
+        """
+        ...
+
+    def observe(self) -> tuple[Delivery, ...]:
+        """
+        Return the transitions that were closed since the last call, without any action.
+
+        At once: nothing is sent, and nothing waited for. In lockstep there are none.
         """
         ...
 

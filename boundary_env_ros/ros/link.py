@@ -24,7 +24,6 @@ from boundary_env_ros.core.decision import (
     ActionRequest,
     GateState,
     GateStatus,
-    StepId,
     Verdict,
 )
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
@@ -45,7 +44,7 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.facade.images import pixels_of
-from boundary_env_ros.facade.link import Delivery, Image
+from boundary_env_ros.facade.link import Asked, asked_of, Delivery, Image, request_of
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
@@ -352,10 +351,48 @@ class RosLink:
 
     # Stepping ------------------------------------------------------------------------------------
 
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
-        last = self._last
+        last, asked = self._running(), asked_of(action)
+        requested = not_before(self._clock.now(), last.delivered)
+        request = request_of(
+            asked,
+            last,
+            self._contract,
+            lease_id=self._lease_id,
+            sequence=self._sequence + 1,
+            requested=requested,
+            client=self._client,
+        )
+        self._sequence += 1
+        self._requests.publish(to_msg(request, requested))
+        closed: list[Delivery] = []
+        while True:
+            transition, delivered = self._next_transition()
+            delivery = self._deliver(transition, delivered, self._image_timeout)
+            closed.append(delivery)
+            if asked.on_delivery is not None:
+                asked.on_delivery(delivery)
+            if _closed_by(transition, request):
+                self._last = delivery
+                return tuple(closed)
+
+    def observe(self) -> tuple[Delivery, ...]:
+        """Return what was closed meanwhile; see :meth:`Link.observe`."""
+        self._running()
+        closed: list[Delivery] = []
+        while True:
+            with self._changed:
+                if not self._has_transition():
+                    return tuple(closed)
+                transition, delivered = self._transitions.popleft()
+            self._last = self._deliver(transition, delivered, self._image_timeout)
+            closed.append(self._last)
+
+    def _running(self) -> Delivery:
+        """Return the last delivery of the running episode."""
         self._check_open()
+        last = self._last
         if last is None:
             raise ResetNeeded('Expect an episode, actually: none was begun. Call begin() first.')
         if last.transition.terminated or last.transition.truncated:
@@ -363,36 +400,7 @@ class RosLink:
                 f'Expect a running episode, actually: it ended ({last.transition.cause}). '
                 'Call begin() first.'
             )
-        self._sequence += 1
-        requested = not_before(self._clock.now(), last.delivered)
-        request = ActionRequest(
-            id=StepId(
-                digest=self._digest,
-                agent=self._agent,
-                episode_id=self._episode_id,
-                step=last.transition.id.step + 1,
-            ),
-            lease_id=self._lease_id,
-            sequence=self._sequence,
-            action=action,
-            horizon=max(1, len(action) // self._contract.action_size),
-            observed=last.transition.closed,
-            observed_step=last.transition.id.step,
-            delivered=last.delivered,
-            requested=requested,
-            client=self._client,
-            client_version=__version__,
-            unresolved=last.unresolved,
-        )
-        self._requests.publish(to_msg(request, requested))
-        closed: list[Delivery] = []
-        while True:
-            transition, delivered = self._next_transition()
-            delivery = self._deliver(transition, delivered, self._image_timeout)
-            closed.append(delivery)
-            if _closed_by(transition, request):
-                self._last = delivery
-                return tuple(closed)
+        return last
 
     def _next_transition(self) -> tuple[Transition, Instant]:
         safety = self._contract.safety

@@ -10,12 +10,12 @@ from functools import partial
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.link import Delivery, Link
+from boundary_env_ros.facade.link import Asked, Delivery, Link
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
@@ -172,6 +172,60 @@ class LinkTests(UnderContract):
                         where=f'step({action})',
                     )
             link.step(_action(self))
+
+    def test_link_tells_what_an_action_answers(self) -> None:
+        """The record has the answered observation, what was skipped and blended, the metadata."""
+        with _closing(self.link()) as link:
+            first = _begin(self, link)
+            last = link.step(_action(self))[-1].transition
+            if _over(last):
+                fail('an episode of two steps or more', last.cause, where='step')
+            heard: list[int] = []
+            asked = Asked(
+                action=_action(self),
+                answers=first,
+                skipped=last.id.step,
+                blended=2,
+                metadata={'kit': 'asked'},
+                on_delivery=lambda delivery: heard.append(delivery.transition.id.step),
+            )
+            closed = [delivery.transition for delivery in link.step(asked)]
+            request = closed[-1].decisions[closed[-1].decision].request
+            for what, wanted, actual in (
+                ('on_delivery', [step.id.step for step in closed], heard),
+                ('request.observed_step', 0, request and request.observed_step),
+                ('request.observed', first.transition.closed, request and request.observed),
+                ('request.delivered', first.delivered, request and request.delivered),
+                ('request.skipped', last.id.step, request and request.skipped),
+                ('request.blended', 2, request and request.blended),
+                ('request.id.step', last.id.step + 1, request and request.id.step),
+                (
+                    "diagnostics['kit']",
+                    'asked',
+                    {d.key: d.value for d in closed[-1].diagnostics}.get('kit'),
+                ),
+            ):
+                if wanted != actual:
+                    fail(f'{wanted}', actual, where=f'step {closed[-1].id.step}, {what}')
+            again = _begin(self, link)
+            must_refuse(
+                lambda: link.step(Asked(action=_action(self), answers=first)),
+                'for an answer to an observation of another episode',
+                where='step',
+                way_out=f'The episode is {again.transition.id.episode_id}.',
+            )
+
+    def test_link_observes_without_an_action(self) -> None:
+        """What is observed follows what was delivered before, and is closed without an action."""
+        contract = self.loaded().contract
+        with _closing(self.link()) as link:
+            last = _begin(self, link).transition
+            for delivery in link.observe():
+                _follows(last, delivery.transition)
+                last = delivery.transition
+                if contract.pacing is Pacing.LOCKSTEP:
+                    fail('no step without an action in lockstep', last.id, where='observe')
+            _follows(last, link.step(_action(self))[0].transition)
 
     # In the right order --------------------------------------------------------------------------
 

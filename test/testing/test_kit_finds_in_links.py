@@ -18,7 +18,7 @@ from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.embedded import EmbeddedLink
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.link import Asked, asked_of, Delivery
 from boundary_env_ros.testing import LinkTests
 
 BEGINS = 'test_link_begins_with_a_reset'
@@ -28,6 +28,8 @@ ANOTHER = 'test_link_begins_another_episode_in_the_midst_of_one'
 OPTIONS = 'test_link_refuses_options_that_the_task_does_not_know'
 ANSWERS = 'test_link_answers_every_action_with_its_transition'
 DELIVERS = 'test_link_delivers_nothing_before_it_was_closed'
+TELLS = 'test_link_tells_what_an_action_answers'
+OBSERVES = 'test_link_observes_without_an_action'
 NONE = 'test_link_lets_no_action_pass_that_is_none'
 WITHOUT = 'test_link_refuses_a_step_without_an_episode'
 LETS_GO = 'test_link_lets_go_when_it_is_closed'
@@ -45,7 +47,7 @@ class Through(EmbeddedLink):
             raise BoundaryError('Expect an open link, actually: it was closed.')
         return self.out(super().begin(seed=seed, options=options, wrappers=wrappers))
 
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         if self.closed:
             raise BoundaryError('Expect an open link, actually: it was closed.')
         return tuple(map(self.out, super().step(action)))
@@ -94,20 +96,35 @@ class Lenient(Through):
 
 
 class Skipping(Through):
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         super().step(action)
         return super().step(action)
 
 
 class Silent(Through):
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         super().step(action)
         return ()
 
 
 class Clipping(Through):
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
-        return super().step(tuple(max(-0.1, min(0.1, value)) for value in action))
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
+        wanted = asked_of(action).action
+        return super().step(tuple(max(-0.1, min(0.1, value)) for value in wanted))
+
+
+class Forgetful(Through):
+    """Sends the action alone, and forgets what was said of it."""
+
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
+        return super().step(asked_of(action).action)
+
+
+class Restless(Through):
+    """Steps when it is only to be looked through."""
+
+    def observe(self) -> tuple[Delivery, ...]:
+        return super().step((0.0, 0.0))
 
 
 class Foreseeing(Through):
@@ -117,13 +134,13 @@ class Foreseeing(Through):
 
 
 class Repairing(Through):
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
-        whole = (*action, 0.0, 0.0)[:2]
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
+        whole = (*asked_of(action).action, 0.0, 0.0)[:2]
         return super().step(tuple(v if abs(v) < 1e6 else 0.0 for v in whole))
 
 
 class Beginning(Through):
-    def step(self, action: Vector) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         try:
             return super().step(action)
         except BoundaryError:
@@ -156,6 +173,8 @@ class Touchy(Through):
         (Skipping, ANSWERS, r'expect episode .*, step 1, actually: episode .*, step 2'),
         (Silent, ANSWERS, 'step: expect the transition that the action closed, actually: none'),
         (Clipping, ANSWERS, r'step 1, requested_action: expect the action \('),
+        (Forgetful, TELLS, r'step 2, on_delivery: expect \[2\], actually: \[\]'),
+        (Restless, OBSERVES, 'observe: expect no step without an action in lockstep'),
         (Foreseeing, DELIVERS, r'step 0: expect `delivered` at \d+ ns \(closed\) or later'),
         (Repairing, NONE, 'expect a BoundaryError, or the verdict REJECTED'),
         (Beginning, WITHOUT, r'step: expect BoundaryError before begin\(\), actually: none'),

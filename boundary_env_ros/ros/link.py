@@ -201,10 +201,20 @@ class RosLink:
     # Beginning -----------------------------------------------------------------------------------
 
     def begin(
-        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
+        self,
+        *,
+        seed: int | None,
+        options: Mapping[str, object],
+        wrappers: Sequence[str],
+        client: str = '',
     ) -> Delivery:
-        """Begin an episode; see :meth:`boundary_env_ros.facade.link.Link.begin`."""
+        """
+        Begin an episode; see :meth:`boundary_env_ros.facade.link.Link.begin`.
+
+        ``client`` is who it is begun for from now on, where the link serves several.
+        """
         self._check_open()
+        self._client = client or self._client
         self._wait_for_peers()
         request = srv.BeginEpisode.Request(
             digest=self._digest,
@@ -253,6 +263,7 @@ class RosLink:
     def _wait_for_peers(self) -> None:
         deadline = time.monotonic() + self._startup_timeout
         while missing := self._missing():
+            self._check_open()
             if time.monotonic() > deadline:
                 raise LinkTimeout(
                     f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
@@ -291,6 +302,7 @@ class RosLink:
             client=self._client,
         )
         while True:
+            self._check_open()
             try:
                 lease: str = self._call(self._arm, request, 'the safety gate (arm)').lease_id
                 return lease
@@ -410,6 +422,7 @@ class RosLink:
         deadline = time.monotonic() + patience
         with self._changed:
             while not self._has_transition():
+                self._check_open()
                 now = time.monotonic()
                 silent = now - self._heard_environment
                 lost = self._lost()
@@ -454,7 +467,7 @@ class RosLink:
                 if transition.kind is Kind.RESET:
                     # There is no earlier one to go on with; the newest since begin() is named
                     # unresolved, too.
-                    image = self._newest(spec.name)
+                    image = self.newest_image(spec.name)
             if image is not None:
                 try:
                     images[spec.name] = pixels_of(spec, image)
@@ -467,7 +480,8 @@ class RosLink:
             unresolved=tuple(unresolved),
         )
 
-    def _newest(self, name: str) -> Any | None:
+    def newest_image(self, name: str) -> Any | None:
+        """Return the newest message of an image field since the episode began; None: none came."""
         with self._changed:
             return self._images[name][-1][1] if self._images[name] else None
 
@@ -485,6 +499,7 @@ class RosLink:
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         with self._changed:
             while not condition():
+                self._check_open()
                 left = deadline - time.monotonic()
                 if left <= 0.0:
                     raise LinkTimeout(
@@ -500,7 +515,7 @@ class RosLink:
         if self._closed:
             return
         try:
-            self._abandon()
+            self.abandon()
         finally:
             self._closed = True
             self._thread.join(timeout=5.0)
@@ -508,7 +523,8 @@ class RosLink:
             self._node.destroy_node()
             rclpy.shutdown(context=self._context)
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """End a running episode of this client as ``abandoned``, and stay open."""
         if not self._episode_id or self._over() or not self._end.service_is_ready():
             return
         request = srv.EndEpisode.Request(

@@ -10,7 +10,7 @@ caller publishes the command of a decision, then the decision. Time is an argume
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 import math
 
@@ -42,7 +42,8 @@ from boundary_env_ros.core.gate_rules.admission import (
 )
 from boundary_env_ros.core.gate_rules.braking import at_rest, towards
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
-from boundary_env_ros.core.gate_rules.rotation import measured_rotations, nearer_sign
+from boundary_env_ros.core.gate_rules.measured import measured_command
+from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
@@ -399,7 +400,7 @@ class Gate:
 
     def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
         situation, seeded = self._situation(Trigger.PROBE, now)
-        measured = self._measured(situation.measurements)
+        measured = measured_command(self._limits, situation.measurements)
         probe.look(measured, self._emitted, now)
         if not probe.running:
             # It brakes by itself, or failed to: either way the gate brings it to rest.
@@ -764,14 +765,14 @@ class Gate:
         measurements = {name: self._aged(name, now) for name in names}
         previous, seeded = self._command, False
         if previous is None or self._driver_took_over(now):
-            previous = self._measured(measurements)
+            previous = measured_command(self._limits, measurements)
             seeded = previous is not None
         elif trigger is not Trigger.TIMER and (
             self._seed or self._contract.pacing is Pacing.REALTIME
         ):
             # Only for those who ask for something: to hold, or to stop, is about what was
             # commanded, and the robot must not follow its own sensors.
-            measured = self._measured(measurements)
+            measured = measured_command(self._limits, measurements)
             if measured is not None and (
                 self._seed
                 or _apart(previous, nearer_sign(self._limits, measured, previous), self._depart)
@@ -848,32 +849,6 @@ class Gate:
         # The worse of the two: a topic that is punctual with old data is as stale as a silent one,
         # and a stamp from the future is no better than one from the past.
         return replace(latest, age=received if captured is None else max(received, abs(captured)))
-
-    def _measured(self, measurements: Mapping[str, Measurement]) -> Vector | None:
-        """
-        Return the measured command, brought into the bounds.
-
-        None if one part of it is unknown, not finite or too old.
-        """
-        values: list[float] = []
-        for name in self._feedback:
-            measurement = measurements[name]
-            if (
-                not measurement.values
-                or not all(map(math.isfinite, measurement.values))
-                or measurement.age is None
-                or measurement.age > self._contract.safety.sensor_timeout
-            ):
-                return None
-            values += measurement.values
-        limits = self._limits
-        measured = measured_rotations(limits, tuple(values))
-        if measured is None:
-            return None
-        return tuple(
-            min(max(v, low), high)
-            for v, low, high in zip(measured, limits.low, limits.high, strict=True)
-        )
 
     def _emit(
         self,

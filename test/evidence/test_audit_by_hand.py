@@ -20,12 +20,19 @@ from hand_maker import by_hand, hand_contract, HandBench, JOY
 from record_maker import transitions_of
 import yaml
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.decision import (
+    GateDecision,
+    Measurement,
+    Reason,
+    Tightened,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.memory import Chain
-from boundary_env_ros.evidence.rules import motion, sensors
+from boundary_env_ros.evidence.rules import measurement, motion, sensors
 from boundary_env_ros.evidence.rules.base import Terms, terms_of
 from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.resources import share_file
@@ -419,6 +426,44 @@ def test_command_that_is_no_unit_quaternion_is_named(
     assert check is not None
     (found,) = check(Chain().link(decision, '', direct=True), turning)
     assert found.expected == 'a norm of 1'
+
+
+# Seeded from what was measured -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('measured', 'age', 'claimed', 'found'),
+    [
+        # Nearly a unit quaternion, and a speed beyond its bounds: brought to what can be sent.
+        ((1.5, 0.0, 0.0, 0.0, 0.0, 0.992), 0.02, (0.8, 0.0, 0.0, 0.0, 0.0, 1.0), 0),
+        ((0.5, 0.0, 0.0, 0.0, 0.6, 0.8), 0.02, (0.5, 0.0, 0.0, 0.0, 0.6, 0.8), 0),
+        ((0.5, 0.0, 0.0, 0.0, 0.0, 0.992), 0.02, (0.5, 0.0, 0.0, 0.0, 0.0, 0.992), 1),
+        # What is no rotation, or old, is not known: nothing can begin from there.
+        ((0.5, 0.0, 0.0, 0.0, 0.0, 0.5), 0.02, (0.5, 0.0, 0.0, 0.0, 0.0, 1.0), 1),
+        ((0.5, 0.0, 0.0, 0.0, 0.0, 1.0), 9.0, (0.5, 0.0, 0.0, 0.0, 0.0, 1.0), 1),
+    ],
+)
+def test_command_before_that_was_measured_is_judged_as_the_gate_makes_it(
+    turning: Terms,
+    steps: list[Transition],
+    measured: Vector,
+    age: float,
+    claimed: Vector,
+    found: int,
+) -> None:
+    parts = {'feedback.base': measured[:2], 'feedback.tool': measured[2:]}
+    decision = replace(
+        steps[1].decisions[0],
+        seeded=True,
+        previous_command=claimed,
+        measurements=tuple(
+            Measurement(name=name, topic='', values=values, age=age)
+            for name, values in parts.items()
+        ),
+    )
+    check = measurement.RULES[0].check_link
+    assert check is not None
+    assert len(list(check(Chain().link(decision, '', direct=True), turning))) == found
 
 
 # Divided differences -----------------------------------------------------------------------------

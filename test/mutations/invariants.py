@@ -47,6 +47,7 @@ ROTATION = 'core/gate_rules/rotation.py'
 CURVATURE = 'core/gate_rules/curvature.py'
 RULING = 'core/gate_rules/ruling.py'
 COMMANDS = 'core/commands.py'
+MEASURED = 'core/gate_rules/measured.py'
 GATE = 'core/gate.py'
 
 _REFUSALS = 'test_gate_refusals.py::test_'
@@ -546,7 +547,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'The first command starts from the measured state',
         GATE,
-        '            previous = self._measured(measurements)\n            seeded',
+        '            previous = measured_command(self._limits, measurements)\n            seeded',
         '            previous = (0.0,) * len(self._limits.low)\n            seeded',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
@@ -556,17 +557,27 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'A measured state that is not finite is unknown',
-        GATE,
-        '                or not all(map(math.isfinite, measurement.values))\n',
+        MEASURED,
+        '            or not all(map(math.isfinite, measurement.values))\n',
         '',
         (_LIMITS + 'a_measured_state_that_is_not_finite_is_unknown_and_never_published',),
     ),
     Mutation(
         'A measured state that is too old is unknown',
-        GATE,
-        '                or measurement.age > self._contract.safety.sensor_timeout\n',
+        MEASURED,
+        '            or measurement.age > limits.safety.sensor_timeout\n',
         '',
         (_LIMITS + 'a_measured_state_that_is_too_old_seeds_nothing',),
+    ),
+    Mutation(
+        'A measured rotation is made a unit quaternion',
+        MEASURED,
+        'measured = measured_rotations(limits, tuple(values))',
+        'measured: Vector | None = tuple(values)',
+        (
+            _ROTATION + 'a_tool_starts_from_the_rotation_that_is_measured',
+            _ROTATION + 'a_measured_state_that_is_no_rotation_is_unknown_and_stops',
+        ),
     ),
     Mutation(
         'After the driver took over the next command starts from the measured state',
@@ -794,8 +805,8 @@ _REST = (
     Mutation(
         'Where command and measured state have parted the limits begin anew',
         GATE,
-        'self._seed or _apart(previous, measured, self._depart)',
-        'self._seed',
+        '                or _apart(previous, nearer_sign(self._limits, measured, previous), self._depart)\n',
+        '',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
     Mutation(

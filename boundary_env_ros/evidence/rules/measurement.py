@@ -7,6 +7,7 @@ from __future__ import annotations
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate_rules.measured import measured_command
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.obstacle_distance import DISTANCES
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
@@ -29,8 +30,8 @@ from boundary_env_ros.evidence.rules.gate import same_numbers
 
 @link_rule(
     'seeded-from-measured',
-    'A command before that was taken from the measured state is the measured one, brought into '
-    'the bounds.',
+    'A command before that was taken from the measured state is the measured one, known and young '
+    'enough, brought into the bounds, and with unit quaternions for rotations.',
     'Compare it with the `feedback` among the measurements of the decision.',
     needs_contract=True,
 )
@@ -40,20 +41,11 @@ def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
     if not decision.seeded:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
-    values: list[float] = []
-    for group in limits.groups:
-        feedback = found.get(f'{FEEDBACK}.{group.name}')
-        values += () if feedback is None else feedback.values
-    expected: tuple[float, ...] = ()
-    if len(values) == len(limits.low):
-        expected = tuple(
-            min(max(value, low), high)
-            for value, low, high in zip(values, limits.low, limits.high, strict=True)
-        )
+    expected = measured_command(limits, found) or ()
     if not same_numbers(expected, decision.previous_command):
         yield Mismatch(
             field='previous_command',
-            expected=f'{vector(expected)} as measured',
+            expected=f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
             actual=vector(decision.previous_command),
         )
 

@@ -1,0 +1,48 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the robot does, as a command: where the limits begin when nothing was commanded yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import math
+
+from boundary_env_ros.core.decision import Measurement
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.gate_rules.rotation import measured_rotations
+from boundary_env_ros.core.sources import Vector
+
+
+def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) -> Vector | None:
+    """
+    Return the measured command, brought into the bounds, with unit quaternions for rotations.
+
+    None if one part of it is unknown, not finite, no rotation, or too old.
+
+    Parameters
+    ----------
+    limits
+        The limits in force.
+    measurements
+        The feedback of every group, and whatever else, by name.
+
+    """
+    values: list[float] = []
+    for group in limits.groups:
+        measurement = measurements.get(f'{FEEDBACK}.{group.name}')
+        if (
+            measurement is None
+            or not measurement.values
+            or not all(map(math.isfinite, measurement.values))
+            or measurement.age is None
+            or measurement.age > limits.safety.sensor_timeout
+        ):
+            return None
+        values += measurement.values
+    measured = measured_rotations(limits, tuple(values))
+    if measured is None:
+        return None
+    return tuple(
+        min(max(v, low), high)
+        for v, low, high in zip(measured, limits.low, limits.high, strict=True)
+    )

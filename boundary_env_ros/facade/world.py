@@ -1,0 +1,107 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The world of several agents, as one client sees it.
+
+Over ROS it is :class:`boundary_env_ros.ros.world.RosWorld`; in one process
+:class:`boundary_env_ros.facade.embedded_world.EmbeddedWorld`. Others are installed as entry points
+of the group ``boundary_env_ros.worlds``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+GROUP = 'boundary_env_ros.worlds'
+
+
+class World(Protocol):
+    """
+    One client's conversation with one world, on behalf of all agents of its contract.
+
+    Every call has a deadline and raises a named error when it passes; none returns half an answer.
+    """
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The agents whose episode runs."""
+        ...
+
+    def begin(
+        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
+    ) -> dict[str, Delivery]:
+        """
+        Begin an episode of every agent, over one reset of the world, and return their resets.
+
+        Episodes that still run are ended first, as ``abandoned``. If one agent's reset fails, no
+        episode runs afterwards.
+
+        Raises
+        ------
+        LinkError
+            As :meth:`boundary_env_ros.facade.link.Link.begin`; the message names the agent.
+
+        """
+        ...
+
+    def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
+        """
+        Send the actions, and return for each agent that runs what was closed since.
+
+        Parameters
+        ----------
+        actions
+            By agent. In lockstep of all that run, since the world waits for each. In realtime the
+            gate of an agent without one holds, then stops, and what comes back of it is the next
+            transition that is closed without an action.
+
+        Raises
+        ------
+        EpisodeEnded
+            If no episode runs.
+        LinkError
+            If actions are missing that the world would wait for, or come from agents that do not
+            run.
+
+        """
+        ...
+
+    def close(self) -> None:
+        """End what this client began, and let go of all that it holds. May be called again."""
+        ...
+
+
+def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
+    """
+    Return an installed world.
+
+    Parameters
+    ----------
+    name
+        Entry-point name: ``ros``, ``embedded`` or somebody else's.
+    loaded
+        The contract.
+    arguments
+        What that world takes.
+
+    Raises
+    ------
+    LinkError
+        If no world of that name is installed.
+
+    """
+    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in installed:
+        raise LinkError(
+            'Expect an installed link to a world of several agents '
+            f'({", ".join(sorted(installed)) or "there is none"}), actually: {name!r}.'
+        )
+    world: World = installed[name].load()(loaded, **arguments)
+    return world

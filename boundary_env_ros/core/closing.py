@@ -49,8 +49,9 @@ class Step:
         The two observations.
     state_before, state
         The rest of the environment's state with each of them.
-    history
-        The last observations, for a late action that answers an older one.
+    captured
+        When the field of the reaction time was captured, by step of the observation: of the last
+        ones, ``before`` among them. An action may answer an older one.
     decisions
         Decisions of the gate since the last step was closed.
     late
@@ -67,7 +68,7 @@ class Step:
     after: Observation
     state_before: tuple[ObservationField, ...]
     state: tuple[ObservationField, ...]
-    history: tuple[Observation, ...]
+    captured: Mapping[int, Stamp | None]
     decisions: tuple[GateDecision, ...]
     reset: ResetRecord | None
     late: float | None
@@ -297,14 +298,11 @@ def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
 
 def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
     """Return when the field of the reaction time was captured, in the answered observation."""
-    answered = step.before
-    if decision is not None:
-        # All actions of a chunk answer one observation.
-        asked = decision if decision.request is None else decision.request
-        for observation in step.history:
-            if observation.id.step == asked.id.step - 1:
-                answered = observation
-    return answered[step.contract.reaction_of].captured
+    request = None if decision is None else decision.request
+    # An action answers the observation that its request names: all of a chunk the same, and one
+    # that was inferred while the world went on an older one.
+    seen = step.before.id.step if request is None else request.observed_step
+    return step.captured.get(seen)
 
 
 def _diagnostics(step: Step, causes: Mapping[str, tuple[str, str]]) -> tuple[KeyValue, ...]:

@@ -10,7 +10,6 @@ a state, with a deadline.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import json
@@ -78,6 +77,9 @@ Effect: TypeAlias = (
 )
 Effects = tuple[Effect, ...]
 
+#: Observations that are remembered for actions that answer them.
+ANSWERABLE = 1024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
@@ -141,7 +143,7 @@ class Environment:
         self._heard = Heard()
         self._feedback: dict[str, Vector] = {}
         self._before: View | None = None
-        self._history: deque[Observation] = deque(maxlen=16)
+        self._captured: dict[int, Stamp | None] = {}
         self._decisions: list[GateDecision] = []
         self._sequence: int | None = None
         self._gaps = 0
@@ -150,11 +152,17 @@ class Environment:
         self._advanced: Advanced | None = None
         self._supplied = False
         self._started: Instant | None = None
+        self._held_back = ''
 
     @property
     def state(self) -> EpisodeState:
         """Where the episode stands."""
         return self._episode.state
+
+    @property
+    def message(self) -> str:
+        """What is to be said of the ending of the episode."""
+        return self._episode.message
 
     @property
     def observation(self) -> Observation | None:
@@ -218,10 +226,11 @@ class Environment:
         self._sight.forget()
         self._arrivals.forget()
         self._feedback.clear()
-        self._history.clear()
+        self._captured.clear()
         self._actuation.clear()
         self._decisions.clear()
         self._supplied = False
+        self._held_back = ''
         self._advance = None
         self._advanced = None
         steps = self._reset.start()
@@ -445,8 +454,32 @@ class Environment:
         latest = max(now.ros.nanoseconds, self._advanced.now)
         return replace(now, ros=replace(now.ros, nanoseconds=latest))
 
+    def hold_back(self, lacking: str) -> None:
+        """
+        Take what the start of the episode has to wait for besides; empty: nothing.
+
+        For several agents in one world, who start together.
+        """
+        self._held_back = lacking
+
+    def ready(self, now: Instant) -> bool:
+        """Return whether a reset lacks nothing any more but what holds it back."""
+        return self._resetting is not None and self._supplied and not self._own_lacking(now)
+
+    def keep_waiting(self, now: Instant) -> None:
+        """
+        Take note that the world has not been asked to advance before now.
+
+        For several agents in one world: it was another agent that was waited for until now.
+        """
+        self._heard.own = now.steady
+
     def _lacking(self, now: Instant) -> tuple[str, ...]:
         """Return what the reset still waits for, in words."""
+        return (*self._own_lacking(now), *filter(None, (self._held_back,)))
+
+    def _own_lacking(self, now: Instant) -> tuple[str, ...]:
+        """Return what the reset waits for apart from others."""
         reset, procedure = self._reset, self._contract.episode.reset
         assert reset is not None  # the state says that one goes on
         if reset.answer is None or reset.finished is None:
@@ -493,7 +526,9 @@ class Environment:
 
     def _keep(self, view: View) -> None:
         self._before = view
-        self._history.append(view.observation)
+        observation = view.observation
+        self._captured[observation.id.step] = observation[self._contract.reaction_of].captured
+        self._captured.pop(observation.id.step - ANSWERABLE, None)
         self._sight.keep(view)
 
     def _reset_record(self, reset: Resetting, now: Instant) -> ResetRecord:
@@ -577,7 +612,8 @@ class Environment:
             assert reset is not None  # the state says that one goes on
             overdue = reset.overdue(now)
             if overdue:
-                return self._reset_failed(overdue, now)
+                held_back = f'; waiting for {self._held_back}' if self._held_back else ''
+                return self._reset_failed(overdue + held_back, now)
             deadline = self._contract.episode.reset.deadline
             if now.steady - reset.asked.steady > deadline * NANOSECONDS:
                 lacking = ', '.join(self._lacking(now)) or 'nothing'
@@ -629,7 +665,7 @@ class Environment:
                 after=observation,
                 state_before=before.state,
                 state=view.state,
-                history=tuple(self._history),
+                captured=self._captured,
                 decisions=tuple(self._decisions),
                 reset=self._record,
                 late=late,

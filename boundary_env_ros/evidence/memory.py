@@ -158,9 +158,10 @@ def answered(now: Transition, agent: Agent) -> Transition | None:
     """Return the step whose observation the action of this one answers."""
     if not 0 <= now.decision < len(now.decisions):
         return None
-    decision = now.decisions[now.decision]
-    asked = decision.id if decision.request is None else decision.request.id
+    request = now.decisions[now.decision].request
+    if request is None:
+        return None
     for step in reversed(agent.recent):
-        if (step.id.episode_id, step.id.step) == (asked.episode_id, asked.step - 1):
+        if (step.id.episode_id, step.id.step) == (now.id.episode_id, request.observed_step):
             return step
     return None

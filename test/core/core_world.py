@@ -156,6 +156,7 @@ def request_for(
         sequence=sequence,
         action=action,
         observed=observed,
+        observed_step=max(0, step - 1),
         delivered=observed,
         requested=now,
         client=client,

@@ -258,6 +258,16 @@ CASES = (
         'answered-observation',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.id.step', 999)),
     ),
+    Case(
+        'an answer to an older observation',
+        'answered-observation',
+        edit(is_admitted, forged.older_answer),
+    ),
+    Case(
+        'a skipped action that was none',
+        'answered-observation',
+        edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.skipped', 1)),
+    ),
     Case('a forgotten overrun', 'overrun-explained', edit(is_overrun, forged.forget_overrun)),
     Case('held by another', 'overrun-explained', at(is_held, held_by='driver')),
     Case('half a measured action', 'measured-action', at(is_admitted, measured_action=(0.1,))),

@@ -296,6 +296,14 @@ def earlier_answer(step: Transition) -> Transition:
     return remeasured(replace(step, requested=later(step.requested, -3)))
 
 
+def older_answer(step: Transition) -> Transition:
+    """Let the policy have skipped one action more, of an observation one step older."""
+    request = answer_of(step).request
+    assert request is not None
+    older = replace(request, observed_step=request.observed_step - 1, skipped=request.skipped + 1)
+    return with_answer(step, request=older)
+
+
 def earlier_arrival(step: Transition) -> Transition:
     """Let the gate have had the request earlier, in every field that tells of it."""
     received = later(answer_of(step).received, -1)

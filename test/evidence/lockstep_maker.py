@@ -126,6 +126,7 @@ class LockstepBench(Bench):
             sequence=self._sequence,
             action=policy(observation),
             observed=observation.observed,
+            observed_step=observation.id.step,
             delivered=delivered,
             requested=self.instant(),
             client=name,

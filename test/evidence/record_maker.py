@@ -312,6 +312,7 @@ class Bench(CartSensors):
             sequence=self._sequence,
             action=policy(observation),
             observed=observation.observed,
+            observed_step=observation.id.step,
             delivered=self.instant(delivered),
             requested=self.instant(requested),
             client=name,

@@ -100,15 +100,16 @@ def _instants_copied(scene: Scene) -> Found:
 @rule(
     'answered-observation',
     'An action answers an observation of its own episode that was frozen when the request says '
-    'so, '
-    'not one to come.',
-    'Look at the client: it must send step and instant of the observation that it had.',
+    'so, not one to come, and is meant for the step after it, or after those that the policy '
+    'says it skipped.',
+    'Look at the client: it must send step and instant of the observation that it had, and how '
+    'many of the predicted actions it left out.',
 )
 def _answered_observation(scene: Scene) -> Found:
     now, answer = scene.now, scene.answer
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
         return
-    asked = answer.request.id
+    request, asked = answer.request, answer.request.id
     if asked.episode_id != now.id.episode_id or asked.step > now.id.step:
         yield Mismatch(
             field='decisions.request.id',
@@ -116,6 +117,13 @@ def _answered_observation(scene: Scene) -> Found:
             actual=f'step {asked.step} of {asked.episode_id}',
         )
         return
+    if asked.step != request.observed_step + request.skipped + 1:
+        yield Mismatch(
+            field='decisions.request.observed_step',
+            expected=f'step {asked.step - request.skipped - 1}, {request.skipped} skipped before '
+            f'step {asked.step}',
+            actual=f'step {request.observed_step}',
+        )
     seen = scene.answered
     if seen is not None and now.observed != seen.closed:
         yield Mismatch(

@@ -21,9 +21,7 @@ from boundary_env_ros.core.inputs import (
     Input,
     sensor_topics,
 )
-from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.observation import Sample
-from boundary_env_ros.core.reset import ResetWorld
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.facade.link import Delivery, Image
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
@@ -52,8 +50,6 @@ class Boundary:
         The field of each of them that carries images for the policy.
     commands
         Command topic and number of dimensions of each group of the action.
-    reset, advance
-        What the environment has asked of the world, and the world has not done yet.
     images
         The newest image of each field.
     closed
@@ -90,13 +86,10 @@ class Boundary:
         self.commands = tuple(
             (contract.topic_of(agent, group.topic), group.size) for group in contract.action
         )
-        self.reset: ResetWorld | None = None
-        self.advance: WorldAdvance | None = None
         self.forget('')
 
     def forget(self, lease_id: str) -> None:
         """Begin anew, with this lease."""
-        self.reset = self.advance = None
         self.images: dict[str, Image] = {}
         self.closed: list[Delivery] = []
         self.lease_id = lease_id

@@ -26,6 +26,7 @@ from boundary_env_ros.core.environment import Begin, Effect
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.shared_world import SharedWorld
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
@@ -37,7 +38,7 @@ from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
 
-Sink = Callable[[Effect | GateDecision], None]
+Sink = Callable[[Effect | ActionRequest | GateDecision], None]
 
 
 class EmbeddedWorld:
@@ -90,6 +91,10 @@ class EmbeddedWorld:
         self._sink = sink or (lambda record: None)
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
+        self._shared = SharedWorld(
+            {agent: boundary.environment for agent, boundary in self._boundaries.items()},
+            contract.task.name,
+        )
         self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
         self._failed = ''
         self._closed = False
@@ -182,6 +187,7 @@ class EmbeddedWorld:
             self._alive(boundary)
             if agent in requests:
                 boundary.sequence += 1
+                self._sink(requests[agent])
                 self._decided(boundary, boundary.gate.request(requests[agent], self._instant()))
         self._go_on()
         closed = {agent: tuple(self._boundaries[agent].closed[1:]) for agent in running}
@@ -279,10 +285,8 @@ class EmbeddedWorld:
 
     def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, ResetWorld):
-                boundary.reset = effect
-            elif isinstance(effect, WorldAdvance):
-                boundary.advance = effect
+            if isinstance(effect, (ResetWorld, WorldAdvance)):
+                self._shared.ask(boundary.agent, effect)
             else:
                 now = self._instant()
                 if isinstance(effect, Transition):
@@ -308,36 +312,25 @@ class EmbeddedWorld:
     def _go_on(self) -> None:
         """Reset and advance the world for as long as all whose episode lasts ask for it."""
         while True:
-            lasting = [b for b in self._boundaries.values() if not b.state.over]
-            if lasting and all(boundary.reset for boundary in lasting):
-                self._reset(lasting)
-            elif lasting and all(boundary.advance for boundary in lasting):
-                self._advance(lasting)
-            else:
+            reset = self._shared.reset()
+            if reset is not None:
+                self._reset(reset)
+                continue
+            advances = self._shared.advance(self._instant())
+            if not advances:
                 return
+            self._advance(advances)
 
-    def _reset(self, boundaries: Sequence[Boundary]) -> None:
-        requests = [boundary.reset for boundary in boundaries]
-        first = requests[0]
-        assert first is not None  # the caller asked
-        if any(request != first for request in requests):
-            raise ResetFailed(
-                'Expect every agent to sample the same world from one seed, actually: they '
-                f'differ. sample_reset of the task {self._contract.task.name!r} must depend on '
-                'its generator and options alone.'
-            )
-        answer = self._robot.reset(first, self._now)
-        for boundary in boundaries:
-            boundary.reset = None
+    def _reset(self, request: ResetWorld) -> None:
+        answer = self._robot.reset(request, self._now)
+        for boundary in self._boundaries.values():
             self._carry(boundary, boundary.environment.world_reset(answer, self._instant()))
 
-    def _advance(self, boundaries: Sequence[Boundary]) -> None:
-        first = boundaries[0].advance
-        assert first is not None  # the caller asked
+    def _advance(self, advances: Mapping[str, WorldAdvance]) -> None:
         for boundary in self._boundaries.values():
             if boundary.state.over:
                 self._decided(boundary, boundary.gate.tick(self._instant()))
-        target = self._now + first.duration
+        target = self._now + max(advance.duration for advance in advances.values())
         emissions: tuple[Emission, ...] = ()
         try:
             emissions = self._robot.advance(target)
@@ -348,10 +341,8 @@ class EmbeddedWorld:
         now = self._instant()
         for emission in emissions:
             self._deliver(emission, now)
-        for boundary in boundaries:
-            advance = boundary.advance
-            assert advance is not None  # as of the first
-            boundary.advance = None
+        for agent, advance in advances.items():
+            boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
             report = Advanced(report=report_of(advance.id, own, self._failed), now=self._now)
             self._decided(boundary, boundary.gate.advanced(report, now))

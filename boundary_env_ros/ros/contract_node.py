@@ -350,9 +350,12 @@ class ContractNode(LifecycleNode):
         made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
         return self.own(self.destroy_subscription, made)
 
-    def serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
-        """Offer a service until the cleanup."""
-        self.own(self.destroy_service, self.create_service(kind, name, callback))
+    def serve(
+        self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None
+    ) -> None:
+        """Offer a service until the cleanup, in a callback group of its own if it waits."""
+        made = self.create_service(kind, name, callback, callback_group=group)
+        self.own(self.destroy_service, made)
 
     def own(self, destroy: Callable[[Any], object], entity: Any) -> Any:
         """Return an entity that is destroyed at the cleanup."""

@@ -143,8 +143,8 @@ class Gate:
         Raises
         ------
         Refused
-            If the digest, agent or episode is another, the emergency stop is latched, or somebody
-            else holds the lease.
+            If the digest, agent or episode is another, the emergency stop is latched, somebody
+            else holds the lease, or the gate does not hear a sensor that it needs.
 
         """
         episode = self._episode
@@ -181,6 +181,7 @@ class Gate:
                 f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
                 ResultCode.LEASE_HELD,
             )
+        self._refuse_unheard(now)
         self._end_lease()
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
@@ -207,6 +208,29 @@ class Gate:
             + 'Call ~/probe_driver: the robot moves by the command `probe` of the contract.',
             ResultCode.NOT_PROBED,
         )
+
+    def _refuse_unheard(self, now: Instant) -> None:
+        """
+        Refuse an arming while a sensor that is needed is not heard, as by a gate that is new.
+
+        In lockstep the world speaks when it is reset, which is after the arming.
+        """
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            return
+        unheard = []
+        for name in (*self._needed, *self._feedback):
+            measurement = self._aged(name, now)
+            most = self._limits.alive.get(name, self._contract.safety.sensor_timeout)
+            if measurement.age is None:
+                unheard.append(f'{name} ({measurement.topic}, never heard)')
+            elif measurement.age > most:
+                unheard.append(f'{name} ({measurement.topic}, {measurement.age:.3g} s old)')
+        if unheard:
+            raise Refused(
+                'Expect every sensor that the gate needs to be heard, actually not: '
+                f'{", ".join(unheard)}. Start what publishes them, and ask again.',
+                ResultCode.SENSOR_MISSING,
+            )
 
     def _end_lease(self) -> None:
         """End the lease; what still moves under it is braked to the end first."""

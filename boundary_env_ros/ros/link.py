@@ -57,7 +57,7 @@ _IMAGES_KEPT = 32
 
 
 #: Refusals of an arming that pass by themselves.
-_ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING)
+_ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
 
 class RosLink:
@@ -307,7 +307,8 @@ class RosLink:
                 lease: str = self._call(self._arm, request, 'the safety gate (arm)').lease_id
                 return lease
             except Refused as refusal:
-                # The gate may not have heard of the episode yet, or still probe the drivers.
+                # The gate may not have heard of the episode or of its sensors yet, or still probe
+                # the drivers.
                 if refusal.code not in _ASK_AGAIN or time.monotonic() > deadline:
                     raise
                 if self._over():

@@ -64,6 +64,7 @@ class ArmedGate:
         self._commanded = self._now
         self.measured = measured
         self._status(EpisodeState.RESETTING)
+        self._sense(_FREE[0])
         self._gate.arm(
             digest=self._digest,
             agent=self._agent,
@@ -92,6 +93,9 @@ class ArmedGate:
     def feed(self, *, ahead: float = _FREE[0]) -> None:
         """Be the environment and every sensor that lives; nothing is nearer than ``ahead``, m."""
         self._status(EpisodeState.RUNNING)
+        self._sense(ahead)
+
+    def _sense(self, ahead: float) -> None:
         now, start = self._instant(), 0
         safety = self.contract.safety
         values: dict[str, Vector] = {rule.input: (ahead, *_FREE[1:]) for rule in safety.obstacles}

@@ -50,7 +50,7 @@ from boundary_env_ros.core.transition import (
     NamedValues,
     Transition,
 )
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import Refused, ResultCode
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 START = (-4.0, -3.0, 0.0)
@@ -148,6 +148,7 @@ class EpisodeWorld:
         self.reset_error = ''
         self.reset_answer: Callable[[Vector], Vector] = lambda start: start
         self.arms = True
+        self.to_arm: EpisodeStatus | None = None
         self.loses = 0
         self.drops: set[str] = set()
         self.holds: set[str] = set()
@@ -252,6 +253,8 @@ class EpisodeWorld:
         for name in sorted(self.sensors & self.alive):
             if 'robot' in self.alive:
                 self.sense(name)
+        if self.to_arm is not None and self.state is EpisodeState.RESETTING:
+            self.arm(self.to_arm)
         self.signs_of_life()
         for due, observation in list(self.thinking):
             if self.time.steady >= due:
@@ -354,8 +357,11 @@ class EpisodeWorld:
                 digest=DIGEST, agent=AGENT, episode_id=status.id.episode_id, client=status.client,
                 lease_id=LEASE.format(self.episodes), now=self.now,
             )  # fmt: skip
-        except Refused:
+        except Refused as refusal:
+            # A gate that has not heard its sensors yet is asked again, as a client does.
+            self.to_arm = status if refusal.code is ResultCode.SENSOR_MISSING else None
             return
+        self.to_arm = None
         self.witness.armed()
         self.carry(self.environment.gate_status(self.gate.status(self.now), self.now))
 

@@ -123,6 +123,9 @@ class AnyWorld:
         self.carry(self.environment.gate_status(self.gate.status(now), now))
 
     def begin(self) -> None:
+        if not self.lockstep:
+            for item in self.inputs:
+                self.measure(item.name, calm=True)
         _, effects = self.environment.begin(
             Begin(digest=DIGEST, client='policy'), episode_id='episode-1', drawn_seed=1,
             now=self.time.now,

@@ -140,7 +140,8 @@ def test_the_settling_time_is_waited_for() -> None:
     [
         ('pose', r'pose \(/pose_detections\)'),
         ('front', r'front \(/camera/image_raw\)'),
-        ('velocity', r'velocity \(/odom\), feedback \(/odom\)'),
+        # Without odometry the gate is not armed either.
+        ('velocity', r'velocity \(/odom\), feedback \(/odom\), the arming of the safety gate .*'),
         ('gate', 'the arming of the safety gate for this episode'),
         ('recorder', 'the recorder'),
     ],

@@ -52,9 +52,9 @@ def move(bench: Bench, *action: float, periods: int = 1) -> None:
         bench.send(action)
 
 
-def blind(bench: Bench) -> None:
-    """Let the arm say nothing of itself for longer than it is believed."""
-    bench.alive.discard('odometry')
+def blind() -> Bench:
+    """Return an arm that says nothing of itself any more when its episode begins to run."""
+    return Bench(ARM).start_without('odometry')
 
 
 # Staying where it is -----------------------------------------------------------------------------
@@ -142,9 +142,7 @@ def test_after_the_driver_took_over_it_starts_from_where_the_arm_is() -> None:
 
 
 def test_nothing_is_published_while_nobody_knows_where_the_arm_is() -> None:
-    bench = Bench(ARM)
-    blind(bench)
-    bench.start()
+    bench = blind()
     decision = bench.ask(0.0, 0.0)
     assert (decision.verdict, decision.command) == (Verdict.STOPPED, ())
     assert reasons(decision) == {Reason.OBSERVATION_TIMEOUT}
@@ -153,9 +151,7 @@ def test_nothing_is_published_while_nobody_knows_where_the_arm_is() -> None:
 
 
 def test_it_is_told_once_and_not_at_every_turn_of_the_timer() -> None:
-    bench = Bench(ARM)
-    blind(bench)
-    bench.start()
+    bench = blind()
     told = bench.wait(0.25)
     assert [d.verdict for d in told] == [Verdict.STOPPED]
     assert bench.gate.status(bench.time.now).state is GateState.STOPPING
@@ -163,9 +159,7 @@ def test_it_is_told_once_and_not_at_every_turn_of_the_timer() -> None:
 
 def test_another_reason_is_told_too_though_nothing_can_be_published() -> None:
     """The environment ends the episode for some of them; it must hear of each."""
-    bench = Bench(ARM)
-    blind(bench)
-    bench.start()
+    bench = blind()
     bench.wait(0.1)
     [decision] = bench.press()
     assert (decision.verdict, decision.command) == (Verdict.STOPPED, ())
@@ -174,9 +168,7 @@ def test_another_reason_is_told_too_though_nothing_can_be_published() -> None:
 
 
 def test_it_moves_as_soon_as_it_is_known() -> None:
-    bench = Bench(ARM)
-    blind(bench)
-    bench.start()
+    bench = blind()
     bench.wait(0.2)
     bench.alive.add('odometry')
     bench.motion = PLACE
@@ -194,9 +186,7 @@ def test_a_place_that_is_no_number_is_unknown(value: float) -> None:
 
 
 def test_every_request_is_answered_though_nothing_can_be_published() -> None:
-    bench = Bench(ARM)
-    blind(bench)
-    bench.start()
+    bench = blind()
     for _ in range(5):
         bench.time.wait(0.02)
         decision = bench.ask(0.0, 0.0)
@@ -204,9 +194,7 @@ def test_every_request_is_answered_though_nothing_can_be_published() -> None:
 
 
 def test_the_end_of_a_lease_of_a_blind_arm_leaves_nothing_behind() -> None:
-    bench = Bench(ARM)
-    blind(bench)
-    bench.start()
+    bench = blind()
     bench.ask(0.0, 0.0)
     assert bench.finish() == ()
     assert bench.gate.status(bench.time.now).state is GateState.DISARMED
@@ -237,7 +225,7 @@ def test_winding_down_ends_where_nobody_knows_where_to_stay() -> None:
     bench.motion = (0.0, 0.0, *PLACE)
     bench.start()
     move(bench, 0.3, 0.0, *PLACE, periods=4)
-    blind(bench)
+    bench.alive.discard('odometry')
     bench.say(EpisodeState.TRUNCATED)
     bench.time.wait(0.5)
     seen = bench.wait(0.5)
@@ -292,11 +280,17 @@ def test_a_field_that_holds_stops_by_the_timer_too() -> None:
     assert Reason.OBSERVATION_TIMEOUT in reasons(seen[-1])
 
 
-def test_a_field_that_holds_and_never_came_holds() -> None:
+def test_a_gate_that_has_not_heard_a_field_that_holds_is_not_armed() -> None:
+    bench = Bench(HOLDING)
+    bench.alive.discard('alive.wrench')
+    bench.say(EpisodeState.RESETTING)
+    assert 'alive.wrench (/wrench, never heard)' in bench.refused()
+
+
+def test_a_field_that_holds_and_fell_silent_during_the_reset_holds() -> None:
     bench = Bench(HOLDING)
     bench.motion = PLACE
-    bench.alive.discard('alive.wrench')
-    bench.start()
+    bench.start_without('alive.wrench')
     decision = bench.ask(*PLACE)
     assert (decision.verdict, decision.command) == (Verdict.STOPPED, PLACE)
 

@@ -30,6 +30,40 @@ def test_an_arming_is_refused_with_its_reason(
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
+@pytest.mark.parametrize(
+    ('silent', 'message'),
+    [
+        ('scan', 'obstacle (/scan, never heard)'),
+        ('odometry', 'feedback.base (/odom, never heard)'),
+    ],
+)
+def test_a_gate_that_has_not_heard_a_sensor_yet_is_not_armed(silent: str, message: str) -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RESETTING)
+    bench.alive.remove(silent)
+    for _ in range(3):
+        assert f'actually not: {message}. Start' in bench.refused()
+        bench.time.wait(PERIOD)
+    bench.alive.add(silent)
+    bench.start()
+    assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_a_gate_that_no_longer_hears_its_sensors_is_not_armed() -> None:
+    bench = Bench()
+    bench.pulse()
+    bench.say(EpisodeState.RESETTING)
+    bench.alive -= set(bench.sensors)
+    bench.time.wait(SAFETY.sensor_timeout - bench.lag)
+    bench.arm()
+    bench.say(EpisodeState.RESETTING, 'another')
+    bench.time.wait(TICK)
+    message = bench.refused()
+    assert 'obstacle (/scan, 0.' in message
+    assert 'feedback.base (/odom, 0.' in message
+    assert message.count(' s old)') == 2
+
+
 def test_an_ended_episode_cannot_be_armed_for(bench: Bench) -> None:
     bench.say(EpisodeState.TRUNCATED)
     assert 'arm while it lasts' in bench.refused()

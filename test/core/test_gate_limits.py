@@ -99,9 +99,7 @@ def test_a_measured_state_without_values_is_unknown() -> None:
 
 
 def test_without_a_measured_state_nothing_but_the_safe_command_goes_out() -> None:
-    bench = Bench()
-    bench.alive.discard('odometry')
-    decision = bench.start().ask(0.5, 0.5)
+    decision = Bench().start_without('odometry').ask(0.5, 0.5)
     assert decision.verdict is Verdict.STOPPED
     assert decision.command == (0.0, 0.0)
     assert not decision.seeded

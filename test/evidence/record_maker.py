@@ -43,6 +43,7 @@ from boundary_env_ros.core.transition import (
     NamedValues,
     Transition,
 )
+from boundary_env_ros.errors import Refused, ResultCode
 from boundary_env_ros.evidence.rules import sensors
 
 Piece = Transition | GateDecision | EpisodeStatus | EvaluatorRecord | ActuationEvidence
@@ -256,18 +257,28 @@ class Bench(CartSensors):
         )
         self._lease, self._sequence = f'lease-{name[:8]}', 0
         self._take(effects)
-        self.gate.arm(
-            digest=self.digest,
-            agent='cart',
-            episode_id=name,
-            client=client,
-            lease_id=self._lease,
-            now=self.instant(),
-        )
+        self.run_until(lambda: self._arms(name, client))
         self._busy = False
         self.run_until(lambda: self.environment.state.over)
         rest = self.now + 1_500 * MS
         self.run_until(lambda: self.now >= rest)
+
+    def _arms(self, episode: str, client: str) -> bool:
+        """Arm the gate; return whether it heard its sensors yet."""
+        try:
+            self.gate.arm(
+                digest=self.digest,
+                agent='cart',
+                episode_id=episode,
+                client=client,
+                lease_id=self._lease,
+                now=self.instant(),
+            )
+        except Refused as refusal:
+            if refusal.code is not ResultCode.SENSOR_MISSING:
+                raise
+            return False
+        return True
 
     def _take(self, effects: tuple[object, ...]) -> None:
         for effect in effects:

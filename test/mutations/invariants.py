@@ -269,8 +269,8 @@ _MUST_IT_STOP = (
         '        if False:',
         (
             _SILENCE + 'silence_stops_within_its_bound_though_the_policy_goes_on',
-            _SILENCE + 'a_scan_that_never_came_keeps_the_robot_still',
-            _HOLD + 'a_field_that_holds_and_never_came_holds',
+            _SILENCE + 'a_scan_that_fell_silent_during_the_reset_keeps_the_robot_still',
+            _HOLD + 'a_field_that_holds_and_fell_silent_during_the_reset_holds',
         ),
     ),
     Mutation(
@@ -617,6 +617,23 @@ _LEASE_AND_EPISODE = (
         (_LEASES + 'an_arming_is_refused_with_its_reason',),
     ),
     Mutation(
+        'Nobody arms a gate that does not hear what it needs',
+        GATE,
+        '        self._refuse_unheard(now)\n',
+        '',
+        (
+            _LEASES + 'a_gate_that_has_not_heard_a_sensor_yet_is_not_armed',
+            _LEASES + 'a_gate_that_no_longer_hears_its_sensors_is_not_armed',
+        ),
+    ),
+    Mutation(
+        'Nobody arms a gate that heard what it needs too long ago',
+        GATE,
+        '            elif measurement.age > most:',
+        '            elif False:',
+        (_LEASES + 'a_gate_that_no_longer_hears_its_sensors_is_not_armed',),
+    ),
+    Mutation(
         'At the end of a lease what moves is braked',
         GATE,
         '        if self._over or self._braking is not None:\n',
@@ -805,8 +822,8 @@ _REST = (
     Mutation(
         'Where command and measured state have parted the limits begin anew',
         GATE,
-        '                or _apart(previous, nearer_sign(self._limits, measured, previous), self._depart)\n',
-        '',
+        '                or _apart(previous, nearer_sign',
+        '                or False and _apart(previous, nearer_sign',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
     Mutation(

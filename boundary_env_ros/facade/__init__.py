@@ -8,6 +8,10 @@ Importing it makes the shipped contracts known to ``gymnasium.make``.
 
 from __future__ import annotations
 
+from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.registration import register
+from boundary_env_ros.facade.wrapper_chain import RecordWrappers
+
+__all__ = ['BoundaryEnv', 'RecordWrappers']
 
 register()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import LinkError
@@ -28,6 +29,8 @@ class EmbeddedLink:
         Is given every record as it is made.
     client
         Name of this client in the record.
+    record
+        New file for the transitions, a line of JSON each.
 
     """
 
@@ -38,6 +41,7 @@ class EmbeddedLink:
         robot: SimulatedRobot | str | None = None,
         sink: Sink | None = None,
         client: str = 'embedded',
+        record: str | Path | None = None,
     ) -> None:
         agents = loaded.contract.agents
         if len(agents) != 1:
@@ -47,7 +51,7 @@ class EmbeddedLink:
                 'boundary_env_ros.facade.embedded_world.EmbeddedWorld, which steps them together.'
             )
         (self._agent,) = agents
-        self._world = EmbeddedWorld(loaded, robot=robot, sink=sink, client=client)
+        self._world = EmbeddedWorld(loaded, robot=robot, sink=sink, client=client, record=record)
 
     def begin(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 import json
+from pathlib import Path
 import socket
 import time
 import uuid
@@ -37,6 +38,7 @@ from boundary_env_ros.facade.link import Asked, asked_of, Delivery, request_of
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.jsonl import TransitionJsonl
 
 Sink = Callable[[Effect | ActionRequest | GateDecision], None]
 
@@ -57,9 +59,12 @@ class EmbeddedWorld:
     robot
         The robot, or the name of an installed one; default: that with the contract's name.
     sink
-        Is given every record as it is made.
+        Is given every record as it is made: what a recorder over ROS has on its topics, but for
+        the messages of robot and world, and the periodic states of gate and recorder.
     client
         Name of this client in the record.
+    record
+        New file for the transitions, a line of JSON each, as the recorder over ROS writes it.
 
     Raises
     ------
@@ -67,6 +72,8 @@ class EmbeddedWorld:
         If the contract asks for what one process has not.
     BoundaryError
         If no such robot is installed.
+    RecordError
+        If that file is there already, or cannot be made.
 
     """
 
@@ -77,6 +84,7 @@ class EmbeddedWorld:
         robot: SimulatedRobot | str | None = None,
         sink: Sink | None = None,
         client: str = 'embedded',
+        record: str | Path | None = None,
     ) -> None:
         contract = loaded.contract
         _check(contract)
@@ -88,7 +96,7 @@ class EmbeddedWorld:
             if robot is None or isinstance(robot, str)
             else robot
         )
-        self._sink = sink or (lambda record: None)
+        self._to = sink
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
         self._shared = SharedWorld(
@@ -98,6 +106,7 @@ class EmbeddedWorld:
         self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
         self._failed = ''
         self._closed = False
+        self._file = None if record is None else TransitionJsonl(Path(record))
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -200,15 +209,25 @@ class EmbeddedWorld:
         if self._closed:
             return
         self._closed = True
-        for boundary in self._boundaries.values():
-            ending = boundary.environment.end(
-                ABANDONED, self._client, 'the client closed', self._instant()
-            )
-            self._carry(boundary, ending)
+        try:
+            for boundary in self._boundaries.values():
+                ending = boundary.environment.end(
+                    ABANDONED, self._client, 'the client closed', self._instant()
+                )
+                self._carry(boundary, ending)
+        finally:
+            if self._file is not None:
+                self._file.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
+
+    def _sink(self, record: Effect | ActionRequest | GateDecision) -> None:
+        if self._file is not None and isinstance(record, Transition):
+            self._file.append(record)
+        if self._to is not None:
+            self._to(record)
 
     # One agent -----------------------------------------------------------------------------------
 
@@ -330,14 +349,14 @@ class EmbeddedWorld:
         for boundary in self._boundaries.values():
             if boundary.state.over:
                 self._decided(boundary, boundary.gate.tick(self._instant()))
-        target = self._now + max(advance.duration for advance in advances.values())
+        # Before the robot: if that is interrupted, it is never ahead of the world's time.
+        self._now = target = self._now + max(advance.duration for advance in advances.values())
         emissions: tuple[Emission, ...] = ()
         try:
             emissions = self._robot.advance(target)
             self._failed = ''
         except SimulationFailed as error:
             self._failed = str(error)
-        self._now = target
         now = self._instant()
         for emission in emissions:
             self._deliver(emission, now)

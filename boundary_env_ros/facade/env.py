@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -11,16 +12,17 @@ import gymnasium
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.images import as_rgb
-from boundary_env_ros.errors import BoundaryError, EpisodeEnded, ResetNeeded
+from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError, ResetNeeded
 from boundary_env_ros.facade.info import step_info
 from boundary_env_ros.facade.link import Delivery, Link, make_link
+from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
     observation_space,
     observation_values,
 )
+from boundary_env_ros.facade.window import Window
 from boundary_env_ros.storage.contract_file import load
 
 Array = npt.NDArray[Any]
@@ -46,14 +48,26 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
         must be started with the same.
     render_mode
-        ``'rgb_array'`` shows the first image field of the observation.
+        ``'rgb_array'``: a picture; ``'human'``: a window, which shows it by itself at every step,
+        in lockstep no faster than the robot would move; ``'ansi'``: the step as text.
+    render_source
+        What the picture is of: an image field of the observation, or ``'view'``, drawn from the
+        record. Default: the first image field, or the view if there is none.
     link_arguments
         Passed on to the link, for example ``domain_id`` or ``namespace`` of the ROS link.
+
+    Attributes
+    ----------
+    wrappers
+        The chain of wrappers that the next reset reports; set by
+        :class:`~boundary_env_ros.facade.wrapper_chain.RecordWrappers`.
 
     Raises
     ------
     ContractError
         If the contract is not valid.
+    MissingDependency
+        If a view is to be drawn without Pillow.
     LinkError
         If there is no such link. The link itself is made at the first ``reset``; the spaces need
         none.
@@ -61,7 +75,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium declares it
-        'render_modes': ['rgb_array'],
+        'render_modes': ['rgb_array', 'human', 'ansi'],
         'render_fps': 10,
     }
 
@@ -72,22 +86,34 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         link: str = 'ros',
         pacing: str | None = None,
         render_mode: str | None = None,
+        render_source: str | None = None,
         **link_arguments: Any,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata['render_modes']:
+        modes = self.metadata['render_modes']
+        if render_mode is not None and render_mode not in modes:
             raise BoundaryError(
-                f"Expect render_mode None or 'rgb_array', actually: {render_mode!r}."
+                f'Expect a render_mode out of None, {", ".join(modes)}, actually: {render_mode!r}.'
             )
         self._loaded = load(contract, _pacing(pacing))
+        # That of the class is what there is before an instance; a period is the contract's.
+        self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
         self._link_name = link
         self._link_arguments = link_arguments
         self._link: Link | None = None
         self._closed = False
         self._running = False
         self._ended = False
+        self._broken = ''
         self._last: Delivery | None = None
         self._images: dict[str, Array] = {}
+        self.wrappers: tuple[str, ...] = ()
         self.render_mode = render_mode
+        self._renderer = (
+            Renderer(self.contract, render_source or '')
+            if render_source or render_mode in ('rgb_array', 'human')
+            else None
+        )
+        self._window: Window | None = None
         self.observation_space = observation_space(self.contract)
         self.action_space = action_space(self.contract)
 
@@ -129,6 +155,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         Raises
         ------
+        BoundaryError
+            If the options are not plain data, which all that goes into a record is.
         LinkError
             If a node is missing (the message names it), refuses, or does not answer within its
             deadline.
@@ -136,22 +164,21 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             If the world could not be brought into the sampled state.
 
         """
+        self._check_open()
         super().reset(seed=seed)
-        if self._closed:
-            raise BoundaryError(
-                'Expect an open environment, actually: it was closed. Make a new one.'
-            )
         if self._link is None:
             self._link = make_link(self._link_name, self._loaded, **self._link_arguments)
-        self._running = self._ended = False
+        self._running, self._ended, self._broken = False, False, ''
         self._images.clear()
         delivery = self._link.begin(
             seed=int(self.np_random.integers(2**63)) if seed is None else seed,
-            options=options or {},
-            wrappers=(),
+            options=_plain(options or {}),
+            wrappers=self.wrappers,
         )
         self._running = True
-        return self._observed(delivery), step_info(delivery)
+        observation = self._observed(delivery)
+        self._show()
+        return observation, step_info(delivery)
 
     def step(
         self, action: Array
@@ -180,15 +207,25 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             If a process that the step needs is lost; the message names it.
 
         """
+        self._check_open()
         if self._ended:
             raise EpisodeEnded(
                 'Expect a running episode, actually: it has ended. Call reset() first.'
             )
         if not self._running or self._link is None:
-            raise ResetNeeded(
-                'Expect a running episode, actually: none was begun. Call reset() first.'
+            why = (
+                f'the last step was broken off ({self._broken})'
+                if self._broken
+                else 'none was begun'
             )
-        deliveries = self._link.step(action_vector(self.contract, action))
+            raise ResetNeeded(f'Expect a running episode, actually: {why}. Call reset() first.')
+        values = action_vector(self.contract, action)
+        try:
+            deliveries = self._link.step(values)
+        except BaseException as error:
+            # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
+            self._running, self._broken = False, type(error).__name__
+            raise
         last = deliveries[-1]
         missed = [d for d in deliveries[:-1] if d.transition.overrun]
         # The others are the steps of a chunk: what it brought is the sum.
@@ -197,27 +234,50 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         )
         transition = last.transition
         self._ended = transition.terminated or transition.truncated
+        if transition.terminated and transition.truncated:
+            raise LinkError(
+                'Expect an episode that is terminated or truncated, actually: both, in step '
+                f'{transition.id.step} ({transition.cause}). The link {self._link_name!r} or its '
+                'environment is at fault.'
+            )
+        observation = self._observed(*deliveries)
+        self._show()
         return (
-            self._observed(last),
+            observation,
             reward,
             transition.terminated,
             transition.truncated,
             step_info(last, missed),
         )
 
-    def render(self) -> Array | None:
-        """Return the last image of the first image field, shape (height, width, 3), RGB, uint8."""
+    def render(self) -> Array | str | None:  # type: ignore[override]
+        """
+        Return the last step as ``render_mode`` says: a picture, a text, or None.
+
+        A picture has the shape (height, width, 3), RGB, uint8. A window shows it by itself, so
+        with ``'human'`` there is nothing to return.
+
+        Raises
+        ------
+        ResetNeeded
+            If there is no step to show.
+
+        """
+        self._check_open()
         if self.render_mode is None:
+            gymnasium.logger.warn(
+                'render() was called without a render_mode, so there is nothing to see. Make the '
+                f'environment with one out of {", ".join(self.metadata["render_modes"])}.'
+            )
             return None
-        for spec in self.contract.observation:
-            if spec.is_image:
-                image = self._images.get(spec.name)
-                if image is None:
-                    raise ResetNeeded(
-                        'Expect an observation to render, actually: none. Call reset().'
-                    )
-                return as_rgb(spec, image)
-        raise BoundaryError('Expect an image field to render, actually: the contract has none.')
+        if self._last is None:
+            raise ResetNeeded('Expect an observation to render, actually: none. Call reset().')
+        if self.render_mode == 'ansi':
+            return as_text(self.contract, self._last.transition)
+        if self.render_mode == 'human':
+            self._show()
+            return None
+        return self._picture(self._last)
 
     def close(self) -> None:
         """
@@ -227,14 +287,60 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         """
         self._closed = True
         self._running = False
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        window, self._window = self._window, None
+        link, self._link = self._link, None
+        try:
+            if window is not None:
+                window.close()
+        finally:
+            if link is not None:
+                link.close()
 
-    def _observed(self, delivery: Delivery) -> Observations:
-        self._last = delivery
-        self._images.update(delivery.images)
-        return observation_values(self.contract, delivery.transition.after, self._images)
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BoundaryError(
+                'Expect an open environment, actually: it was closed. Make a new one.'
+            )
+
+    def _observed(self, *deliveries: Delivery) -> Observations:
+        for delivery in deliveries:
+            self._last = delivery
+            self._images.update(delivery.images)
+            if self._renderer is not None:
+                self._renderer.take(delivery.transition)
+        return observation_values(self.contract, deliveries[-1].transition.after, self._images)
+
+    def _picture(self, delivery: Delivery) -> Array:
+        assert self._renderer is not None  # as of the render_mode
+        return self._renderer.picture(delivery.transition, self._images)
+
+    def _show(self) -> None:
+        """Show the last step in a window, if there is to be one."""
+        if self.render_mode != 'human' or self._last is None:
+            return
+        if self._window is None:
+            # In realtime the world itself sets the pace, and waits for nobody.
+            lockstep = self.contract.pacing is Pacing.LOCKSTEP
+            rate = self.metadata['render_fps'] if lockstep else None
+            self._window = Window(self.contract.name, rate)
+        self._window.show(self._picture(self._last))
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options as they are, if they can be written down."""
+    try:
+        json.dumps(options, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BoundaryError(
+            f'Expect options of plain numbers, texts, lists and mappings, actually: {error}.'
+        ) from error
+    return options
+
+
+def _rate(period: float) -> int | float:
+    """Return how many steps there are in a second."""
+    rate = round(1.0 / period, 6)
+    return int(rate) if rate.is_integer() else rate
 
 
 def _pacing(name: str | None) -> Pacing | None:

@@ -24,6 +24,9 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     step, contract, digest, software_version, wrapper_version
         Whose record this is. The episode's random id is not here, so that equal seeds give equal
         infos in lockstep; see ``BoundaryEnv.episode_id``.
+    wrappers
+        The chain of wrappers around the environment, outermost first, as
+        :class:`~boundary_env_ros.facade.wrapper_chain.RecordWrappers` reported it at the reset.
     verdict, reasons
         What the gate made of the action (None if it got none in time), and why, in words.
     requested_action, admitted_action, commanded_action, measured_action
@@ -52,8 +55,9 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         'digest': transition.id.digest,
         'software_version': transition.software_version,
         'wrapper_version': transition.client_version,
+        'wrappers': list(transition.wrappers),
         'verdict': transition.verdict.name if transition.verdict else None,
-        'reasons': [_sentence(result) for result in _results(transition)],
+        'reasons': reasons_of(transition),
         'requested_action': list(transition.requested_action),
         'admitted_action': list(transition.admitted_action),
         'commanded_action': list(transition.commanded_action),
@@ -84,10 +88,11 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     return info
 
 
-def _results(transition: Transition) -> tuple[RuleResult, ...]:
+def reasons_of(transition: Transition) -> list[str]:
+    """Return why the gate decided as it did, one sentence a rule, with the numbers."""
     if transition.decision < 0:
-        return ()
-    return transition.decisions[transition.decision].rules
+        return []
+    return [_sentence(result) for result in transition.decisions[transition.decision].rules]
 
 
 def _sentence(result: RuleResult) -> str:

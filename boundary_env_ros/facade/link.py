@@ -239,9 +239,10 @@ def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
     """
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in installed:
+        later = ' Replay of bags comes with a later version.' if name == 'replay' else ''
         raise LinkError(
             f'Expect an installed link ({", ".join(sorted(installed)) or "there is none"}), '
-            f'actually: {name!r}.'
+            f'actually: {name!r}.{later}'
         )
     link: Link = installed[name].load()(loaded, **arguments)
     return link

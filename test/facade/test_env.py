@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,
@@ -30,6 +31,8 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.info import step_info
+from boundary_env_ros.simulation.robot import Emission, make_robot
+from boundary_env_ros.storage.contract_file import load
 
 NOTHING = np.zeros(2, dtype=np.float32)
 
@@ -173,10 +176,9 @@ def test_after_closing_nothing_works_and_closing_again_is_allowed(env: BoundaryE
     env.reset(seed=1)
     env.close()
     env.close()
-    with pytest.raises(BoundaryError, match='it was closed'):
-        env.reset()
-    with pytest.raises(ResetNeeded):
-        env.step(NOTHING)
+    for call in (env.reset, lambda: env.step(NOTHING), env.render):
+        with pytest.raises(BoundaryError, match='it was closed. Make a new one'):
+            call()
 
 
 @pytest.mark.parametrize(
@@ -209,6 +211,38 @@ def test_an_action_out_of_bounds_is_allowed_limited_and_said(env: BoundaryEnv) -
     assert info['requested_action'] == [1e30, 0.0]
 
 
+def test_options_that_cannot_be_written_down_are_refused(env: BoundaryEnv) -> None:
+    for goal in (np.zeros(2), [float('nan'), 0.0]):
+        with pytest.raises(BoundaryError, match='plain numbers, texts, lists and mappings'):
+            env.reset(options={'goal': goal})
+    env.reset(seed=1, options={'goal': [0.0, 0.0]})
+
+
+def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episode_is_whole() -> None:
+    robot = make_robot(load('warehouse_cart', Pacing.LOCKSTEP).contract, 100_000_000)
+    advance, calls = robot.advance, []
+
+    def interrupted(until: int) -> tuple[Emission, ...]:
+        calls.append(until)
+        if len(calls) == 5:
+            advance(until)
+            raise KeyboardInterrupt
+        return advance(until)
+
+    robot.advance = interrupted  # type: ignore[method-assign]
+    env = BoundaryEnv(link='embedded', pacing='lockstep', robot=robot)
+    env.reset(seed=1, options={'scenario': 'clear'})
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            env.step(NOTHING)
+    with pytest.raises(ResetNeeded, match=r'broken off \(KeyboardInterrupt\). Call reset'):
+        env.step(NOTHING)
+    env.reset(seed=1, options={'scenario': 'clear'})
+    *_, info = env.step(NOTHING)
+    assert (info['step'], info['cause']) == (1, '')
+    env.close()
+
+
 def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> None:
     with pytest.raises(Refused, match='scenario'):
         env.reset(options={'scenario': 'nowhere'})
@@ -219,6 +253,7 @@ def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> N
     ('arguments', 'error', 'says'),
     [
         ({'link': 'telepathy'}, LinkError, "'telepathy'"),
+        ({'link': 'replay'}, LinkError, "'replay'. Replay of bags comes with a later version"),
         ({'link': 'embedded', 'pacing': 'realtime'}, LinkError, 'lockstep'),
     ],
 )
@@ -234,7 +269,8 @@ def test_a_link_that_cannot_be_is_named_at_the_first_reset(
     ('arguments', 'says'),
     [
         ({'pacing': 'hurried'}, "'hurried'"),
-        ({'render_mode': 'human'}, "'human'"),
+        ({'render_mode': 'smoke'}, "rgb_array, human, ansi, actually: 'smoke'"),
+        ({'render_source': 'rear'}, "out of front, view, actually: 'rear'"),
     ],
 )
 def test_an_argument_that_means_nothing_is_refused_at_once(

@@ -1,0 +1,152 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an environment shows of its last step: a picture, or a block of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract import Contract, FieldSpec
+from boundary_env_ros.core.images import as_rgb
+from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.drawing import Drawing
+from boundary_env_ros.facade.info import reasons_of
+
+Array = npt.NDArray[Any]
+
+#: The source that is drawn, as in ``Render.srv``.
+VIEW = 'view'
+
+#: Values of a field that are written out; of more, the least and the greatest.
+_WRITTEN = 8
+
+
+class Renderer:
+    """
+    Shows the steps of one client.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    source
+        An image field of the observation, or ``'view'``, which is drawn from the record; empty:
+        the first image field, or the view if there is none.
+
+    Raises
+    ------
+    BoundaryError
+        If there is no such image field.
+    MissingDependency
+        If the view is to be drawn, and Pillow is not installed.
+
+    """
+
+    def __init__(self, contract: Contract, source: str = '') -> None:
+        cameras = {spec.name: spec for spec in contract.observation if spec.is_image}
+        chosen = source or next(iter(cameras), VIEW)
+        if chosen not in cameras and chosen != VIEW:
+            raise BoundaryError(
+                f'Expect a render_source out of {", ".join([*cameras, VIEW])}, '
+                f'actually: {source!r}.'
+            )
+        self.source = chosen
+        self._camera: FieldSpec | None = cameras.get(chosen)
+        self._drawing = None if self._camera else Drawing(contract)
+
+    def take(self, transition: Transition) -> None:
+        """Remember a step, in order; a reset begins anew."""
+        if self._drawing is not None:
+            if transition.reset is not None:
+                self._drawing.restart()
+            self._drawing.step(transition)
+
+    def picture(self, transition: Transition, images: Mapping[str, Array]) -> Array:
+        """
+        Return the picture after a step, shape (height, width, 3), RGB, uint8.
+
+        Parameters
+        ----------
+        transition
+            The step.
+        images
+            The newest image of each image field.
+
+        Raises
+        ------
+        BoundaryError
+            If no image of the chosen camera has come yet.
+
+        """
+        if self._camera is None:
+            assert self._drawing is not None  # one of the two
+            return self._drawing.draw(transition)
+        image = images.get(self._camera.name)
+        if image is None:
+            raise BoundaryError(
+                f'Expect an image of {self._camera.name!r} to render, actually: none has come.'
+            )
+        return as_rgb(self._camera, image)
+
+
+def as_text(contract: Contract, transition: Transition) -> str:
+    """
+    Return a step as a block of text.
+
+    What the policy was shown, what it asked for, what the gate made of it and why, what the robot
+    did, and what that was worth.
+    """
+    step = transition.id.step
+    clock = f'{step * contract.period:.2f} s of {contract.episode.time_limit:g} s'
+    lines = [f'{contract.name} {contract.version}   step {step}   {clock}']
+    fields = {field.name: field for field in transition.after}
+    width = max(len(name) for name in (*fields, 'requested', 'commanded'))
+    for spec in contract.observation:
+        lines.append(f'  {spec.name:{width}}  {_field(spec, fields[spec.name])}')
+    if step:
+        units = _units(contract.command_unit)
+        for name in ('requested', 'admitted', 'commanded', 'measured'):
+            values: Vector = getattr(transition, f'{name}_action')
+            unit = units if values and name in ('commanded', 'measured') else ''
+            lines.append(f'  {name:{width}}  {_numbers(values)} {unit}'.rstrip())
+        verdict = transition.verdict.name if transition.verdict else 'none: no action in time'
+        lines.append(f'  {"verdict":{width}}  {verdict}')
+        lines += [f'  {"":{width}}  {reason}' for reason in reasons_of(transition)]
+        terms = ' '.join(f'{term.name} {term.value:+.4g}' for term in transition.reward_terms)
+        lines.append(f'  {"reward":{width}}  {transition.reward:+.4g}   {terms}'.rstrip())
+    if transition.cause:
+        flag = 'terminated' if transition.terminated else 'truncated'
+        lines.append(
+            f'  {"ending":{width}}  {transition.cause} ({flag}), declared by '
+            f'{transition.declared_by}'
+        )
+    return '\n'.join(lines)
+
+
+def _field(spec: FieldSpec, field: ObservationField) -> str:
+    state = field.status.name
+    if field.age is not None:
+        state += f', {field.age:.3f} s old'
+    if spec.is_image:
+        return f'image {"x".join(map(str, spec.shape))}   {state}'
+    return f'{_numbers(field.values)} {_units(spec.unit)}'.rstrip() + f'   {state}'
+
+
+def _units(units: tuple[str, ...]) -> str:
+    """Return units in order, each once for all values in a row that have it."""
+    return ', '.join(unit for unit, _ in groupby(units))
+
+
+def _numbers(values: Vector) -> str:
+    if not values:
+        return '-'
+    if len(values) <= _WRITTEN:
+        return ' '.join(f'{value:.3f}' for value in values)
+    return f'{len(values)} values, {min(values):.3f} to {max(values):.3f}'

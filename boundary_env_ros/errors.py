@@ -132,7 +132,21 @@ class LinkTimeout(LinkError):
 
 
 class PeerLost(LinkError):
-    """Raised when a process that an episode depends on went silent; the message names it."""
+    """
+    Raised when a process that an episode depends on went silent; the message names it.
+
+    Parameters
+    ----------
+    message
+        Which, and since when.
+    code
+        What it travels as: ``ENVIRONMENT_LOST``, ``GATE_LOST`` or ``ROBOT_LOST``.
+
+    """
+
+    def __init__(self, message: str, code: ResultCode = ResultCode.ENVIRONMENT_LOST) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Refused(LinkError):
@@ -155,3 +169,44 @@ class Refused(LinkError):
 
 class MissingDependency(BoundaryError, ImportError):
     """Raised when something needs an optional package; the message names the extra to install."""
+
+
+#: Errors that come out of an answer as they went in, and what they travel as.
+_TYPED: dict[type[BoundaryError], ResultCode] = {
+    InvalidAction: ResultCode.INVALID_ACTION,
+    ResetNeeded: ResultCode.NOT_RESET,
+    EpisodeEnded: ResultCode.EPISODE_ENDED,
+    ResetFailed: ResultCode.RESET_FAILED,
+    SimulationFailed: ResultCode.SIMULATION_FAILED,
+    LinkTimeout: ResultCode.TIMEOUT,
+    DigestMismatch: ResultCode.DIGEST_MISMATCH,
+}
+
+#: What the others travel as, the narrower first; they come out as a refusal.
+_OTHERS: dict[type[BoundaryError], ResultCode] = {
+    MissingDependency: ResultCode.UNSUPPORTED,
+    # The link itself is closed.
+    LinkError: ResultCode.NOT_ACTIVE,
+    BoundaryError: ResultCode.INVALID_ARGUMENT,
+}
+
+_LOST = (ResultCode.ROBOT_LOST, ResultCode.GATE_LOST, ResultCode.ENVIRONMENT_LOST)
+
+
+def code_of(error: BoundaryError) -> ResultCode:
+    """Return what an error travels as in an answer of a service."""
+    if isinstance(error, (PeerLost, Refused)):
+        return error.code
+    return next(code for kind, code in (_TYPED | _OTHERS).items() if isinstance(error, kind))
+
+
+def error_of(code: int, message: str) -> BoundaryError:
+    """Return the error that an answer other than ``OK`` stands for, one that is new here too."""
+    try:
+        known = ResultCode(code)
+    except ValueError:
+        return Refused(f'{message} (code {code}, which this version does not know)')
+    if known in _LOST:
+        return PeerLost(message, known)
+    typed = next((kind for kind, travels_as in _TYPED.items() if travels_as is known), None)
+    return Refused(message, known) if typed is None else typed(message)

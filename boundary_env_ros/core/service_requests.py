@@ -1,0 +1,144 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What clients of the services ask for, checked before anybody acts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+import json
+import math
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import KeyValue
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.errors import DigestMismatch, InvalidAction, Refused, ResultCode
+
+#: Most actions of one batch; more would keep the caller without a word for too long.
+MOST_ACTIONS = 10_000
+
+
+def refuse_another(
+    *,
+    environment: str,
+    digest: str,
+    agent: str,
+    contract: Contract,
+    own_digest: str,
+    own_agent: str,
+) -> None:
+    """
+    Refuse a client that means another environment, contract or agent; empty means this one.
+
+    Raises
+    ------
+    DigestMismatch, Refused
+        Naming both.
+
+    """
+    if environment not in ('', contract.name):
+        raise Refused(
+            f'Expect the environment {contract.name!r}, actually: {environment!r}. '
+            'Call the services in the namespace of the one that you mean.'
+        )
+    if digest not in ('', own_digest):
+        raise DigestMismatch(
+            f'Expect the digest {own_digest}, actually: {digest}. '
+            'Start client and nodes with the same contract, pacing and task version.'
+        )
+    refuse_another_agent(agent, own_agent)
+
+
+def refuse_another_agent(agent: str, own_agent: str) -> None:
+    """Refuse a client that means another agent; empty means this one."""
+    if agent not in ('', own_agent):
+        raise Refused(
+            f'Expect the agent {own_agent!r}, actually: {agent!r}.', ResultCode.UNKNOWN_AGENT
+        )
+
+
+def options_of(text: str) -> Mapping[str, object]:
+    """
+    Return the options of a reset: a JSON object, or empty.
+
+    Raises
+    ------
+    Refused
+        If it is anything else.
+
+    """
+    try:
+        options = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise Refused(f'Expect options as a JSON object, actually: {error}.') from error
+    if not isinstance(options, dict):
+        raise Refused(f'Expect options as a JSON object, actually: {text[:80]!r}.')
+    return options
+
+
+def metadata_of(pairs: Iterable[KeyValue]) -> Mapping[str, str]:
+    """
+    Return metadata by its keys.
+
+    Raises
+    ------
+    Refused
+        If a key is empty, or there twice.
+
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        if not pair.key or pair.key in found:
+            raise Refused(f'Expect every key of the metadata once, actually: {pair.key!r}.')
+        found[pair.key] = pair.value
+    return found
+
+
+def action_of(contract: Contract, values: Sequence[float], horizon: int) -> Vector:
+    """
+    Return the action of a step: as many rows as the horizon says, 0 means 1.
+
+    A value out of bounds is passed on: limiting or refusing it is the gate's business.
+
+    Raises
+    ------
+    InvalidAction
+        If it has another shape, or holds a number that is not finite. Nothing is sent then.
+
+    """
+    rows = horizon or 1
+    if rows > contract.horizon:
+        raise InvalidAction(
+            f'Expect an action that covers at most {contract.horizon} steps, actually: {rows}.'
+        )
+    return _finite(contract, values, rows)
+
+
+def batch_of(contract: Contract, values: Sequence[float], count: int) -> tuple[Vector, ...]:
+    """
+    Return the actions of a batch, each of one step.
+
+    Raises
+    ------
+    Refused
+        If there is none, or there are more than ``MOST_ACTIONS``.
+    InvalidAction
+        If one of them cannot be a command: none is sent then.
+
+    """
+    if not 0 < count <= MOST_ACTIONS:
+        raise Refused(f'Expect 1 to {MOST_ACTIONS} actions, actually: {count}.')
+    flat, size = _finite(contract, values, count), contract.action_size
+    return tuple(flat[i : i + size] for i in range(0, len(flat), size))
+
+
+def _finite(contract: Contract, values: Sequence[float], rows: int) -> Vector:
+    wanted = rows * contract.action_size
+    if len(values) != wanted:
+        raise InvalidAction(
+            f'Expect {wanted} numbers ({rows} times {contract.action_size}), actually: '
+            f'{len(values)}. The order is that of the action space, see the service `spaces`.'
+        )
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            raise InvalidAction(f'Expect finite numbers, actually: {value} at {index}.')
+    return tuple(map(float, values))

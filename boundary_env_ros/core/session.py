@@ -1,0 +1,266 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whose conversation is going on: one client at a time holds the episode, the others are told who.
+
+A session is an episode and the name of the client that began it. It has no clock and no thread;
+whoever serves several clients at once asks it under a lock.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from enum import IntEnum
+
+from boundary_env_ros.core import causes
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.errors import (
+    BoundaryError,
+    EpisodeEnded,
+    IllegalMove,
+    PeerLost,
+    Refused,
+    ResetNeeded,
+    ResultCode,
+    SimulationFailed,
+)
+
+#: Ended sessions that are remembered, to tell an ending from an episode that never was.
+_REMEMBERED = 64
+
+
+class SessionState(IntEnum):
+    """Where the session stands: nobody has one, it is being reset, it runs, a step is made."""
+
+    FREE = 1
+    RESETTING = 2
+    RUNNING = 3
+    STEPPING = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A session that is over: whose it was, and the cause of its ending."""
+
+    client: str
+    cause: str
+
+
+class Session:
+    """The session of the one client that holds the episode, and what is said to the others."""
+
+    def __init__(self) -> None:
+        self._state = SessionState.FREE
+        self._client = ''
+        self._episode_id = ''
+        self._status: EpisodeStatus | None = None
+        self._ended: OrderedDict[str, Ended] = OrderedDict()
+
+    @property
+    def state(self) -> SessionState:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def client(self) -> str:
+        """Who holds it; empty if nobody does."""
+        return self._client
+
+    @property
+    def episode_id(self) -> str:
+        """Its episode; empty while nobody holds one, and while it is being reset."""
+        return self._episode_id
+
+    def heard(self, status: EpisodeStatus) -> None:
+        """Take note of where the environment says that its episode stands, whoever began it."""
+        self._status = status
+
+    # Beginning -----------------------------------------------------------------------------------
+
+    def begin(self, client: str) -> None:
+        """
+        Begin to reset for a client; its own running episode is given up for it.
+
+        Raises
+        ------
+        Refused
+            If the client has no name, another one holds a running episode, or a call of this one
+            still waits.
+
+        """
+        if not client:
+            raise Refused('Expect the name of the client, actually: none. Say who calls.')
+        if self._state is SessionState.RESETTING or (
+            self._client not in ('', client) and not self._over
+        ):
+            raise self._held()
+        if self._state is SessionState.STEPPING:
+            raise Refused(
+                f'Expect no step under way in the episode of {client!r}, actually: one is. '
+                'Wait for its answer.',
+                ResultCode.LEASE_HELD,
+            )
+        if self._state is SessionState.RUNNING:
+            self._remember(self._cause or causes.ABANDONED)
+        self._state, self._client, self._episode_id = SessionState.RESETTING, client, ''
+
+    def began(self, episode_id: str) -> None:
+        """Take note that the reset is done, and the episode runs."""
+        self._expect(SessionState.RESETTING)
+        self._state, self._episode_id = SessionState.RUNNING, episode_id
+
+    def failed(self) -> None:
+        """Take note that the reset failed: nobody holds the session."""
+        self._expect(SessionState.RESETTING)
+        self._free()
+
+    # Stepping ------------------------------------------------------------------------------------
+
+    def step(self, episode_id: str) -> None:
+        """
+        Begin a step, or several in a row, of an episode; :meth:`stepped` or :meth:`over` ends it.
+
+        Raises
+        ------
+        ResetNeeded
+            If nobody has begun an episode.
+        EpisodeEnded, SimulationFailed, PeerLost
+            If it is over: because the task ended, or because the machinery did.
+        Refused
+            If the episode is somebody else's or nobody's, or another step of it is under way.
+
+        """
+        self._check(episode_id)
+        if self._state is SessionState.STEPPING:
+            raise Refused(
+                'Expect one step at a time, actually: another one of this episode is under way. '
+                'Wait for its answer.',
+                ResultCode.LEASE_HELD,
+            )
+        self._state = SessionState.STEPPING
+
+    def stepped(self, episode_id: str) -> None:
+        """Take note that the step was answered, and the episode goes on."""
+        # Its holder may have closed it meanwhile, and another one begun.
+        if episode_id == self._episode_id:
+            self._state = SessionState.RUNNING
+
+    def over(self, episode_id: str, cause: str) -> None:
+        """Take note that an episode is over."""
+        if episode_id == self._episode_id:
+            self._remember(cause)
+            self._free()
+
+    # Ending --------------------------------------------------------------------------------------
+
+    def closing(self, episode_id: str, client: str) -> bool:
+        """
+        Return whether an episode is to be abandoned for a client that closes; then call `over`.
+
+        False: it is over already.
+
+        Raises
+        ------
+        Refused
+            If the episode is somebody else's, or unknown.
+
+        """
+        past = self._ended.get(episode_id)
+        if past is None and (not episode_id or episode_id != self._episode_id):
+            raise self._unknown(episode_id)
+        holder = self._client if past is None else past.client
+        if client != holder:
+            raise Refused(
+                f'Expect the client that began the episode ({holder!r}), actually: {client!r}.',
+                ResultCode.LEASE_HELD,
+            )
+        return past is None
+
+    # What is said to whom ------------------------------------------------------------------------
+
+    def _check(self, episode_id: str) -> None:
+        if episode_id and episode_id == self._episode_id:
+            return
+        past = self._ended.get(episode_id)
+        if past is not None:
+            raise _ending(past.cause)
+        if self._state is SessionState.FREE and not self._ended and not self._foreign(episode_id):
+            raise ResetNeeded('Expect an episode, actually: none was begun. Call reset first.')
+        raise self._unknown(episode_id)
+
+    def _foreign(self, episode_id: str) -> bool:
+        """Return whether the environment runs an episode of that id for somebody else."""
+        status = self._status
+        return status is not None and bool(episode_id) and status.id.episode_id == episode_id
+
+    def _unknown(self, episode_id: str) -> Refused:
+        if self._foreign(episode_id) and self._status is not None:
+            return Refused(
+                f'Expect an episode that was begun by this service, actually: '
+                f'{self._status.client!r} began {episode_id}. Reset when it is over.',
+                ResultCode.LEASE_HELD,
+            )
+        return Refused(
+            f'Expect the episode {self._episode_id or "that a reset begins"}, actually: '
+            f'{episode_id or "none"}. Name the episode that the answer to your reset named.',
+            ResultCode.UNKNOWN_EPISODE,
+        )
+
+    def _held(self) -> Refused:
+        what = self._episode_id or 'an episode that is being reset'
+        return Refused(
+            f'Expect nobody in an episode, actually: {self._client!r} holds {what}. '
+            'Wait for its end.',
+            ResultCode.LEASE_HELD,
+        )
+
+    @property
+    def _cause(self) -> str:
+        """Return why the episode is over, by the environment's word; empty if it is not."""
+        status = self._status
+        if (
+            status is not None
+            and status.id.episode_id == self._episode_id
+            and status.state in (EpisodeState.TERMINATED, EpisodeState.TRUNCATED)
+        ):
+            return status.cause
+        return ''
+
+    @property
+    def _over(self) -> bool:
+        """Whether the episode ended while its client was away."""
+        return self._state is SessionState.RUNNING and bool(self._cause)
+
+    # Moves ---------------------------------------------------------------------------------------
+
+    def _remember(self, cause: str) -> None:
+        self._ended[self._episode_id] = Ended(client=self._client, cause=cause)
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def _free(self) -> None:
+        self._state, self._client, self._episode_id = SessionState.FREE, '', ''
+
+    def _expect(self, state: SessionState) -> None:
+        if self._state is not state:
+            raise IllegalMove(
+                f'Expect a session in {state.name}, actually: it is in {self._state.name}.'
+            )
+
+
+def _ending(cause: str) -> BoundaryError:
+    """Return what is said to who steps an ended episode: what failed, if something did."""
+    message = f'Expect a running episode, actually: it ended ({cause}). Call reset first.'
+    if cause == causes.SIMULATION_FAILED:
+        return SimulationFailed(message)
+    if cause in _LOST:
+        return PeerLost(message, _LOST[cause])
+    return EpisodeEnded(message)
+
+
+_LOST = {
+    causes.ROBOT_LOST: ResultCode.ROBOT_LOST,
+    causes.GATE_LOST: ResultCode.GATE_LOST,
+    causes.ENVIRONMENT_LOST: ResultCode.ENVIRONMENT_LOST,
+}

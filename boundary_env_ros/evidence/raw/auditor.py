@@ -34,8 +34,9 @@ from boundary_env_ros.evidence.rules.base import NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
 
-#: Nanoseconds of log time after which everything that a record can be of has come.
-DELAY = NANOSECONDS
+#: Nanoseconds of log time after which everything that a record can be of has come. What got lost on
+#: its way to the recorder is sent again with a heartbeat, of which Fast DDS makes one in 3 s.
+DELAY = 4 * NANOSECONDS
 
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
@@ -161,7 +162,7 @@ class RawAuditor:
             start = self._start[record.id.agent]
             self._later(log_time, partial(self._transition, record, start, log_time))
         elif isinstance(record, GateDecision):
-            self._published.answered(record)
+            self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
             self._later(log_time, partial(self._decision, record, log_time))
         elif isinstance(record, EvaluatorRecord):
@@ -200,7 +201,7 @@ class RawAuditor:
 
     def _request(self, request: ActionRequest, log_time: int) -> None:
         if log_time < self.tape.now - END:
-            self._published.check_answered(request)
+            self._published.check_answered(request, log_time)
 
     def _decision(self, decision: GateDecision, log_time: int) -> None:
         asked = self._published.asked(decision)

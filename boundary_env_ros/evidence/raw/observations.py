@@ -114,13 +114,10 @@ class ObservationChecks:
 
         """
         contract = self._tape.contract
-        closed = self._tape.on_tape(now.closed)
-        late = 0 if closed is None else log_time - closed
-        late = max(late, round((now.tick_error or 0.0) * 1e9), 0)
         frozen = _Frozen(
             id=now.id,
             closed=now.closed,
-            late=late,
+            late=self._late(now, log_time),
             log_time=log_time,
             where='after',
             rule=sensors.fields_from_sensors,
@@ -141,13 +138,19 @@ class ObservationChecks:
         frozen = _Frozen(
             id=now.id,
             closed=now.closed,
-            late=max(0, log_time - (self._tape.on_tape(now.closed) or log_time)),
+            late=self._late(now, log_time),
             log_time=log_time,
             where='evaluator',
             rule=sensors.evaluator_from_sensors,
             begun=None,
         )
         self._fields(self._tape.contract.evaluator, fields, frozen, ())
+
+    def _late(self, now: Transition, log_time: int) -> int:
+        """Return by how much the environment was late with a step, or the recorder, ns."""
+        closed = self._tape.on_tape(now.closed)
+        behind = 0 if closed is None else log_time - closed
+        return max(behind, round((now.tick_error or 0.0) * 1e9), 0)
 
     # Fields --------------------------------------------------------------------------------------
 

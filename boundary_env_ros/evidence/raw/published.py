@@ -55,7 +55,6 @@ class PublishedChecks:
         self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
         self._observations: _Waiting[Observation] = _Waiting()
         self._evaluator: _Waiting[tuple[EvaluatorRecord, int]] = _Waiting()
-        self._decided = False
         self._answered: _Waiting[None] = _Waiting()
         self._first: dict[str, int] = {}
         self._granted: _Waiting[int] = _Waiting()
@@ -139,15 +138,18 @@ class PublishedChecks:
         heard = self._heard.get((request.lease_id,), log_time)
         return log_time - granted < BEGINNING and log_time - heard < _LATE
 
-    def answered(self, decision: GateDecision) -> None:
+    def answered(self, decision: GateDecision, log_time: int) -> None:
         """Take note of a decision, whose request is answered with it."""
-        self._decided = True
+        self._first.setdefault('decision', log_time)
         if decision.request is not None:
             self._answered.put((decision.request.lease_id, decision.request.sequence), None)
 
-    def check_answered(self, request: ActionRequest) -> None:
-        """Ask for a decision on a request."""
-        if not self._decided or (request.lease_id, request.sequence) in self._answered:
+    def check_answered(self, request: ActionRequest, log_time: int) -> None:
+        """Ask for a decision on a request; who listens late has not heard all of them."""
+        first = self._first.get('decision')
+        if first is None or log_time < first - _LATE:
+            return
+        if (request.lease_id, request.sequence) in self._answered:
             return
         self._tape.find(
             sensors.request_answered,

@@ -14,7 +14,7 @@ from boundary_env_ros.evidence.raw.window import Heard, measured
 from boundary_env_ros.evidence.raw.wiring import Use
 
 #: Messages without a stamp among which the one that a value is of is looked for.
-_NEAR = 64
+_NEAR = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +54,18 @@ def supporting(tape: Tape, claim: Claim) -> Heard | None:
     if claim.captured is not None:
         same = [h for h in window.stamped(claim.captured.nanoseconds) if name in h.readings]
         return _preferred(tape, claim, same)
-    unstamped = (
-        heard
-        for heard in window.newest_first()
-        if heard.stamp is None and (claim.until is None or heard.log_time <= claim.until)
-    )
-    near = list(islice(unstamped, _NEAR))
+    sent = None
     if claim.published is not None and tape.same_clock(claim.published):
-        near = [h for h in near if h.publish_time == claim.published.nanoseconds]
+        sent = claim.published.nanoseconds
+
+    def possible(heard: Heard) -> bool:
+        # The recorder may have had it later than whoever it is of: when it was sent tells more.
+        at = heard.log_time if sent is None else heard.publish_time
+        return heard.stamp is None and (claim.until is None or at <= claim.until)
+
+    near = list(islice(filter(possible, window.newest_first()), _NEAR))
+    if sent is not None:
+        near = [heard for heard in near if heard.publish_time == sent]
     return _preferred(tape, claim, [heard for heard in near if measured(heard, name)])
 
 

@@ -185,7 +185,7 @@ class Gate:
         self._end_lease()
         self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._last_request = now.steady
-        self._pending = self._chunk = None
+        self._pending = None
         # A hand that was there before the lease is there now, too.
         self._taken_over = self._switch_held(now)
         self._health.begin()
@@ -239,7 +239,7 @@ class Gate:
         else:
             # At rest; and in lockstep the world stands still.
             self._forget_command()
-        self._lease = self._chunk = None
+        self._lease = None
 
     @property
     def _moving(self) -> bool:
@@ -267,7 +267,9 @@ class Gate:
         self._heard_environment = now.steady
         was_running = self._running
         self._episode = status
-        if self._running and not was_running:
+        if not self._running:
+            self._chunk = None  # nothing of it outlives its episode
+        elif not was_running:
             # The policy's time runs from here, not from its arming during the reset.
             self._last_request = now.steady
         return self._resume(now)
@@ -537,8 +539,6 @@ class Gate:
             return self._reject(request, received, refusals)
         assert self._lease is not None  # authority refuses without one
         self._lease = replace(self._lease, last_sequence=request.sequence)
-        # The newest word counts: what is left of an older chunk is dropped.
-        self._chunk = None
         return self._act(Chunk(request, received, 0, now.steady), Trigger.REQUEST, now)
 
     def _act(self, chunk: Chunk, trigger: Trigger, now: Instant) -> Decisions:
@@ -549,6 +549,9 @@ class Gate:
         if ruling.verdict is not Verdict.REJECTED:
             # Whoever asks for nothing that may be published is as good as silent.
             self._last_request = now.steady
+        # The newest word counts: it takes the place of what is left of an older chunk.
+        rejected = ruling.verdict is Verdict.REJECTED
+        self._chunk = None if rejected else chunk.next(self._contract.period)
         decision = self._emit(
             ruling,
             situation,
@@ -558,8 +561,6 @@ class Gate:
             received=chunk.received,
             index=chunk.index,
         )
-        stopped = ruling.verdict in (Verdict.STOPPED, Verdict.REJECTED)
-        self._chunk = None if stopped else chunk.next(self._contract.period)
         return (decision,)
 
     def _rule(
@@ -589,7 +590,7 @@ class Gate:
     def _next_of_chunk(self, now: Instant) -> Decisions:
         """Decide on the next action of a chunk if its turn has come."""
         chunk = self._chunk
-        if chunk is None or not self._running:
+        if chunk is None:
             return ()
         if self._contract.pacing is Pacing.REALTIME:
             if now.steady < chunk.due:

@@ -55,6 +55,25 @@ def test_a_timer_that_comes_too_late_stops_the_robot_to_the_end() -> None:
     recovers(bench)
 
 
+def test_after_a_late_timer_nothing_moves_until_something_new_is_asked_for() -> None:
+    bench = patient()
+    bench.time.wait(0.12)
+    bench.pulse()
+    [first] = bench.tick()
+    assert reasons(first) == {Reason.GATE_LATE}
+    [second] = bench.wait(TICK)
+    assert (second.verdict, reasons(second)) == (Verdict.STOPPED, {Reason.STILL_STOPPED})
+    # What lay in the queue while the gate hung answers what was seen before.
+    waited = bench.ask(0.4, 0.0, age=bench.contract.safety.max_action_age + 0.01)
+    assert reasons(waited) == {Reason.ACTION_TOO_OLD}
+    [third] = bench.wait(TICK)
+    assert (third.verdict, reasons(third)) == (Verdict.STOPPED, {Reason.STILL_STOPPED})
+    decision = bench.ask(0.4, 0.0)
+    assert decision.verdict is Verdict.LIMITED
+    assert decision.previous_command == third.command
+    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+
+
 def test_a_request_while_the_timer_does_not_run_is_answered_by_a_stop() -> None:
     bench = patient()
     for _ in range(4):

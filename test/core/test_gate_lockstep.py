@@ -7,12 +7,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from core_world import only, request_for, shipped, step_id
+from core_world import only, request_for, shipped, status, step_id
 from gate_bench import Bench, reasons
 import pytest
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, Verdict
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.timebase import Clock, RosTime
@@ -25,8 +25,8 @@ TOPICS = ('/scan', '/odom', '/camera')
 class LockstepBench(Bench):
     """A bench whose world stands still until it is told to advance."""
 
-    def __init__(self) -> None:
-        super().__init__(CONTRACT)
+    def __init__(self, contract: Contract = CONTRACT) -> None:
+        super().__init__(contract)
         self.time.clock = Clock.ROS
         self.time.ros_paused = True
         self.lag = 0.0
@@ -299,6 +299,26 @@ def test_a_request_that_waited_into_the_next_lease_is_forgotten(bench: LockstepB
     assert bench.advance() == []
     bench.time.wait(CONTRACT.lockstep_deadline + 0.01)
     assert bench.tick() == ()
+
+
+def test_the_end_of_the_episode_drops_what_is_left_of_a_chunk() -> None:
+    bench = LockstepBench(shipped({('chunk',): {'horizon': 2}}, pacing=Pacing.LOCKSTEP)).begin()
+    bench.hear(bench.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    bench.step = 1
+    bench.advance()
+    ended = status(EpisodeState.TRUNCATED, bench.time.now, step=1)
+    assert bench.gate.heard(ended, bench.time.now) == ()
+
+
+def test_an_action_of_a_chunk_is_decided_on_when_its_step_begins() -> None:
+    bench = LockstepBench(shipped({('chunk',): {'horizon': 2}}, pacing=Pacing.LOCKSTEP)).begin()
+    bench.hear(bench.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    bench.step = 1
+    bench.advance()
+    begun = status(EpisodeState.RUNNING, bench.time.now, step=1)
+    decision = only(bench.gate.heard(begun, bench.time.now))
+    assert decision.trigger is Trigger.CHUNK
+    assert decision.command == (0.1, 0.0)
 
 
 def test_between_episodes_the_world_stands_still_so_a_new_arming_need_not_brake(

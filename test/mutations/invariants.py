@@ -151,8 +151,8 @@ _IS_IT_A_COMMAND = (
         'The last sequence number that was heard is remembered',
         GATE,
         '        self._lease = replace(self._lease, last_sequence=request.sequence)\n'
-        '        # The newest',
-        '        # The newest',
+        '        return',
+        '        return',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
     Mutation(
@@ -684,8 +684,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         "The policy's time runs from the start of the episode",
         GATE,
-        '        if self._running and not was_running:',
-        '        if False:',
+        '        elif not was_running:',
+        '        elif False:',
         (_LEASES + 'the_time_of_the_policy_runs_from_the_start_of_the_episode',),
     ),
     Mutation(
@@ -724,6 +724,41 @@ _LEASE_AND_EPISODE = (
         (_CHUNKS + 'the_actions_of_a_chunk_go_out_a_period_apart',),
     ),
     Mutation(
+        'A newer request drops what is left of an older chunk',
+        GATE,
+        'self._chunk = None if rejected else chunk.next(self._contract.period)',
+        'self._chunk = None if rejected else chunk.next(self._contract.period) or self._chunk',
+        (_CHUNKS + 'a_newer_request_drops_what_is_left_of_an_older_one',),
+    ),
+    Mutation(
+        'A stop drops what is left of a chunk',
+        GATE,
+        '        if ruling.verdict is Verdict.STOPPED:\n            self._chunk = None\n',
+        '',
+        (
+            _CHUNKS + 'a_stop_drops_what_is_left',
+            _CHUNKS + 'the_emergency_stop_drops_what_is_left',
+            _CHUNKS + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',
+        ),
+    ),
+    Mutation(
+        'The end of the episode drops what is left of a chunk',
+        GATE,
+        '            self._chunk = None  # nothing of it outlives its episode\n',
+        '            pass\n',
+        (
+            _CHUNKS + 'nothing_of_a_chunk_outlives_its_episode',
+            _LOCKSTEP + 'the_end_of_the_episode_drops_what_is_left_of_a_chunk',
+        ),
+    ),
+    Mutation(
+        'A takeover drops what is left of a chunk',
+        GATE,
+        '            self._chunk = None\n            self._goal = self._command or ()\n',
+        '            self._goal = self._command or ()\n',
+        ('test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
+    ),
+    Mutation(
         'In lockstep a request waits for the sensors of its observation',
         GATE,
         '            or not self._awaits(request.id.episode_id, request.id.step)\n',
@@ -760,8 +795,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A request that waited into the next lease is forgotten',
         GATE,
-        '        self._pending = self._chunk = None\n',
-        '        self._chunk = None\n',
+        '        self._pending = None\n        # A hand',
+        '        # A hand',
         (_LOCKSTEP + 'a_request_that_waited_into_the_next_lease_is_forgotten',),
     ),
     Mutation(
@@ -790,6 +825,16 @@ _REST = (
         "    if since is not None and since > limit:\n        results.append(_stop('gate'",
         "    if False:\n        results.append(_stop('gate'",
         (_HEALTH + 'a_timer_that_comes_too_late_stops_the_robot_to_the_end',),
+    ),
+    Mutation(
+        'What was stopped stays stopped until something is asked for',
+        STOPPING,
+        '        if situation.stopped and not results and not lockstep:',
+        '        if False:',
+        (
+            _HEALTH + 'after_a_late_timer_nothing_moves_until_something_new_is_asked_for',
+            _REPUBLISH + 'a_stop_whose_cause_vanished_goes_on_until_an_action_comes',
+        ),
     ),
     Mutation(
         'A clock that jumps stops',

@@ -16,8 +16,10 @@ from boundary_env_ros.cli import (
     demo,
     describe,
     diff,
+    episodes,
     export,
     init,
+    mark,
     schema,
     summary,
 )
@@ -34,6 +36,8 @@ COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     audit.COMMAND,
     summary.COMMAND,
+    episodes.COMMAND,
+    mark.COMMAND,
     export.COMMAND,
 )
 

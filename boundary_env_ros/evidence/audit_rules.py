@@ -47,7 +47,7 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         whole.episode_ended,
         whole.record_ended,
     ),
-    'Endings and rewards': (*ending.RULES, whole.status_agrees),
+    'Endings and rewards': (*ending.RULES, whole.status_agrees, whole.mark_known),
     'What the policy saw': (
         *observation.RULES,
         *freezing.RULES,

@@ -9,7 +9,7 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, deque, OrderedDict
 from collections.abc import Callable, Mapping
 
 from boundary_env_ros.core import causes
@@ -17,6 +17,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, StepId
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
@@ -38,6 +39,9 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
+
+#: Marks that wait for the end of the record; an episode may be marked before its first step.
+MARKS = 1024
 
 #: Descriptions of contracts that wait for the first step.
 DESCRIBED = 64
@@ -85,6 +89,8 @@ class Auditor:
         self._agents: dict[str, Agent] = {}
         self._first: Transition | None = None
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
+        self._episode_ids: OrderedDict[str, None] = OrderedDict()
+        self._marks: deque[EpisodeMark] = deque(maxlen=MARKS)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = 0
@@ -145,6 +151,8 @@ class Auditor:
             self._evaluator(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
+        elif isinstance(record, EpisodeMark):
+            self._marks.append(record)
         else:
             self._described.append(record)
             if len(self._described) > DESCRIBED:
@@ -194,6 +202,7 @@ class Auditor:
                 Mismatch(field='record', expected='at least one transition', actual='none'),
             )
         self._compare_contracts()
+        self._look_at_marks()
         for agent in self._agents.values():
             if agent.last is not None and not goes_on and not self._ended(agent):
                 self.find(
@@ -237,6 +246,8 @@ class Auditor:
         agent = self._agents.setdefault(now.id.agent, Agent())
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
+        if begins:
+            self._name(now.id.episode_id)
         reopened = begins and now.id.episode_id in agent.left
         if begins:
             self._episodes += not reopened
@@ -364,6 +375,7 @@ class Auditor:
     def _status(self, status: EpisodeStatus) -> None:
         agent = self._agents.setdefault(status.id.agent, Agent())
         agent.status = status
+        self._name(status.id.episode_id)
         if status.state.over and status.cause == causes.ENVIRONMENT_LOST:
             agent.bereft = status.id.episode_id
         self._compare_ending(status, agent)
@@ -388,6 +400,34 @@ class Auditor:
                     ),
                 )
         self._described.clear()
+
+    def _name(self, episode_id: str) -> None:
+        """Remember an episode for its marks."""
+        if episode_id not in self._episode_ids:
+            self._episode_ids[episode_id] = None
+            if len(self._episode_ids) > EPISODES:
+                self._episode_ids.popitem(last=False)
+
+    def _look_at_marks(self) -> None:
+        all_known = len(self._episode_ids) < EPISODES
+        for mark in self._marks:
+            if not mark.who:
+                self.find(
+                    whole.mark_known,
+                    Mismatch(field='mark.who', expected='who says so', actual='nobody'),
+                    mark.id,
+                )
+            if all_known and mark.id.episode_id not in self._episode_ids:
+                self.find(
+                    whole.mark_known,
+                    Mismatch(
+                        field='mark.id.episode_id',
+                        expected='an episode of the record',
+                        actual=f'{mark.id.episode_id!r}, marked {mark.verdict.name} by {mark.who}',
+                    ),
+                    mark.id,
+                )
+        self._marks.clear()
 
     def _evaluator(self, record: EvaluatorRecord) -> None:
         self._agents.setdefault(record.id.agent, Agent()).truth = record

@@ -44,6 +44,7 @@ _FILES = {
     'EvaluatorRecord': 'evaluator_records',
     'ActuationEvidence': 'actuation_evidence',
     'EpisodeStatus': 'episode_statuses',
+    'EpisodeMark': 'episode_marks',
     'ContractDescription': 'contract_descriptions',
 }
 _CLASSES: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORDS.values()}

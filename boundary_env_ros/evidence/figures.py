@@ -74,7 +74,7 @@ class Takeover:
     commands
         How many of his commands went out.
     dimensions
-        Those in which they were other than the safe command.
+        Those in which he asked for anything else than the policy did.
 
     """
 
@@ -84,6 +84,26 @@ class Takeover:
     last_step: int
     commands: int
     dimensions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """
+    One episode of which people say otherwise than the environment, or than each other.
+
+    Attributes
+    ----------
+    ending, success
+        Cause of its ending, and whether the environment counts it a success.
+    marks
+        The latest word of each: who, what, and why.
+
+    """
+
+    episode_id: str
+    ending: str
+    success: bool
+    marks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +135,11 @@ class ClientSummary:
         as they are remembered.
     taken_over
         How many times one took over.
+    marked, success_by_marks
+        Ended episodes that people have marked, and the proportion of successes among those on
+        which all who are decided agree.
+    disagreements
+        Where they say otherwise than the environment, or than each other.
     stops
         How often the gate began to stop the robot, by reason.
     overruns
@@ -145,6 +170,9 @@ class ClientSummary:
     by_hand: Proportion
     taken_over: int
     takeovers: tuple[Takeover, ...]
+    marked: int
+    success_by_marks: Proportion
+    disagreements: tuple[Disagreement, ...]
     stops: Mapping[str, int]
     overruns: Proportion
     verdicts: Mapping[str, int]
@@ -230,6 +258,7 @@ def _lines(summary: Summary) -> Iterator[str]:
             columns = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
             yield '  '.join((label.ljust(first), *columns)).rstrip()
     yield from _takeovers(summary.clients)
+    yield from _disagreements(summary.clients)
 
 
 def _takeovers(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
@@ -243,10 +272,24 @@ def _takeovers(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
             yield (
                 f'  {one.topic}, episode {one.episode_id[:8]}, steps {one.first_step} to '
                 f'{one.last_step}: {one.commands} commands, '
-                f'{", ".join(one.dimensions) or "all of them to be at rest"}'
+                f'{", ".join(one.dimensions) or "all of them as the policy asked"}'
             )
         if client.taken_over > len(client.takeovers):
             yield f'  and {client.taken_over - len(client.takeovers)} more'
+
+
+def _disagreements(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
+    """Yield the episodes of which people say otherwise, beside what the environment says."""
+    for client in clients:
+        if not client.disagreements:
+            continue
+        yield ''
+        yield (
+            f'Judged otherwise by people, {len(client.disagreements)} episodes of '
+            f'{client.client or "(no request)"}:'
+        )
+        for one in client.disagreements:
+            yield f'  episode {one.episode_id[:8]}, {one.ending}: {"; ".join(one.marks)}'
 
 
 def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]:
@@ -260,6 +303,10 @@ def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]
     yield 'success, a truncation as failure', [str(c.success) for c in clients]
     yield 'success of the terminated', [str(c.success_of_terminated) for c in clients]
     yield '  truncated, apart', [str(c.truncated) for c in clients]
+    if any(c.marked for c in clients):
+        yield 'marked by people', [str(c.marked) for c in clients]
+        yield '  success, by their marks', [str(c.success_by_marks) for c in clients]
+        yield '  judged otherwise', [str(len(c.disagreements)) for c in clients]
     yield 'return, mean', [_short(c.mean_return) for c in clients]
     yield 'steps of an episode, mean', [_short(c.mean_length) for c in clients]
     yield 'steps clipped to the bounds', [str(c.clipped) for c in clients]

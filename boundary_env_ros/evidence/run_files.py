@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
@@ -17,6 +18,7 @@ from boundary_env_ros.errors import ContractError, RecordError
 from boundary_env_ros.evidence.dataset import Dataset, open_dataset
 from boundary_env_ros.evidence.raw.wiring import STOP_TYPE
 from boundary_env_ros.storage.contract_file import loads, make_task
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import is_torn, load_line
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import (
@@ -230,6 +232,22 @@ def read_all(run: Run) -> Iterator[Record | Unreadable]:
     """Yield every record of a run in its order, and for each that cannot be read, why."""
     for entry in run.entries():
         yield entry.record if isinstance(entry, Entry) else entry
+
+
+def marks_in_index(path: Path) -> tuple[EpisodeMark, ...]:
+    """
+    Return what people said of the episodes of a run, also when its bag was closed.
+
+    Empty without an index that can be read.
+    """
+    run = folder_of(path)
+    if run is None or not run.episodes.is_file():
+        return ()
+    try:
+        with EpisodeStore.open(run.episodes) as store:
+            return tuple(mark for row in store.episodes() for mark in row.marks)
+    except RecordError:
+        return ()
 
 
 def with_task(contract: Contract | None) -> Terms:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.overview import draw_overview
-from boundary_env_ros.evidence.run_files import read_all, Run
+from boundary_env_ros.evidence.run_files import marks_in_index, read_all, Run
 from boundary_env_ros.evidence.summary import summarise
 
 
@@ -23,7 +24,8 @@ def summarise_path(path: Path) -> Summary:
 
     """
     run = Run(path)
-    return summarise(read_all(run), run.terms().contract)
+    records = chain(read_all(run), marks_in_index(path))
+    return summarise(records, run.terms().contract)
 
 
 def draw_path(path: Path, picture: Path) -> None:

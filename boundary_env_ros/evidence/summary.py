@@ -13,13 +13,15 @@ from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate_rules.limits import OPERATOR
+from boundary_env_ros.core.intervention import Hands, Intervention
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.evidence.figures import (
     ClientSummary,
     Difference,
+    Disagreement,
     StageSummary,
     Summary,
     Takeover,
@@ -38,6 +40,9 @@ UNNAMED = 100
 #: Takeovers of one client that are told one by one; those after them are only counted.
 TAKEOVERS = 32
 
+#: Ended episodes that are remembered for the marks on them.
+ENDED = 65_536
+
 #: Verdict of a step without a decision.
 NONE = 'NONE'
 
@@ -53,8 +58,9 @@ def summarise(
     ----------
     records
         Transitions, in the order in which they were recorded. Among them may be late
-        ``ActuationEvidence``, which completes the stages of its step, and ``EpisodeStatus``, which
-        tells the ending of an episode whose environment died; anything else is passed over.
+        ``ActuationEvidence``, which completes the stages of its step, ``EpisodeStatus``, which
+        tells the ending of an episode whose environment died, and ``EpisodeMark``, also behind
+        the steps of its episode; anything else is passed over.
     contract
         For budgets and names of the dimensions.
 
@@ -92,18 +98,6 @@ class _Stage:
 
 
 @dataclass(slots=True)
-class _Hand:
-    """The commands of an operator from when he took over until he let go."""
-
-    topic: str
-    episode_id: str
-    first: int
-    last: int
-    commands: int = 0
-    dimensions: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class _Client:
     endings: Counter[str] = field(default_factory=Counter)
     episodes: int = 0
@@ -117,7 +111,11 @@ class _Client:
     intervened: int = 0
     by_hand: int = 0
     taken_over: int = 0
-    hands: list[_Hand] = field(default_factory=list)
+    hands: list[Intervention] = field(default_factory=list)
+    marked: int = 0
+    marked_decided: int = 0
+    marked_success: int = 0
+    disagreements: list[Disagreement] = field(default_factory=list)
     stops: Counter[str] = field(default_factory=Counter)
     overruns: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -139,7 +137,6 @@ class _Episode:
     cause: str = ''
     truncated: bool = False
     named: bool = False
-    hand: _Hand | None = None
     stopping: frozenset[str] = frozenset()
     unnamed: list[Transition] = field(default_factory=list)
 
@@ -162,6 +159,9 @@ class Summariser:
         self._announced: dict[str, EpisodeStatus] = {}
         self._open: OrderedDict[tuple[str, int], tuple[_Client, Transition]] = OrderedDict()
         self._first: Transition | None = None
+        self._hands: dict[str, Hands] = {}
+        self._ended: OrderedDict[tuple[str, str], tuple[_Client, str, bool]] = OrderedDict()
+        self._marks: dict[EpisodeMark, None] = {}
 
     def add(self, record: object) -> None:
         """Take the next piece of the record."""
@@ -169,6 +169,8 @@ class Summariser:
             self._transition(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
+        elif isinstance(record, EpisodeMark):
+            self._marks[record] = None
         elif isinstance(record, EpisodeStatus):
             if record.state.over:
                 self._announced[record.id.agent] = record
@@ -180,6 +182,7 @@ class Summariser:
         """Return the figures up to here; the episodes that still run count as unfinished."""
         for agent in tuple(self._running):
             self._close(agent)
+        self._judge_by_marks()
         first = self._first
         return Summary(
             contract=f'{first.contract} {first.contract_version}' if first else '',
@@ -235,9 +238,39 @@ class Summariser:
         client.episodes += 1
         client.endings[running.cause] += 1
         client.truncated += running.truncated
-        client.successes += running.cause == SUCCESS and not running.truncated
+        success = running.cause == SUCCESS and not running.truncated
+        client.successes += success
+        self._ended[agent, running.episode_id] = (client, running.cause, success)
+        if len(self._ended) > ENDED:
+            self._ended.popitem(last=False)
         client.returns += running.reward
         client.ended_steps += running.steps
+
+    def _judge_by_marks(self) -> None:
+        """Hold what people say of ended episodes beside what the environment says."""
+        of: dict[tuple[str, str], list[EpisodeMark]] = {}
+        for mark in self._marks:
+            of.setdefault((mark.id.agent, mark.id.episode_id), []).append(mark)
+        self._marks.clear()
+        for key, marks in of.items():
+            if key not in self._ended:
+                continue
+            client, cause, success = self._ended[key]
+            verdict = agreed(marks)
+            decided = {m.verdict for m in latest(marks)} - {MarkVerdict.UNCLEAR}
+            client.marked += 1
+            client.marked_decided += len(decided) == 1
+            client.marked_success += verdict is MarkVerdict.SUCCESS
+            said = MarkVerdict.SUCCESS if success else MarkVerdict.FAILURE
+            if decided - {said}:
+                client.disagreements.append(
+                    Disagreement(
+                        episode_id=key[1],
+                        ending=cause,
+                        success=success,
+                        marks=tuple(map(_mark_told, latest(marks))),
+                    )
+                )
 
     # Steps ---------------------------------------------------------------------------------------
 
@@ -256,8 +289,12 @@ class Summariser:
             r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in answer.rules
         )
         client.by_hand += any(d.trigger is Trigger.OPERATOR and d.published for d in now.decisions)
+        hands = self._hands.setdefault(now.id.agent, Hands(self._contract))
+        for hand in hands.follow(now):
+            client.taken_over += 1
+            if len(client.hands) < TAKEOVERS:
+                client.hands.append(hand)
         for decision in now.decisions:
-            self._hand(client, running, decision, now.id.step)
             _stops(client, running, decision)
             client.reasons.update(result.reason.name for result in decision.rules)
         for one, other in PAIRS:
@@ -271,33 +308,6 @@ class Summariser:
             self._open[now.id.agent, answer.sequence] = (client, now)
             if len(self._open) > WINDOW:
                 self._open.popitem(last=False)
-
-    def _hand(self, client: _Client, running: _Episode, decision: GateDecision, step: int) -> None:
-        """Take note of what an operator does, and of when he lets go."""
-        if decision.trigger is not Trigger.OPERATOR:
-            if decision.trigger is not Trigger.TIMER and decision.verdict is not Verdict.REJECTED:
-                running.hand = None
-            return
-        if running.hand is None:
-            topics = [m.topic for m in decision.measurements if m.name == OPERATOR]
-            running.hand = _Hand(
-                topic=topics[0] if topics else 'an unknown topic',
-                episode_id=running.episode_id,
-                first=step,
-                last=step,
-            )
-            client.taken_over += 1
-            if len(client.hands) < TAKEOVERS:
-                client.hands.append(running.hand)
-        hand = running.hand
-        hand.last, hand.commands = step, hand.commands + decision.published
-        safe = self._contract.flat('safe') if self._contract else ()
-        for i, value in enumerate(decision.wanted_command):
-            rest = safe[i] if i < len(safe) else 0.0
-            if math.isnan(rest):
-                rest = decision.previous_command[i] if decision.previous_command else value
-            if value != rest:
-                hand.dimensions.add(i)
 
     def _stage(self, client: _Client, name: str, stage: LatencyStage) -> None:
         if stage.duration is None:
@@ -359,13 +369,16 @@ class Summariser:
                 Takeover(
                     topic=hand.topic,
                     episode_id=hand.episode_id,
-                    first_step=hand.first,
-                    last_step=hand.last,
+                    first_step=hand.first_step,
+                    last_step=hand.last_step,
                     commands=hand.commands,
                     dimensions=tuple(map(self._dimension, sorted(hand.dimensions))),
                 )
                 for hand in client.hands
             ),
+            marked=client.marked,
+            success_by_marks=Proportion(count=client.marked_success, of=client.marked_decided),
+            disagreements=tuple(client.disagreements),
             stops=dict(client.stops),
             overruns=Proportion(count=client.overruns, of=client.steps),
             verdicts=dict(client.verdicts),
@@ -395,6 +408,11 @@ class Summariser:
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
         return names[index] if index < len(names) else str(index)
+
+
+def _mark_told(mark: EpisodeMark) -> str:
+    note = f' ({mark.note})' if mark.note else ''
+    return f'{mark.verdict.name.lower()} by {mark.who}{note}'
 
 
 def _stops(client: _Client, running: _Episode, decision: GateDecision) -> None:

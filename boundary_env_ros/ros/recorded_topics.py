@@ -31,11 +31,17 @@ _OWN = {
     names.EVALUATOR: 'EvaluatorRecord',
     names.ACTUATION_EVIDENCE: 'ActuationEvidence',
     names.EPISODE_STATUS: 'EpisodeStatus',
+    names.EPISODE_MARK: 'EpisodeMark',
     names.GATE_STATUS: 'GateStatus',
     names.RECORDER_STATUS: 'RecorderStatus',
+    names.EVENT: 'EnvironmentEvent',
     names.WORLD_ADVANCE: 'WorldAdvance',
     names.WORLD_ADVANCED: 'WorldAdvanced',
 }
+#: Those that are there once for a world, however many agents it has.
+_OF_THE_WORLD = frozenset(
+    {names.CONTRACT, names.RECORDER_STATUS, names.EPISODE_MARK, names.WORLD_ADVANCE}
+)
 _LATCHED = frozenset(
     {names.CONTRACT, names.EPISODE_STATUS, names.GATE_STATUS, names.RECORDER_STATUS}
 )
@@ -68,27 +74,35 @@ class RecordedTopic:
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
     """Return every topic of a boundary, each once, with its name as the node resolves it."""
-    others = dict(sensor_topics(contract))
-    others.update({group.topic: group.type for group in contract.action})
+    sensors = dict(sensor_topics(contract))
+    sensors.update({group.topic: group.type for group in contract.action})
     if contract.safety.emergency_stop:
-        others[contract.safety.emergency_stop] = 'std_msgs/msg/Bool'
+        sensors[contract.safety.emergency_stop] = 'std_msgs/msg/Bool'
+    others = {
+        contract.topic_of(agent, name): kind
+        for agent in contract.agents
+        for name, kind in sensors.items()
+    }
     if contract.sim_time:
         others['/clock'] = 'rosgraph_msgs/msg/Clock'
-    own = tuple(
-        RecordedTopic(
-            name=node.resolve_topic_name(name),
-            type=f'boundary_env_ros/msg/{kind}',
-            latched=name in _LATCHED,
-            foreign=False,
-            numbered=name in (names.TRANSITION, names.GATE_DECISION),
-        )
-        for name, kind in _OWN.items()
-    )
+    own: dict[str, RecordedTopic] = {}
+    for name, kind in _OWN.items():
+        places = [] if name not in _OF_THE_WORLD else [name]
+        if name not in _OF_THE_WORLD or name == names.CONTRACT:
+            places += [contract.topic_of(agent, name) for agent in contract.agents]
+        for place in places:
+            own[place] = RecordedTopic(
+                name=node.resolve_topic_name(place),
+                type=f'boundary_env_ros/msg/{kind}',
+                latched=name in _LATCHED,
+                foreign=False,
+                numbered=name in (names.TRANSITION, names.GATE_DECISION),
+            )
     foreign = tuple(
         RecordedTopic(name=node.resolve_topic_name(name), type=kind)
         for name, kind in others.items()
     )
-    return own + foreign
+    return (*own.values(), *foreign)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 """
 The index of episodes: one row for each, written as its steps happen, in one SQLite file.
 
+People's marks on episodes are in a table of their own.
+
 The file is in WAL mode while it is written: readers never wait for the writer, nor it for them.
 After ``kill -9`` each row is as the last call that returned left it; a power loss may take the
 last calls, never the file.
@@ -10,7 +12,7 @@ last calls, never the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 import sqlite3
@@ -19,18 +21,23 @@ from types import TracebackType
 from urllib.parse import quote
 
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.intervention import Hands
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_table import (
+    add_mark,
     APPLICATION_ID,
     bring_up_to_date,
     COLUMNS,
     EpisodeRow,
+    MARKS,
+    read_mark,
     read_row,
     REWARD,
     SCHEMA_VERSION,
     status_of,
-    TABLE,
+    TABLES,
 )
 
 __all__ = ['EpisodeRow', 'EpisodeStore']
@@ -45,6 +52,7 @@ class EpisodeStore:
         self._writable = writable
         self._lock = Lock()
         self._closed = False
+        self._hands: dict[str, Hands] = {}
 
     @classmethod
     def create(cls, path: Path) -> EpisodeStore:
@@ -75,7 +83,8 @@ class EpisodeStore:
                 connection.execute('PRAGMA journal_mode = WAL')
                 connection.execute('PRAGMA synchronous = NORMAL')
                 connection.execute('BEGIN IMMEDIATE')
-                connection.execute(TABLE)
+                for table in TABLES:
+                    connection.execute(table)
                 connection.execute(f'PRAGMA application_id = {APPLICATION_ID}')
                 connection.execute(f'PRAGMA user_version = {SCHEMA_VERSION}')
                 connection.execute('COMMIT')
@@ -85,9 +94,16 @@ class EpisodeStore:
         return store
 
     @classmethod
-    def open(cls, path: Path) -> EpisodeStore:
+    def open(cls, path: Path, *, to_mark: bool = False) -> EpisodeStore:
         """
         Open an index to read it, while it is being written or afterwards.
+
+        Parameters
+        ----------
+        path
+            The file.
+        to_mark
+            Open it for :meth:`mark` too; whoever writes it meanwhile is not disturbed.
 
         Raises
         ------
@@ -100,7 +116,7 @@ class EpisodeStore:
                 f'Expect an index of episodes, actually: there is no file {path}. '
                 'A run writes it as soon as its recorder starts.'
             )
-        store = cls(path, _connect(path, 'ro'), writable=False)
+        store = cls(path, _connect(path, 'rw' if to_mark else 'ro'), writable=False)
         try:
             store._check_schema()
         except RecordError:
@@ -166,17 +182,51 @@ class EpisodeStore:
             ).fetchone()
             if row is not None and row['rewarded'] >= transition.id.step:
                 return False
+            taken_over = self._taken_over(transition)
             connection.execute('BEGIN IMMEDIATE')
             try:
                 if row is None or transition.terminated or transition.truncated:
                     status = status_of(transition)
                     bring_up_to_date(connection, status, transition.contract, now, bag)
-                connection.execute(REWARD, (transition.reward, transition.id.step, now, *key))
+                connection.execute(
+                    REWARD, (transition.reward, transition.id.step, taken_over, now, *key)
+                )
             except BaseException:
                 connection.execute('ROLLBACK')
                 raise
             connection.execute('COMMIT')
         return True
+
+    def _taken_over(self, transition: Transition) -> int:
+        hands = self._hands.setdefault(transition.id.agent, Hands())
+        return sum(1 for _ in hands.follow(transition))
+
+    def mark(self, mark: EpisodeMark, *, now: int) -> bool:
+        """
+        Add what somebody says of an episode.
+
+        It changes nothing of the row of the episode. The same mark again is passed over.
+
+        Parameters
+        ----------
+        mark
+            The mark.
+        now
+            System time, nanoseconds.
+
+        Returns
+        -------
+        bool
+            Whether it was added.
+
+        Raises
+        ------
+        RecordError
+            If there is no such episode.
+
+        """
+        with self._used() as connection:
+            return add_mark(connection, mark, now)
 
     def episodes(self) -> tuple[EpisodeRow, ...]:
         """Return all episodes, the oldest first."""
@@ -184,7 +234,21 @@ class EpisodeStore:
             rows = connection.execute(
                 f'SELECT {COLUMNS} FROM episodes ORDER BY created_at, rowid'
             ).fetchall()
-        return tuple(read_row(row, self.path) for row in rows)
+            marks = connection.execute(MARKS).fetchall()
+        return self._read(rows, marks)
+
+    def _read(
+        self, rows: Iterable[sqlite3.Row], marks: Iterable[sqlite3.Row]
+    ) -> tuple[EpisodeRow, ...]:
+        of: dict[tuple[str, str], list[EpisodeMark]] = {}
+        for mark in marks:
+            of.setdefault((mark['episode_id'], mark['agent']), []).append(
+                read_mark(mark, self.path)
+            )
+        return tuple(
+            read_row(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
+            for row in rows
+        )
 
     def get(self, episode_id: str, agent: str | None = None) -> EpisodeRow | None:
         """
@@ -204,7 +268,12 @@ class EpisodeStore:
                 'WHERE episode_id = ? AND (? IS NULL OR agent = ?) ORDER BY rowid',
                 (episode_id, agent, agent),
             ).fetchone()
-        return None if row is None else read_row(row, self.path)
+            marks = connection.execute(MARKS).fetchall()
+        return None if row is None else self._read((row,), marks)[0]
+
+    def sharing(self, episode_id: str) -> tuple[EpisodeRow, ...]:
+        """Return one episode in the row of each of its agents; empty if it is not known."""
+        return tuple(row for row in self.episodes() if row.episode_id == episode_id)
 
     def close(self) -> None:
         """Close the index; a writer leaves one plain file, readable from a read-only place too."""

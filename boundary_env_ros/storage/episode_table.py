@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the index of episodes, what goes into its rows and what comes out."""
+"""The tables of the index of episodes, what goes into their rows and what comes out."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from typing import Final
 
 from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 #: Marks a file as ours ("BErE"), so that somebody else's database is never written to.
 APPLICATION_ID: Final = 0x42457245
 
-TABLE = """
+TABLES = (
+    """
 CREATE TABLE episodes (
     episode_id  TEXT NOT NULL,
     agent       TEXT NOT NULL,
@@ -40,13 +42,27 @@ CREATE TABLE episodes (
     created_at  INTEGER NOT NULL,   -- nanoseconds of system time
     updated_at  INTEGER NOT NULL,
     rewarded    INTEGER NOT NULL DEFAULT -1,  -- last step whose reward is in "return"
+    interventions INTEGER NOT NULL DEFAULT 0, -- how often a person took over
     PRIMARY KEY (episode_id, agent)
 )
-"""
+""",
+    # What people say, apart from what the environment says. Rows are added, never changed.
+    """
+CREATE TABLE marks (
+    episode_id  TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    verdict     TEXT NOT NULL,      -- SUCCESS, FAILURE or UNCLEAR
+    who         TEXT NOT NULL,
+    note        TEXT NOT NULL,
+    mark        TEXT NOT NULL,      -- the whole EpisodeMark, JSON
+    marked_at   INTEGER NOT NULL    -- nanoseconds of system time
+)
+""",
+)
 
 COLUMNS = (
     'episode_id, agent, environment, digest, state, done, ending, cause, declared_by, success, '
-    'step_count, "return", seed, bag, created_at, updated_at'
+    'step_count, "return", interventions, seed, bag, created_at, updated_at'
 )
 
 _UPDATE = """
@@ -62,9 +78,17 @@ ON CONFLICT (episode_id, agent) DO UPDATE SET
 
 REWARD = """
 UPDATE episodes SET "return" = "return" + ?1, rewarded = ?2,
-    step_count = max(step_count, ?2), updated_at = ?3
-WHERE episode_id = ?4 AND agent = ?5
+    step_count = max(step_count, ?2), interventions = interventions + ?3, updated_at = ?4
+WHERE episode_id = ?5 AND agent = ?6
 """
+
+_MARK = """
+INSERT INTO marks (episode_id, agent, verdict, who, note, mark, marked_at)
+SELECT :episode_id, :agent, :verdict, :who, :note, :mark, :now
+WHERE NOT EXISTS (SELECT 1 FROM marks WHERE mark = :mark)
+"""
+
+MARKS = 'SELECT episode_id, agent, mark FROM marks ORDER BY marked_at, rowid'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +110,14 @@ class EpisodeRow:
         The last step that was closed.
     episode_return
         Sum of the rewards; None if one of them was not a number.
+    interventions
+        How often a person took over.
     bag
         Where the records are, relative to the file of the index.
     created_at, updated_at
         Nanoseconds of system time.
+    marks
+        What people said of it, the oldest first; the latest of each person counts.
 
     """
 
@@ -105,10 +133,12 @@ class EpisodeRow:
     success: bool | None
     step_count: int
     episode_return: float | None
+    interventions: int
     seed: int
     bag: str
     created_at: int
     updated_at: int
+    marks: tuple[EpisodeMark, ...] = ()
 
 
 def bring_up_to_date(
@@ -181,9 +211,57 @@ def status_of(transition: Transition) -> EpisodeStatus:
     )
 
 
-def read_row(row: sqlite3.Row, path: Path) -> EpisodeRow:
+def add_mark(connection: sqlite3.Connection, mark: EpisodeMark, now: int) -> bool:
     """
-    Return an episode from its row.
+    Write a mark, unless it is there already; return whether it was not.
+
+    Raises
+    ------
+    RecordError
+        If there is no such episode.
+
+    """
+    known = connection.execute(
+        'SELECT 1 FROM episodes WHERE episode_id = ? AND agent = ?',
+        (mark.id.episode_id, mark.id.agent),
+    ).fetchone()
+    if known is None:
+        raise RecordError(
+            f'Expect an episode of the index to mark, actually: {mark.id.episode_id!r} of agent '
+            f'{mark.id.agent!r} is not in it. `boundary-env episodes RUN` lists them.'
+        )
+    values = {
+        'episode_id': mark.id.episode_id,
+        'agent': mark.id.agent,
+        'verdict': mark.verdict.name,
+        'who': mark.who,
+        'note': mark.note,
+        'mark': json.dumps(to_json(mark), allow_nan=False),
+        'now': now,
+    }
+    return connection.execute(_MARK, values).rowcount > 0
+
+
+def read_mark(row: sqlite3.Row, path: Path) -> EpisodeMark:
+    """
+    Return a mark from its row.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read; it names the file and the episode.
+
+    """
+    where = f'{path}, a mark on episode {row["episode_id"]}'
+    try:
+        return from_json(EpisodeMark, json.loads(row['mark']), where)
+    except ValueError as error:
+        raise RecordError(f'{where}: expect it as JSON, actually: {error}.') from error
+
+
+def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> EpisodeRow:
+    """
+    Return an episode from its row, with its marks.
 
     Raises
     ------
@@ -209,8 +287,10 @@ def read_row(row: sqlite3.Row, path: Path) -> EpisodeRow:
         success=None if row['success'] is None else bool(row['success']),
         step_count=row['step_count'],
         episode_return=row['return'],
+        interventions=row['interventions'],
         seed=int(row['seed']),
         bag=row['bag'],
         created_at=row['created_at'],
         updated_at=row['updated_at'],
+        marks=marks,
     )

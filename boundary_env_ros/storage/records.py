@@ -12,6 +12,7 @@ from typing import Any, overload, TypeAlias, TypeVar
 
 from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
 
@@ -37,6 +38,7 @@ Record: TypeAlias = (
     | EvaluatorRecord
     | ActuationEvidence
     | EpisodeStatus
+    | EpisodeMark
     | ContractDescription
 )
 
@@ -51,6 +53,7 @@ RECORDS: Mapping[str, type[Record]] = {
         EvaluatorRecord,
         ActuationEvidence,
         EpisodeStatus,
+        EpisodeMark,
         ContractDescription,
     )
 }

@@ -4,7 +4,7 @@
 One run on its way to the disk: bag, transitions as text, the first of them, index of episodes.
 
 Messages come as the bytes that were on the wire and go to the bag untouched. Only transitions,
-states of the episode, the numbers of the gate's decisions and simulated time are looked at.
+states of the episode, marks, the numbers of the gate's decisions and simulated time are looked at.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from mcap.records import Schema
 from mcap_ros2.decoder import DecoderFactory
 
 from boundary_env_ros.core.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import RecordError, Refused, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -122,11 +124,14 @@ class RunRecording:
         self._sim_time = 0
         self._losses = LossCount()
         self._mine = _Ending(EpisodeState.TRUNCATED, ENVIRONMENT_LOST, recorder)
-        self._watch = EnvironmentWatch(
-            declarer=recorder, patience=PATIENCE * self._contract.safety.environment_timeout
-        )
+        patience = PATIENCE * self._contract.safety.environment_timeout
+        self._watches = {
+            agent: EnvironmentWatch(declarer=recorder, patience=patience)
+            for agent in self._contract.agents
+        }
         self._takers: dict[str, Callable[[bytes, Instant], None]] = {}
-        self._status: EpisodeStatus | None = None
+        self._statuses: dict[str, EpisodeStatus] = {}
+        self._latest: StepId | None = None
         self._endings: dict[str, _Ending] = {}
         self._contradicted: set[str] = set()
         self._notices: list[str] = []
@@ -158,7 +163,7 @@ class RunRecording:
     @property
     def episode_runs(self) -> bool:
         """Return whether there is an episode of which no ending is known."""
-        return self._watch.episode_runs
+        return any(watch.episode_runs for watch in self._watches.values())
 
     def notices(self) -> Sequence[str]:
         """Return what somebody should know though the recording goes on; each once."""
@@ -188,8 +193,15 @@ class RunRecording:
             taker = self._taker(Transition, type_name, self._on_transition)
         elif type_name == 'boundary_env_ros/msg/EpisodeStatus':
             taker = self._taker(EpisodeStatus, type_name, self._on_status)
+        elif type_name == 'boundary_env_ros/msg/EpisodeMark':
+            taker = self._taker(EpisodeMark, type_name, self._on_mark)
         elif type_name == 'boundary_env_ros/msg/GateDecision':
-            taker = self._taker(_Numbered, type_name, self._on_decision)
+            taker = self._taker(
+                _Numbered,
+                type_name,
+                # Each gate counts its own.
+                lambda decision, now: self._losses.decision(decision.sequence, name),
+            )
         elif type_name == 'rosgraph_msgs/msg/Clock':
             taker = self._taker(_Clock, type_name, self._on_clock)
         else:
@@ -235,10 +247,11 @@ class RunRecording:
 
     def watch(self, now: Instant) -> EpisodeStatus | None:
         """
-        Return the ending that a dead environment cannot declare, once for each episode; else None.
+        Return an ending that a dead environment cannot declare, once for each episode; else None.
 
-        It is in the index already, and is to be published for all others. To be called several
-        times within an ``environment_timeout`` of the contract.
+        That of another agent is returned by the next call. It is in the index already, and is to
+        be published for all others. To be called several times within an ``environment_timeout``
+        of the contract.
 
         Raises
         ------
@@ -246,11 +259,75 @@ class RunRecording:
             If it cannot be written: the recording is over.
 
         """
-        ending = self._watch.look(now)
-        if ending is not None:
-            self._endings[ending.id.episode_id] = self._mine
-            self._keep(ending)
-        return ending
+        for watch in self._watches.values():
+            ending = watch.look(now)
+            if ending is not None:
+                self._endings[ending.id.episode_id] = self._mine
+                self._keep(ending)
+                return ending
+        return None
+
+    def mark(
+        self, episode_id: str, verdict: int, who: str, note: str, now: Instant
+    ) -> tuple[EpisodeMark, ...]:
+        """
+        Put into the index what somebody says of an episode.
+
+        Parameters
+        ----------
+        episode_id
+            The episode; empty: the one that runs, or ended last.
+        verdict
+            Number of a :class:`MarkVerdict`.
+        who, note
+            Who says so, and why.
+        now
+            The present.
+
+        Returns
+        -------
+        tuple[EpisodeMark, ...]
+            A mark for each agent that shares the episode, to be published for the bag.
+
+        Raises
+        ------
+        Refused
+            If there is no such verdict or episode, or nobody says so.
+        RecordError
+            If it cannot be written.
+
+        """
+        if verdict not in tuple(MarkVerdict):
+            known = ', '.join(f'{v.value} ({v.name})' for v in MarkVerdict)
+            raise Refused(f'Expect a verdict out of {known}, actually: {verdict}.')
+        if not who.strip():
+            raise Refused('Expect who marks the episode, actually: nobody. Fill in `who`.')
+        wanted = episode_id or (self._latest.episode_id if self._latest else '')
+        rows = self._episodes.sharing(wanted)
+        if not rows:
+            raise Refused(
+                f'Expect an episode of this run to mark, actually: {wanted or "none was begun"}. '
+                f'The run is {self.run.path}.',
+                ResultCode.UNKNOWN_EPISODE,
+            )
+        marks = tuple(
+            EpisodeMark(
+                id=StepId(
+                    digest=row.digest,
+                    agent=row.agent,
+                    episode_id=row.episode_id,
+                    step=row.step_count,
+                ),
+                verdict=MarkVerdict(verdict),
+                who=who.strip(),
+                note=note,
+                taken=now,
+            )
+            for row in rows
+        )
+        for mark in marks:
+            self._episodes.mark(mark, now=self._system_time())
+        return marks
 
     def flush(self) -> None:
         """
@@ -288,9 +365,6 @@ class RunRecording:
     def _on_clock(self, message: _Clock, now: Instant) -> None:
         self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
-    def _on_decision(self, decision: _Numbered, now: Instant) -> None:
-        self._losses.decision(decision.sequence)
-
     def _on_transition(self, transition: Transition, now: Instant) -> None:
         self._losses.transition(transition.id)
         self._transitions.append(transition)
@@ -303,11 +377,22 @@ class RunRecording:
                 return
         self._episodes.add_step(transition, now=self._system_time())
 
+    def _on_mark(self, mark: EpisodeMark, now: Instant) -> None:
+        try:
+            # Ours comes back from the topic, and is passed over.
+            self._episodes.mark(mark, now=self._system_time())
+        except RecordError as error:
+            self._notices.append(str(error))
+
     def _on_status(self, status: EpisodeStatus, now: Instant) -> None:
         ending = _Ending(status.state, status.cause, status.declared_by)
         if ending == self._mine:
             return  # It comes back from the topic, and is in the index already.
-        self._watch.heard(status, now)
+        watch = self._watches.get(status.id.agent)
+        if watch is not None:
+            watch.heard(status, now)
+        if status.id.episode_id:
+            self._latest = status.id
         known = self._endings.get(status.id.episode_id)
         if status.state.over:
             if self._agrees(status.id.episode_id, ending):
@@ -322,10 +407,11 @@ class RunRecording:
 
     def _keep(self, status: EpisodeStatus) -> None:
         """Bring the index up to date, if there is anything new."""
-        if self._status is not None and _without_time(self._status) == _without_time(status):
+        last = self._statuses.get(status.id.agent)
+        if last is not None and _without_time(last) == _without_time(status):
             return
         self._episodes.update(status, environment=self._contract.name, now=self._system_time())
-        self._status = status
+        self._statuses[status.id.agent] = status
 
     def _agrees(self, episode_id: str, ending: _Ending) -> bool:
         """Return whether an ending is the first of its episode, or the same again."""

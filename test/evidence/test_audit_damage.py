@@ -58,6 +58,8 @@ def test_every_rule_names_some_damage() -> None:
         'evaluator-as-contract',
         'decisions-agree',
         'late-evidence',
+        # test_marks.py
+        'mark-known',
         # test_audit_path.py
         'record-complete',
         'record-closed',

@@ -18,6 +18,7 @@ from storage_wire import DIGEST, EPISODE, instant, step_id, transition
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 
@@ -61,6 +62,7 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
         success=None,
         step_count=2,
         episode_return=1.5,
+        interventions=0,
         seed=2**64 - 1,
         bag='bag',
         created_at=10,
@@ -223,6 +225,91 @@ def test_finished_index_is_one_plain_file(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
 
 
+# Marks -------------------------------------------------------------------------------------------
+
+
+def mark(who: str, verdict: MarkVerdict, note: str = '', at: int = 0) -> EpisodeMark:
+    return EpisodeMark(
+        id=step_id(3), verdict=verdict, who=who, note=note, taken=instant(1_000_000_000 + at)
+    )
+
+
+def test_marks_stand_beside_the_verdict_of_the_environment(store: EpisodeStore) -> None:
+    store.update(
+        status(EpisodeState.TERMINATED, 3, **SUCCESS), environment='warehouse_cart', now=1
+    )
+    said = (
+        mark('ada', MarkVerdict.FAILURE, 'scratched the door'),
+        mark('bob', MarkVerdict.UNCLEAR),
+    )
+    for one in said:
+        assert store.mark(one, now=7)
+    row = only(store)
+    assert (row.success, row.cause, row.updated_at) == (True, 'success', 1)
+    assert row.marks == said
+    assert agreed(row.marks) is MarkVerdict.FAILURE
+    assert store.get(EPISODE) == row
+
+
+def test_the_latest_word_of_each_person_counts(store: EpisodeStore) -> None:
+    store.add_step(transition(0), now=1)
+    words = [
+        mark('ada', MarkVerdict.FAILURE, at=1),
+        mark('bob', MarkVerdict.SUCCESS, at=2),
+        mark('ada', MarkVerdict.SUCCESS, at=3),
+    ]
+    for number, word in enumerate(words):
+        store.mark(word, now=number)
+    assert only(store).marks == tuple(words)
+    assert [(m.who, m.verdict) for m in latest(only(store).marks)] == [
+        ('ada', MarkVerdict.SUCCESS),
+        ('bob', MarkVerdict.SUCCESS),
+    ]
+    assert agreed(only(store).marks) is MarkVerdict.SUCCESS
+
+
+def test_people_of_two_minds_agree_on_nothing() -> None:
+    marks = (mark('ada', MarkVerdict.FAILURE), mark('bob', MarkVerdict.SUCCESS))
+    assert agreed(marks) is MarkVerdict.UNCLEAR
+    assert agreed(()) is None
+
+
+def test_the_same_mark_again_is_passed_over(store: EpisodeStore) -> None:
+    store.add_step(transition(0), now=1)
+    assert store.mark(mark('ada', MarkVerdict.SUCCESS), now=2)
+    assert not store.mark(mark('ada', MarkVerdict.SUCCESS), now=3)
+    assert len(only(store).marks) == 1
+
+
+def test_mark_on_an_episode_that_nobody_knows_is_refused(store: EpisodeStore) -> None:
+    with pytest.raises(RecordError, match='Expect an episode of the index to mark'):
+        store.mark(mark('ada', MarkVerdict.SUCCESS), now=1)
+
+
+def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    errors: list[Exception] = []
+    with EpisodeStore.create(path) as recorder:
+        recorder.add_step(transition(0), now=0)
+
+        def evaluate() -> None:
+            try:
+                with EpisodeStore.open(path, to_mark=True) as evaluator:
+                    for number in range(50):
+                        evaluator.mark(mark('ada', MarkVerdict.SUCCESS, at=number), now=number)
+            except RecordError as error:
+                errors.append(error)
+
+        thread = Thread(target=evaluate)
+        thread.start()
+        for step in range(1, 101):
+            recorder.add_step(transition(step), now=step)
+        thread.join(30)
+    assert errors == []
+    with EpisodeStore.open(path) as reader:
+        assert (only(reader).step_count, len(only(reader).marks)) == (100, 50)
+
+
 def test_index_opened_for_reading_cannot_be_changed(store: EpisodeStore, tmp_path: Path) -> None:
     with (
         EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader,
@@ -269,7 +356,7 @@ def test_index_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute('PRAGMA user_version = 9')
     connection.close()
-    with pytest.raises(RecordError, match='Expect an index of version 1, actually: .* version 9'):
+    with pytest.raises(RecordError, match='Expect an index of version 2, actually: .* version 9'):
         EpisodeStore.open(path)
 
 
@@ -318,3 +405,51 @@ def test_kill_minus_nine_takes_no_step_that_was_added(tmp_path: Path) -> None:
         row = only(reader)
     assert promised <= row.step_count <= promised + 1
     assert row.episode_return == 0.5 * (row.step_count + 1)
+
+
+_READ_FOR_EVER = """
+import sys
+from pathlib import Path
+from boundary_env_ros.storage.episode_store import EpisodeStore
+with EpisodeStore.open(Path({file!r})) as reader:
+    while True:
+        (row,) = reader.episodes()
+        print(row.step_count, flush=True)
+"""
+
+
+def test_readers_in_other_processes_read_on_while_the_writer_writes_and_dies(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    writing = _WRITE_FOR_EVER.format(path=sys.path, file=str(path))
+    reading = _READ_FOR_EVER.format(file=str(path))
+
+    def child(program: str) -> subprocess.Popen[str]:
+        return subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, text=True)
+
+    with child(writing) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        readers = [child(reading) for _ in range(2)]
+        try:
+            seen: list[list[int]] = [[], []]
+            for reader, counts in zip(readers, seen, strict=True):
+                assert reader.stdout is not None
+                while not counts or counts[-1] < counts[0] + 20:
+                    writer.stdout.readline()  # so that its pipe does not hold the writer up
+                    counts.append(int(reader.stdout.readline()))
+                assert counts == sorted(counts)
+            os.kill(writer.pid, signal.SIGKILL)
+            writer.wait()
+            with EpisodeStore.open(path) as own:
+                last = only(own).step_count
+            for reader in readers:
+                assert reader.stdout is not None
+                while int(reader.stdout.readline()) != last:
+                    pass
+                assert reader.poll() is None
+        finally:
+            for reader in readers:
+                reader.kill()
+                reader.communicate()

@@ -32,6 +32,7 @@ from storage_wire import (
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -84,6 +85,16 @@ def one_of_each() -> list[tuple[str, Record]]:
                 quantum=0.02,
                 source='/cart/odom',
                 measured=(0.25,),
+            ),
+        ),
+        (
+            '/cart/mark',
+            EpisodeMark(
+                id=step_id(1),
+                verdict=MarkVerdict.UNCLEAR,
+                who='ada',
+                note='out of sight',
+                taken=instant(),
             ),
         ),
         ('/other/transition', transition(2)),
@@ -140,12 +151,12 @@ def test_overview_counts_the_same_with_and_without_a_summary(tmp_path: Path, clo
     source = open_records(tmp_path / 'bag')
     assert source.complete is closed
     overview = source.overview()
-    assert (overview.transitions, overview.messages) == (2, 14)
-    assert (overview.start, overview.end) == (BEGIN, BEGIN + 6)
+    assert (overview.transitions, overview.messages) == (2, 16)
+    assert (overview.start, overview.end) == (BEGIN, BEGIN + 7)
     assert overview.topics[1] == TopicInfo(
         name='/cart/contract', type=type_of(ContractDescription), messages=1
     )
-    assert [topic.messages for topic in overview.topics] == [7, 1, 1, 1, 1, 1, 1, 1]
+    assert [topic.messages for topic in overview.topics] == [8, 1, 1, 1, 1, 1, 1, 1, 1]
     log.close()
 
 
@@ -181,7 +192,7 @@ def test_torn_lines_are_told(run: RunFolder) -> None:
 def test_messages_of_any_topic_are_decoded_on_demand(run: RunFolder) -> None:
     source = open_records(run.path)
     found = list(source.messages(['/cart/cmd_vel', '/nothing']))
-    assert len(found) == 7
+    assert len(found) == 8
     assert (found[2].topic, found[2].type) == ('/cart/cmd_vel', TWIST)
     assert (found[2].log_time, found[2].publish_time) == (BEGIN + 2, BEGIN + 5)
     assert found[2].data == message_cdr(TWIST)

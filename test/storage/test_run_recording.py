@@ -28,8 +28,9 @@ from storage_wire import (
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import RecordError, Refused
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.jsonl import read_jsonl
@@ -40,6 +41,7 @@ from boundary_env_ros.storage.run_recording import RunRecording
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',
     '/episode_status': 'boundary_env_ros/msg/EpisodeStatus',
+    '/episode_mark': 'boundary_env_ros/msg/EpisodeMark',
     '/gate_decision': 'boundary_env_ros/msg/GateDecision',
     '/contact': 'std_msgs/msg/Bool',
     '/clock': 'rosgraph_msgs/msg/Clock',
@@ -234,6 +236,46 @@ def test_message_that_cannot_be_read_is_told_of_and_kept(recording: Recording) -
     assert (recording.made.lost, recording.made.transitions) == (1, 1)
     recording.made.close()
     assert next(open_records(recording.run.path).messages()).data == torn
+
+
+def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recording) -> None:
+    recording.hear('/episode_status', RUNNING)
+    (mark,) = recording.made.mark('', MarkVerdict.FAILURE, ' ada ', 'it leaned', at(1.0))
+    assert (mark.who, mark.verdict, mark.id.episode_id) == ('ada', MarkVerdict.FAILURE, EPISODE)
+    recording.hear('/episode_mark', mark)
+    recording.hear('/transition', transition(1))
+    recording.hear('/episode_status', status(EpisodeState.TERMINATED, 1, **SUCCESS))
+    (again,) = recording.made.mark(EPISODE, MarkVerdict.SUCCESS, 'ada', '', at(2.0))
+    recording.hear('/episode_mark', again)
+    assert (again.id.step, recording.row().success) == (1, True)
+    assert recording.row().marks == (mark, again)
+    recording.made.close()
+    assert list(open_records(recording.run.path).records(EpisodeMark)) == [mark, again]
+
+
+@pytest.mark.parametrize(
+    ('episode', 'verdict', 'who', 'message'),
+    [
+        ('', 1, 'ada', 'actually: none was begun'),
+        ('another', 1, 'ada', 'actually: another'),
+        (EPISODE, 0, 'ada', 'out of 1 .SUCCESS., 2 .FAILURE., 3 .UNCLEAR., actually: 0'),
+        (EPISODE, 1, '  ', 'Expect who marks the episode'),
+    ],
+)
+def test_mark_that_says_nothing_is_refused(
+    recording: Recording, episode: str, verdict: int, who: str, message: str
+) -> None:
+    with pytest.raises(Refused, match=message):
+        recording.made.mark(episode, verdict, who, '', at(0.0))
+
+
+def test_mark_of_somebody_else_on_an_unknown_episode_is_told_and_kept_in_the_bag(
+    recording: Recording,
+) -> None:
+    mark = EpisodeMark(id=step_id(1), verdict=MarkVerdict.SUCCESS, who='ada', taken=instant())
+    recording.hear('/episode_mark', mark)
+    (notice,) = recording.made.notices()
+    assert 'Expect an episode of the index to mark' in notice
 
 
 @contextmanager

@@ -53,6 +53,15 @@ status_agrees = Rule(
         'Compare the topic of the episode status with the last step; one of the two was changed.'
     ),
 )
+mark_known = Rule(
+    id='mark-known',
+    severity=Severity.ERROR,
+    sentence='A mark says who made it, and is on an episode of the record.',
+    way_out=(
+        'Look for records that were joined, or cut in two; nothing else in a record rests on a '
+        'mark.'
+    ),
+)
 decisions_agree = Rule(
     id='decisions-agree',
     severity=Severity.ERROR,

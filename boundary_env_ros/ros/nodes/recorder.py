@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``recorder``: bag, index of episodes, and the last word on a dead environment."""
+"""The node ``recorder``: bag, index of episodes, marks, the last word on a dead environment."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from rclpy.duration import Duration
 
 from boundary_env_ros import __version__
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError, Refused
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import set_time, to_msg
-from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.recorded_topics import (
     offered_qos,
     RawMessage,
@@ -52,13 +52,16 @@ class Recorder(ContractNode):
     before; it is complete when the node is deactivated.
     """
 
+    several_agents = True
+
     def __init__(self) -> None:
         super().__init__('recorder', 'recorder')
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
         self._recording: RunRecording | None = None
         self._heard: RawSubscriptions | None = None
         self._status: Any = None
-        self._episode_status: Any = None
+        self._episode_status: dict[str, Any] = {}
+        self._marks: Any = None
         self._unseen: dict[str, RecordedTopic] = {}
         self._before: list[RawMessage] = []
         self._active = False
@@ -97,9 +100,14 @@ class Recorder(ContractNode):
         self._status = self.create_publisher(
             msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED
         )
-        self._episode_status = self.create_publisher(
-            msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED
-        )
+        self._episode_status = {
+            agent: self.create_publisher(
+                msg.EpisodeStatus, self.topic_of(agent, names.EPISODE_STATUS), names.LATCHED
+            )
+            for agent in self.contract.agents
+        }
+        self._marks = self.speak(msg.EpisodeMark, names.EPISODE_MARK, names.RECORD)
+        self.serve(srv.MarkEpisode, '~/mark_episode', self._on_mark)
         self._heard = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._guarded(self._poll))
         self.every(_ADAPT_PERIOD, self._heard.adapt)
@@ -134,10 +142,11 @@ class Recorder(ContractNode):
         self._close()
         if self._heard is not None:
             self._heard.close()
-        for publisher in (self._status, self._episode_status):
+        for publisher in (self._status, *self._episode_status.values()):
             if publisher is not None:
                 self.destroy_publisher(publisher)
-        self._heard = self._status = self._episode_status = None
+        self._heard = self._status = self._marks = None
+        self._episode_status = {}
         self._recording = None
 
     @property
@@ -185,7 +194,7 @@ class Recorder(ContractNode):
             self.get_logger().error(
                 f'episode {ending.id.episode_id[:8]}: {ending.cause}. {ending.message}'
             )
-            self._episode_status.publish(to_msg(ending, now))
+            self._episode_status[ending.id.agent].publish(to_msg(ending, now))
 
     def _finish_episode(self) -> None:
         """
@@ -199,6 +208,36 @@ class Recorder(ContractNode):
             time.sleep(_POLL_PERIOD)
             self._poll()
         self._poll()
+
+    # Marks ---------------------------------------------------------------------------------------
+
+    def _on_mark(self, request: Any, response: Any) -> Any:
+        if not self._active:
+            response.result.code = msg.Result.NOT_ACTIVE
+            response.result.message = (
+                'Expect a recorder that records, actually: it does not. Mark the episode in the '
+                'run: `boundary-env mark RUN EPISODE VERDICT`.'
+            )
+            return response
+        # What waits in the queue may be the episode that is meant.
+        self._guarded(self._poll)()
+        now = self.clock.now()
+        try:
+            marks = self.recording.mark(
+                request.episode_id, request.verdict, request.who, request.note, now
+            )
+        except Refused as refusal:
+            response.result.code = int(refusal.code)
+            response.result.message = str(refusal)
+            return response
+        except RecordError as error:
+            response.result.code = msg.Result.NOT_ACTIVE
+            response.result.message = str(error)
+            return response
+        for mark in marks:
+            self._marks.publish(to_msg(mark, now))
+        response.episode_id = marks[0].id.episode_id
+        return response
 
     # Saying --------------------------------------------------------------------------------------
 

@@ -1,0 +1,178 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Episodes of the index as text: a table of many, one of them whole, and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from boundary_env_ros.core.mark import agreed, EpisodeMark, latest
+from boundary_env_ros.core.serialization import to_json
+from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
+from boundary_env_ros.storage.episode_store import EpisodeRow
+
+_NANOSECONDS = 1_000_000_000
+
+_Cell = Callable[[FoundEpisode], str]
+
+
+def table(episodes: Sequence[FoundEpisode]) -> str:
+    """Return a table, one line for each; columns that tell nothing apart are left out."""
+    if not episodes:
+        return 'No such episode.'
+    columns = list(_columns(episodes))
+    rows = [[name for name, _, _ in columns]]
+    rows += [[cell(found) for _, cell, _ in columns] for found in episodes]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
+    lines = []
+    for row in rows:
+        cells = (
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, (_, _, right) in zip(row, widths, columns, strict=True)
+        )
+        lines.append('  '.join(cells).rstrip())
+    lines.insert(1, '  '.join('─' * width for width in widths))
+    return '\n'.join([*lines, '', _count(episodes)])
+
+
+def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, bool]]:
+    """Yield name, content and whether it is a number, of each column."""
+    rows = [found.row for found in episodes]
+    yield 'EPISODE', lambda f: f.row.episode_id[:SHORT], False
+    if len({found.run for found in episodes}) > 1:
+        yield 'RUN', lambda f: f.run.name, False
+    if len({row.environment for row in rows}) > 1:
+        yield 'ENVIRONMENT', lambda f: f.row.environment, False
+    if len({row.agent for row in rows}) > 1:
+        yield 'AGENT', lambda f: f.row.agent, False
+    yield 'BEGUN', lambda f: _time(f.row.created_at), False
+    if any(row.state.client for row in rows):
+        yield 'CLIENT', lambda f: f.row.state.client or '-', False
+    yield 'STEPS', lambda f: str(f.row.step_count), True
+    yield 'RETURN', lambda f: _return(f.row), True
+    yield 'STATE', lambda f: _state(f.row), False
+    yield 'CAUSE', lambda f: f.row.cause or '-', False
+    if any(row.interventions for row in rows):
+        yield 'BY HAND', lambda f: str(f.row.interventions or '-'), True
+    if any(row.marks for row in rows):
+        yield 'MARKED', lambda f: _marked(f.row), False
+
+
+def _count(episodes: Sequence[FoundEpisode]) -> str:
+    """Return the line under the table: success both ways, as everywhere."""
+    ended = [found.row for found in episodes if found.row.done]
+    success = sum(1 for row in ended if row.success)
+    truncated = sum(1 for row in ended if row.ending == 'TRUNCATED')
+    words = [f'{len(episodes)} episode{"s" if len(episodes) != 1 else ""}']
+    if len(ended) < len(episodes):
+        words.append(f'{len(episodes) - len(ended)} without an ending')
+    if ended:
+        words.append(f'success {success} of {len(ended)} ended')
+    if truncated:
+        words.append(f'{success} of {len(ended) - truncated} without the {truncated} truncated')
+    return ', '.join(words) + '.'
+
+
+def whole(found: FoundEpisode) -> str:
+    """Return one episode, everything that the index knows of it."""
+    row = found.row
+    lines = [
+        f'Episode {row.episode_id}',
+        '',
+        *_pairs(
+            ('run', str(found.run)),
+            ('bag', str(found.run / row.bag)),
+            ('environment', f'{row.environment}, {row.digest}'),
+            ('agent', row.agent),
+            ('client', row.state.client or '-'),
+            ('seed', str(row.seed)),
+            ('begun', _time(row.created_at, whole=True)),
+            ('last written', _time(row.updated_at, whole=True)),
+            ('steps', str(row.step_count)),
+            ('return', _return(row)),
+            ('by hand', f'{row.interventions} takeovers' if row.interventions else 'never'),
+        ),
+        '',
+        'The environment says',
+        *_pairs(
+            ('state', _state(row)),
+            ('cause', row.cause or '-'),
+            ('declared by', row.declared_by or '-'),
+            ('success', {True: 'yes', False: 'no', None: 'not ended'}[row.success]),
+            ('message', row.state.message or '-'),
+        ),
+        '',
+        'People say' if row.marks else 'Nobody has marked it.',
+    ]
+    counting = latest(row.marks)
+    for mark in row.marks:
+        lines.append(f'  {_mark(mark)}{"" if mark in counting else " (said otherwise later)"}')
+    return '\n'.join(lines)
+
+
+def plain(found: FoundEpisode) -> dict[str, object]:
+    """Return one episode as plain data; times are nanoseconds of system time."""
+    row = found.row
+    verdict = agreed(row.marks)
+    return {
+        'run': str(found.run),
+        'bag': str(found.run / row.bag),
+        'episode_id': row.episode_id,
+        'agent': row.agent,
+        'environment': row.environment,
+        'digest': row.digest,
+        'client': row.state.client,
+        'seed': row.seed,
+        'created_at': row.created_at,
+        'updated_at': row.updated_at,
+        'done': row.done,
+        'ending': row.ending,
+        'cause': row.cause,
+        'declared_by': row.declared_by,
+        'success': row.success,
+        'step_count': row.step_count,
+        'return': row.episode_return,
+        'interventions': row.interventions,
+        'state': to_json(row.state),
+        'marked': verdict.name if verdict else None,
+        'marks': [to_json(mark) for mark in row.marks],
+    }
+
+
+def _pairs(*pairs: tuple[str, str]) -> Iterator[str]:
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        yield f'  {name.ljust(width)}  {value}'
+
+
+def _time(nanoseconds: int, *, whole: bool = False) -> str:
+    moment = datetime.fromtimestamp(nanoseconds / _NANOSECONDS).astimezone()
+    return moment.isoformat(sep=' ', timespec='milliseconds' if whole else 'seconds')[
+        : None if whole else 19
+    ]
+
+
+def _return(row: EpisodeRow) -> str:
+    return 'unknown' if row.episode_return is None else f'{row.episode_return:+.2f}'
+
+
+def _state(row: EpisodeRow) -> str:
+    return (row.ending or row.state.state.name).lower()
+
+
+def _marked(row: EpisodeRow) -> str:
+    verdict = agreed(row.marks)
+    if verdict is None:
+        return '-'
+    people = ', '.join(mark.who for mark in latest(row.marks))
+    otherwise = row.success is not None and verdict.name == (
+        'FAILURE' if row.success else 'SUCCESS'
+    )
+    return f'{verdict.name.lower()}{" (!)" if otherwise else ""} by {people}'
+
+
+def _mark(mark: EpisodeMark) -> str:
+    when = '' if mark.taken is None else f', {_time(mark.taken.ros.nanoseconds)}'
+    note = f': {mark.note}' if mark.note else ''
+    return f'{mark.verdict.name.lower()} by {mark.who} at step {mark.id.step}{when}{note}'

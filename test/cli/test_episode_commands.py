@@ -1,0 +1,255 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Episodes are listed, filtered, shown and marked, and the two verdicts stay apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+import json
+from pathlib import Path
+import re
+import time
+
+import pytest
+from storage_wire import instant, step_id, transition
+
+from boundary_env_ros.cli.episodes import since
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.storage.episode_store import EpisodeStore
+
+Output = pytest.CaptureFixture[str]
+
+#: 2026-11-22 12:00:00 UTC.
+NOON = 1_795_348_800 * 1_000_000_000
+MINUTE = 60 * 1_000_000_000
+
+WON = '0a000000-7d0c-4a55-8e42-0d0f3c1f9c11'
+LATE = '0b000000-7d0c-4a55-8e42-0d0f3c1f9c11'
+RUNS = '1c000000-7d0c-4a55-8e42-0d0f3c1f9c11'
+OTHER = '2d000000-7d0c-4a55-8e42-0d0f3c1f9c11'
+
+
+def add(
+    store: EpisodeStore,
+    episode: str,
+    begun: int,
+    steps: int,
+    *,
+    environment: str = 'warehouse_cart',
+    client: str = 'go_to_goal',
+    agent: str = 'cart',
+    **ending: object,
+) -> None:
+    def named(step: int):
+        return replace(step_id(step), episode_id=episode, agent=agent)
+
+    running = EpisodeStatus(
+        id=named(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, client=client, seed=7
+    )
+    store.update(replace(running, taken=instant()), environment=environment, now=begun)
+    for step in range(1, steps + 1):
+        store.add_step(replace(transition(step), id=named(step)), now=begun + step)
+    if ending:
+        over = replace(running, id=named(steps), **ending)  # type: ignore[arg-type]
+        store.update(over, environment=environment, now=begun + MINUTE)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Return a folder of two runs, one of them still being written."""
+    for name in ('monday', 'tuesday'):
+        (tmp_path / name).mkdir()
+    with EpisodeStore.create(tmp_path / 'monday' / 'episodes.sqlite') as store:
+        add(store, WON, NOON, 12, state=EpisodeState.TERMINATED, cause='success',
+            declared_by='environment', message='The goal is reached.')  # fmt: skip
+        add(store, LATE, NOON + MINUTE, 40, client='no_op', state=EpisodeState.TRUNCATED,
+            cause='time_limit', declared_by='environment')  # fmt: skip
+        add(store, RUNS, NOON + 2 * MINUTE, 3)
+    with EpisodeStore.create(tmp_path / 'tuesday' / 'episodes.sqlite') as store:
+        add(store, OTHER, NOON + 24 * 60 * MINUTE, 2, environment='door_arm',
+            agent='arm', state=EpisodeState.TRUNCATED, cause='safety_stop',
+            declared_by='environment')  # fmt: skip
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv('TZ', 'UTC')
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def listed(capsys: Output, *arguments: str | Path) -> list[str]:
+    """Return the short ids of the episodes that are listed, in their order."""
+    assert main(['episodes', *map(str, arguments)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return [line.split()[0] for line in lines[2:] if line][:-1]
+
+
+def test_one_run_is_a_table_without_columns_that_tell_nothing(runs: Path, capsys: Output) -> None:
+    assert main(['episodes', str(runs / 'monday')]) == 0
+    assert (
+        capsys.readouterr().out
+        == """\
+EPISODE   BEGUN                CLIENT      STEPS  RETURN  STATE       CAUSE
+────────  ───────────────────  ──────────  ─────  ──────  ──────────  ──────────
+0a000000  2026-11-22 12:00:00  go_to_goal     12   +6.00  terminated  success
+0b000000  2026-11-22 12:01:00  no_op          40  +20.00  truncated   time_limit
+1c000000  2026-11-22 12:02:00  go_to_goal      3   +1.50  running     -
+
+3 episodes, 1 without an ending, success 1 of 2 ended, 1 of 1 without the 1 truncated.
+"""
+    )
+
+
+def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) -> None:
+    assert main(['episodes', str(runs)]) == 0
+    head, _, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == [
+        'EPISODE', 'RUN', 'ENVIRONMENT', 'AGENT', 'BEGUN', 'CLIENT', 'STEPS', 'RETURN', 'STATE',
+        'CAUSE',
+    ]  # fmt: skip
+    assert [line.split()[:2] for line in lines[:4]] == [
+        ['0a000000', 'monday'],
+        ['0b000000', 'monday'],
+        ['1c000000', 'monday'],
+        ['2d000000', 'tuesday'],
+    ]
+    assert listed(capsys, runs / 'tuesday', runs / 'monday') == [
+        '0a000000', '0b000000', '1c000000', '2d000000',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'expected'),
+    [
+        (['--success'], [WON]),
+        (['--failure'], [LATE, OTHER]),
+        (['--done'], [WON, LATE, OTHER]),
+        (['--running'], [RUNS]),
+        (['--cause', 'time_limit', '--cause', 'safety_stop'], [LATE, OTHER]),
+        (['--environment', 'door_arm'], [OTHER]),
+        (['--agent', 'cart', '--done'], [WON, LATE]),
+        (['--client', 'no_op'], [LATE]),
+        (['--since', '2026-11-22T12:01:30'], [RUNS, OTHER]),
+        (['--since', '2026-11-23'], [OTHER]),
+        (['--marked'], []),
+    ],
+)
+def test_episodes_are_found_by_what_is_known_of_them(
+    runs: Path, capsys: Output, arguments: list[str], expected: list[str]
+) -> None:
+    assert main(['episodes', str(runs), '--json', *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one['episode_id'] for one in found] == expected
+
+
+def test_an_hour_ago_is_an_hour_ago() -> None:
+    hour = 60 * MINUTE
+    before = time.time_ns()
+    found = since('1h')
+    # A float of seconds has some microseconds to lose.
+    assert before - hour - 1000 <= found <= time.time_ns() - hour + 1000
+
+
+def test_nothing_found_is_said(runs: Path, capsys: Output) -> None:
+    assert main(['episodes', str(runs), '--cause', 'robot_lost']) == 0
+    assert capsys.readouterr().out == 'No such episode.\n'
+
+
+def test_one_episode_is_shown_whole_with_both_verdicts_apart(runs: Path, capsys: Output) -> None:
+    assert (
+        main(['mark', str(runs / 'monday'), '0a', 'failure', '--who', 'ada', '--note', 'bent'])
+        == 0
+    )
+    assert capsys.readouterr().out == '0a000000 of cart (success): failure by ada\n'
+    assert main(['episodes', str(runs), '--show', '0A']) == 0
+    text = capsys.readouterr().out
+    told = [
+        f'Episode {WON}', 'The environment says', 'People say', 'seed          7',
+        'success      yes', 'message      The goal is reached.', 'failure by ada at step 12',
+        ': bent',
+    ]  # fmt: skip
+    assert [words for words in told if words not in text] == []
+    assert text.index('The environment says') < text.index('People say')
+
+
+def test_mark_against_the_environment_is_seen_in_the_table(runs: Path, capsys: Output) -> None:
+    run = str(runs / 'monday')
+    for who, episode, verdict in (
+        ('ada', '0a', 'failure'),
+        ('ada', '0a', 'success'),
+        ('bob', '0a', 'unclear'),
+        ('bob', '0b', 'success'),
+    ):
+        assert main(['mark', run, episode, verdict, '--who', who]) == 0
+    capsys.readouterr()
+    assert main(['episodes', run, '--marked']) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].endswith('success by ada, bob')
+    assert lines[3].endswith('success (!) by bob')
+    assert main(['episodes', run, '--show', '0a', '--json']) == 0
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert (shown['success'], shown['marked'], len(shown['marks'])) == (True, 'SUCCESS', 3)
+
+
+def test_last_is_the_episode_that_was_begun_last(runs: Path, capsys: Output) -> None:
+    assert main(['mark', str(runs / 'monday'), 'last', 'unclear', '--who', 'ada']) == 0
+    assert capsys.readouterr().out.startswith('1c000000 of cart (no ending yet): unclear')
+
+
+def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
+    tmp_path: Path, capsys: Output
+) -> None:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
+        for agent in ('left', 'right'):
+            add(store, WON, NOON, 1, agent=agent)
+    assert main(['mark', str(tmp_path), '0a', 'success', '--who', 'ada']) == 0
+    assert main(['mark', str(tmp_path), '0a', 'failure', '--who', 'bob', '--agent', 'left']) == 0
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
+        assert [[m.who for m in row.marks] for row in store.episodes()] == [
+            ['ada', 'bob'],
+            ['ada'],
+        ]
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['episodes', '{runs}', '--show', '0'], 'Expect one episode that begins with .0., actual'),
+        (['episodes', '{runs}', '--show', 'ff'], 'actually: none of 4'),
+        (['episodes', '{runs}/nothing'], 'actually: nothing is there'),
+        (['episodes', '{runs}/empty'], 'actually: a folder without one'),
+        (['mark', '{runs}/monday', '0', 'success', '--who', 'ada'], 'Give more of its id'),
+        (['mark', '{runs}', '0a', 'success', '--who', 'ada'], 'is a folder of 2'),
+        (['mark', '{runs}/monday', '0a', 'success', '--who', ' '], 'who marks it'),
+        (['episodes', '{runs}', '--since', 'yesterday'], 'expect a date'),
+        (['mark', '{runs}/monday', '0a', 'good', '--who', 'ada'], 'invalid choice'),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_way_out(
+    runs: Path, capsys: Output, arguments: list[str], message: str
+) -> None:
+    (runs / 'empty').mkdir()
+    assert main([word.replace('{runs}', str(runs)) for word in arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_one_index_that_cannot_be_read_hides_no_other(runs: Path, capsys: Output) -> None:
+    (runs / 'tuesday' / 'episodes.sqlite').write_text('no database at all, but rather long ' * 50)
+    assert listed(capsys, runs) == ['0a000000', '0b000000', '1c000000']
+    assert main(['episodes', str(runs / 'tuesday')]) == 2
+
+
+def test_index_is_listed_while_it_is_written(tmp_path: Path, capsys: Output) -> None:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
+        add(store, WON, NOON, 3)
+        assert listed(capsys, tmp_path) == ['0a000000']
+        assert main(['mark', str(tmp_path), 'last', 'success', '--who', 'ada']) == 0
+        add(store, LATE, NOON + 1, 3)
+        assert [len(row.marks) for row in store.episodes()] == [1, 0]

@@ -1,0 +1,119 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What people say of episodes stands beside what the environment says, and never in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from record_maker import Piece
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.auditor import Auditor
+from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.evidence.summary import summarise
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.run_folder import RunFolder
+
+
+def mark(step: Transition, who: str, verdict: MarkVerdict, note: str = '') -> EpisodeMark:
+    return EpisodeMark(id=step.id, who=who, verdict=verdict, note=note, taken=step.closed)
+
+
+def audit_all(pieces: list[Piece | EpisodeMark], contract: Contract, task: Task) -> AuditReport:
+    auditor = Auditor(contract, task)
+    for piece in pieces:
+        auditor.add(piece)
+    return auditor.report()
+
+
+@pytest.fixture(scope='module')
+def endings(record: list[Piece]) -> dict[str, Transition]:
+    """Return the last step of one episode for each cause."""
+    steps = [p for p in record if isinstance(p, Transition)]
+    return {step.cause: step for step in steps if step.terminated or step.truncated}
+
+
+def test_marks_change_no_figure_of_the_environment(
+    record: list[Piece], contract: Contract, endings: dict[str, Transition]
+) -> None:
+    marks = [mark(step, 'ada', MarkVerdict.FAILURE) for step in endings.values()]
+    plain, marked = summarise(record, contract), summarise([*record, *marks], contract)
+    for before, after in zip(plain.clients, marked.clients, strict=True):
+        assert (after.success, after.endings) == (before.success, before.endings)
+    assert sum(c.marked for c in marked.clients) == len(endings)
+    assert {d.ending for c in marked.clients for d in c.disagreements} == {'success'}
+
+
+def test_episode_of_which_people_say_otherwise_is_told_with_who_and_why(
+    record: list[Piece], contract: Contract, endings: dict[str, Transition]
+) -> None:
+    won, late = endings['success'], endings['time_limit']
+    marks = [
+        mark(won, 'ada', MarkVerdict.SUCCESS),
+        mark(won, 'bob', MarkVerdict.FAILURE, 'it scratched the door'),
+        mark(late, 'ada', MarkVerdict.SUCCESS),
+        mark(late, 'bob', MarkVerdict.UNCLEAR),
+    ]
+    summary = summarise([*record, *marks], contract)
+    by_marks = [c.success_by_marks for c in summary.clients]
+    assert (sum(p.count for p in by_marks), sum(p.of for p in by_marks)) == (1, 1)
+    text = str(summary)
+    assert (
+        f'  episode {won.id.episode_id[:8]}, success: success by ada; '
+        'failure by bob (it scratched the door)'
+    ) in text
+    assert f'{late.id.episode_id[:8]}, time_limit: success by ada; unclear by bob' in text
+
+
+def test_who_thinks_again_is_counted_once(
+    record: list[Piece], contract: Contract, endings: dict[str, Transition]
+) -> None:
+    won = endings['success']
+    marks = [mark(won, 'ada', MarkVerdict.FAILURE), mark(won, 'ada', MarkVerdict.SUCCESS)]
+    clients = summarise([*record, *marks], contract).clients
+    assert [d for c in clients for d in c.disagreements] == []
+    assert sum(c.success_by_marks.count for c in clients) == 1
+
+
+def test_mark_that_was_made_when_the_bag_was_closed_counts(
+    record: list[Piece], endings: dict[str, Transition], tmp_path: Path
+) -> None:
+    run = RunFolder.create(tmp_path / 'run')
+    run.contract.write_text((Path(__file__).parents[2] / 'config/warehouse_cart.yaml').read_text())
+    steps = [p for p in record if isinstance(p, Transition)]
+    with TransitionJsonl(run.transitions) as lines, EpisodeStore.create(run.episodes) as store:
+        for step in steps:
+            lines.append(step)
+            store.add_step(step, now=1)
+    with EpisodeStore.open(run.episodes, to_mark=True) as store:
+        store.mark(mark(endings['success'], 'ada', MarkVerdict.FAILURE), now=2)
+    assert 'success: failure by ada' in str(summarise_path(run.path))
+
+
+def test_audit_knows_the_episodes_that_were_marked(
+    record: list[Piece], contract: Contract, task: Task, endings: dict[str, Transition]
+) -> None:
+    known = [mark(step, 'ada', MarkVerdict.UNCLEAR) for step in endings.values()]
+    # An episode may be marked before its first step is recorded.
+    assert audit_all([*known, *record], contract, task).ok
+
+
+def test_mark_on_no_episode_of_the_record_or_by_nobody_is_named(
+    record: list[Piece], contract: Contract, task: Task, endings: dict[str, Transition]
+) -> None:
+    won = endings['success']
+    rest = [
+        p for p in record if getattr(getattr(p, 'id', None), 'episode_id', '') != won.id.episode_id
+    ]
+    stray = audit_all([*rest, mark(won, 'ada', MarkVerdict.SUCCESS)], contract, task)
+    assert stray.counts['mark-known'] == 1
+    assert 'marked SUCCESS by ada' in str(stray)
+    nobody = audit_all([*record, mark(won, '', MarkVerdict.SUCCESS)], contract, task)
+    assert dict(nobody.counts) == {'mark-known': 1}

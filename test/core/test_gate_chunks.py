@@ -111,16 +111,6 @@ def test_the_end_of_the_episode_drops_what_is_left(chunky: Bench, state: Episode
     assert all(d.trigger is not Trigger.CHUNK for d in chunky.wait(HORIZON * PERIOD))
 
 
-def test_an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it(chunky: Bench) -> None:
-    chunky.time.wait(PERIOD)
-    chunky.pulse()
-    chunky.scan = AHEAD_NEAR
-    chunky.pulse()
-    assert send(chunky, 0.1, 0.1, 0.1, 0.1).verdict is Verdict.STOPPED
-    chunky.scan = (8.0, 8.0, 1.0, 1.0)
-    assert all(d.trigger is Trigger.TIMER for d in chunky.wait(HORIZON * PERIOD))
-
-
 def test_nothing_of_a_chunk_outlives_its_episode(chunky: Bench) -> None:
     """A robot at rest is not stopped at the end of its episode: there is nothing to brake."""
     send(chunky, 0.0, 0.1, 0.1, 0.1)

@@ -301,24 +301,39 @@ def test_a_request_that_waited_into_the_next_lease_is_forgotten(bench: LockstepB
     assert bench.tick() == ()
 
 
-def test_the_end_of_the_episode_drops_what_is_left_of_a_chunk() -> None:
-    bench = LockstepBench(shipped({('chunk',): {'horizon': 2}}, pacing=Pacing.LOCKSTEP)).begin()
-    bench.hear(bench.request(0.05, 0.0, 0.1, 0.0, horizon=2))
-    bench.step = 1
-    bench.advance()
-    ended = status(EpisodeState.TRUNCATED, bench.time.now, step=1)
-    assert bench.gate.heard(ended, bench.time.now) == ()
+@pytest.fixture
+def chunky() -> LockstepBench:
+    """Return a bench whose contract allows chunks."""
+    return LockstepBench(shipped({('chunk',): {'horizon': 2}}, pacing=Pacing.LOCKSTEP)).begin()
 
 
-def test_an_action_of_a_chunk_is_decided_on_when_its_step_begins() -> None:
-    bench = LockstepBench(shipped({('chunk',): {'horizon': 2}}, pacing=Pacing.LOCKSTEP)).begin()
-    bench.hear(bench.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+def second_step(bench: LockstepBench, state: EpisodeState) -> tuple[GateDecision, ...]:
+    """Let the world come to the end of the first step, and the environment say what follows."""
     bench.step = 1
     bench.advance()
-    begun = status(EpisodeState.RUNNING, bench.time.now, step=1)
-    decision = only(bench.gate.heard(begun, bench.time.now))
-    assert decision.trigger is Trigger.CHUNK
-    assert decision.command == (0.1, 0.0)
+    return bench.gate.heard(status(state, bench.time.now, step=1), bench.time.now)
+
+
+def test_an_action_of_a_chunk_is_decided_on_when_its_step_begins(chunky: LockstepBench) -> None:
+    chunky.hear(chunky.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    decision = only(second_step(chunky, EpisodeState.RUNNING))
+    assert (decision.trigger, decision.command) == (Trigger.CHUNK, (0.1, 0.0))
+
+
+def test_the_end_of_the_episode_drops_what_is_left_of_a_chunk(chunky: LockstepBench) -> None:
+    chunky.hear(chunky.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    assert second_step(chunky, EpisodeState.TRUNCATED) == ()
+
+
+def test_an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it(
+    chunky: LockstepBench,
+) -> None:
+    chunky.scan = (0.1, 8.0, 1.0, 1.0)
+    chunky.measure('scan')
+    stopped = only(chunky.hear(chunky.request(0.05, 0.0, 0.1, 0.0, horizon=2)))
+    assert reasons(stopped) == {Reason.OBSTACLE_STOP}
+    chunky.scan = (8.0, 8.0, 1.0, 1.0)
+    assert second_step(chunky, EpisodeState.RUNNING) == ()
 
 
 def test_between_episodes_the_world_stands_still_so_a_new_arming_need_not_brake(

@@ -731,25 +731,19 @@ _LEASE_AND_EPISODE = (
         (_CHUNKS + 'a_newer_request_drops_what_is_left_of_an_older_one',),
     ),
     Mutation(
-        'A stop drops what is left of a chunk',
+        'In lockstep a stop drops what is left of a chunk',
         GATE,
         '        if ruling.verdict is Verdict.STOPPED:\n            self._chunk = None\n',
         '',
-        (
-            _CHUNKS + 'a_stop_drops_what_is_left',
-            _CHUNKS + 'the_emergency_stop_drops_what_is_left',
-            _CHUNKS + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',
-        ),
+        # In realtime, what was stopped stays so until a request, which has a chunk of its own.
+        (_LOCKSTEP + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',),
     ),
     Mutation(
-        'The end of the episode drops what is left of a chunk',
+        'In lockstep the end of the episode drops what is left of a chunk',
         GATE,
         '            self._chunk = None  # nothing of it outlives its episode\n',
         '            pass\n',
-        (
-            _CHUNKS + 'nothing_of_a_chunk_outlives_its_episode',
-            _LOCKSTEP + 'the_end_of_the_episode_drops_what_is_left_of_a_chunk',
-        ),
+        (_LOCKSTEP + 'the_end_of_the_episode_drops_what_is_left_of_a_chunk',),
     ),
     Mutation(
         'A takeover drops what is left of a chunk',

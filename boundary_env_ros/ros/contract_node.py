@@ -83,6 +83,9 @@ class ContractNode(LifecycleNode):
 
     """
 
+    #: Whether the node knows what to do under a contract with several agents.
+    several_agents = False
+
     def __init__(self, name: str, role: str) -> None:
         super().__init__(name)
         self._role = role
@@ -144,9 +147,17 @@ class ContractNode(LifecycleNode):
         """The agent whose boundary this is."""
         return self.contract.agents[0]
 
-    def topics(self) -> dict[str, str]:
-        """Return the full name of every sensor topic of the contract, by its relative name."""
-        return {topic: self.resolve_topic_name(topic) for topic in sensor_topics(self.contract)}
+    def topic_of(self, agent: str, topic: str) -> str:
+        """Return the name of an agent's topic or service, relative to this node's namespace."""
+        return self.contract.topic_of(agent, topic)
+
+    def topics(self, agent: str = '') -> dict[str, str]:
+        """Return the full name of every sensor topic of an agent, by the contract's name."""
+        agent = agent or self.agent
+        return {
+            topic: self.resolve_topic_name(self.topic_of(agent, topic))
+            for topic in sensor_topics(self.contract)
+        }
 
     def _on_description(self, description: Any) -> None:
         if description.node == self.get_fully_qualified_name():
@@ -169,10 +180,7 @@ class ContractNode(LifecycleNode):
         self._loaded = load(self.value('contract'), names_.get(pacing))
         contract = self._loaded.contract
         if len(contract.agents) != 1:
-            raise BoundaryError(
-                f'Expect a contract with one agent, actually: {", ".join(contract.agents)}. '
-                'This version serves one agent a world.'
-            )
+            self._meet_others()
         use_sim_time = self.get_parameter('use_sim_time').value
         if contract.sim_time and not use_sim_time:
             # The contract decides: a node on the wrong clock would stamp nonsense.
@@ -183,6 +191,20 @@ class ContractNode(LifecycleNode):
                 'Write `clock: sim` in the contract, or leave use_sim_time alone.'
             )
         self.clock = NodeClock(self.get_clock(), sim_time=contract.sim_time)
+
+    def _meet_others(self) -> None:
+        """Hear, in a world of several agents, of the contracts of the others."""
+        if not self.several_agents:
+            raise BoundaryError(
+                f'Expect a contract with one agent for the node {self.get_name()}, '
+                f'actually: {", ".join(self.contract.agents)}.'
+            )
+        for topic in self.elsewhere():
+            self.listen(msg.ContractDescription, topic, self._on_description, names.LATCHED_MANY)
+
+    def elsewhere(self) -> tuple[str, ...]:
+        """Return where else than here contracts are latched in a world of several agents."""
+        return tuple(self.topic_of(agent, names.CONTRACT) for agent in self.contract.agents)
 
     def _latch(self) -> None:
         contract = self.contract

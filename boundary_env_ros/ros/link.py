@@ -19,7 +19,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateState,
@@ -62,7 +62,7 @@ _ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_
 
 class RosLink:
     """
-    A client of the nodes of one namespace.
+    A client of the nodes of one namespace, on behalf of one agent.
 
     It owns a ROS context, so that any number of links live in one process, beside any other use of
     rclpy, and closing one touches no other. One thread receives; every wait of the caller has a
@@ -83,6 +83,9 @@ class RosLink:
         Seconds to wait for environment and gate to be found.
     image_timeout
         Seconds to wait for an image that an observation refers to; default: half of a period.
+    agent
+        The agent; default: the only one of the contract. Several of one world begin together:
+        :class:`boundary_env_ros.ros.world.RosWorld` does that.
 
     """
 
@@ -95,10 +98,11 @@ class RosLink:
         client: str = '',
         startup_timeout: float = 10.0,
         image_timeout: float | None = None,
+        agent: str = '',
     ) -> None:
         contract = loaded.contract
         self._contract, self._digest = contract, loaded.digest
-        self._agent = contract.agents[0]
+        self._agent = agent_of(contract, agent)
         self._client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
         self._startup_timeout = startup_timeout
         self._image_timeout = contract.period / 2 if image_timeout is None else image_timeout
@@ -114,6 +118,7 @@ class RosLink:
         self._lease_id = ''
         self._sequence = 0
         self._last: Delivery | None = None
+        self._deadline = 0.0
         self._closed = False
 
         self._context = Context()
@@ -131,19 +136,22 @@ class RosLink:
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._subscribe()
         self._requests = self._node.create_publisher(
-            msg.ActionRequest, names.ACTION_REQUEST, names.RECORD
+            msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
         )
-        self._begin = self._node.create_client(srv.BeginEpisode, names.BEGIN_EPISODE)
-        self._end = self._node.create_client(srv.EndEpisode, names.END_EPISODE)
-        self._arm = self._node.create_client(srv.Arm, names.ARM)
+        self._begin = self._node.create_client(srv.BeginEpisode, self._named(names.BEGIN_EPISODE))
+        self._end = self._node.create_client(srv.EndEpisode, self._named(names.END_EPISODE))
+        self._arm = self._node.create_client(srv.Arm, self._named(names.ARM))
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._thread = threading.Thread(target=self._receive, name='boundary_link', daemon=True)
         self._thread.start()
 
+    def _named(self, name: str) -> str:
+        return self._contract.topic_of(self._agent, name)
+
     def _subscribe(self) -> None:
         self._subscriptions = {
-            topic: self._node.create_subscription(kind, topic, callback, qos)
+            topic: self._node.create_subscription(kind, self._named(topic), callback, qos)
             for kind, topic, callback, qos in (
                 (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
                 (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY),
@@ -213,6 +221,23 @@ class RosLink:
 
         ``client`` is who it is begun for from now on, where the link serves several.
         """
+        self.ask_begin(seed=seed, options=options, wrappers=wrappers, client=client)
+        self.arm()
+        return self.finish_begin()
+
+    def ask_begin(
+        self,
+        *,
+        seed: int | None,
+        options: Mapping[str, object],
+        wrappers: Sequence[str],
+        client: str = '',
+    ) -> None:
+        """
+        Ask for an episode, the first part of :meth:`begin`; it is answered at once.
+
+        Of several agents in one world each must have asked before the world is reset.
+        """
         self._check_open()
         self._client = client or self._client
         self._wait_for_peers()
@@ -236,8 +261,15 @@ class RosLink:
             # over.
             self._episode_id = answer.episode_id
             self._sequence = 0
-        deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
-        self._lease_id = self._take_lease(deadline)
+        self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
+
+    def arm(self) -> None:
+        """Arm the gate for the episode that was asked for, the second part of :meth:`begin`."""
+        self._lease_id = self._take_lease(self._deadline)
+
+    def finish_begin(self) -> Delivery:
+        """Wait for the reset, the third part of :meth:`begin`."""
+        deadline = self._deadline
         transition, delivered = self._reset_transition(deadline)
         if transition.truncated:
             raise ResetFailed(self._ending_message() or f'The reset failed: {transition.cause}.')
@@ -366,6 +398,11 @@ class RosLink:
 
     def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
+        asked = asked_of(action)
+        return self.collect(self.request(asked), asked.on_delivery)
+
+    def request(self, action: Vector | Asked) -> ActionRequest:
+        """Send one action and return the request, the first part of :meth:`step`."""
         last, asked = self._running(), asked_of(action)
         requested = not_before(self._clock.now(), last.delivered)
         request = request_of(
@@ -379,16 +416,29 @@ class RosLink:
         )
         self._sequence += 1
         self._requests.publish(to_msg(request, requested))
+        return request
+
+    def collect(
+        self, request: ActionRequest, on_delivery: Callable[[Delivery], None] | None = None
+    ) -> tuple[Delivery, ...]:
+        """Wait for what the request closes, the second part of :meth:`step`."""
         closed: list[Delivery] = []
         while True:
             transition, delivered = self._next_transition()
             delivery = self._deliver(transition, delivered, self._image_timeout)
             closed.append(delivery)
-            if asked.on_delivery is not None:
-                asked.on_delivery(delivery)
+            if on_delivery is not None:
+                on_delivery(delivery)
             if _closed_by(transition, request):
                 self._last = delivery
                 return tuple(closed)
+
+    def pass_over(self) -> tuple[Delivery, ...]:
+        """Wait for the next transition that is closed, without an action (realtime)."""
+        self._running()
+        self._last = self._deliver(*self._next_transition(), self._image_timeout)
+        ended = self._last.transition.terminated or self._last.transition.truncated
+        return (self._last,) if ended else (self._last, *self.observe())
 
     def observe(self) -> tuple[Delivery, ...]:
         """Return what was closed meanwhile; see :meth:`Link.observe`."""
@@ -401,6 +451,12 @@ class RosLink:
                 transition, delivered = self._transitions.popleft()
             self._last = self._deliver(transition, delivered, self._image_timeout)
             closed.append(self._last)
+
+    @property
+    def running(self) -> bool:
+        """Whether, as far as was delivered, an episode of this link runs."""
+        last = None if self._last is None else self._last.transition
+        return last is not None and not (last.terminated or last.truncated)
 
     def _running(self) -> Delivery:
         """Return the last delivery of the running episode."""
@@ -538,6 +594,27 @@ class RosLink:
         done = threading.Event()
         self._end.call_async(request).add_done_callback(lambda _: done.set())
         done.wait(1.0)
+
+
+def agent_of(contract: Contract, wanted: str) -> str:
+    """
+    Return the agent of a contract that is wanted; empty: the only one.
+
+    Raises
+    ------
+    LinkError
+        If there is no such agent, or not one alone.
+
+    """
+    if wanted in contract.agents:
+        return wanted
+    if wanted or len(contract.agents) != 1:
+        raise LinkError(
+            f'Expect one agent out of {", ".join(contract.agents)}, '
+            f'actually: {wanted or "none was named"}. Pass agent=..., or use '
+            'boundary_env_ros.facade.multi_agent, which steps all of them.'
+        )
+    return contract.agents[0]
 
 
 def _closed_by(transition: Transition, request: ActionRequest) -> bool:

@@ -28,6 +28,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout
 from boundary_env_ros.ros.contract_node import PARENT
 
@@ -48,12 +49,32 @@ class NodeSpec:
         Its parameters.
     module
         Module to run instead of the one of that name.
+    agent
+        Agent in the namespace of whose name the node stands; empty: it serves all.
 
     """
 
     name: str
     parameters: Mapping[str, str | float | bool]
     module: str = ''
+    agent: str = ''
+
+    @property
+    def place(self) -> str:
+        """Name of the node within the namespace of the boundary."""
+        return f'{self.agent}/{self.name}' if self.agent else self.name
+
+
+def gates(
+    contract: Contract, parameters: Mapping[str, str | float | bool]
+) -> tuple[NodeSpec, ...]:
+    """Return the ``safety_gate`` of each agent of a contract, with these parameters."""
+    if len(contract.agents) == 1:
+        return (NodeSpec(name='safety_gate', parameters=parameters),)
+    return tuple(
+        NodeSpec(name='safety_gate', parameters={**parameters, 'agent': agent}, agent=agent)
+        for agent in contract.agents
+    )
 
 
 def isolated_environment(domain_id: int) -> dict[str, str]:
@@ -110,7 +131,8 @@ class NodeProcess:
             for key, value in spec.parameters.items()
             for part in ('-p', f'{key}:={_text(value)}')
         ]
-        remaps = ['-r', f'__ns:=/{namespace.strip("/")}'] if namespace else []
+        parts = [part for part in (namespace.strip('/'), spec.agent) if part]
+        remaps = ['-r', f'__ns:=/{"/".join(parts)}'] if parts else []
         command = [
             sys.executable,
             '-m',
@@ -221,7 +243,7 @@ class BringUp:
 
     def change(self, process: NodeProcess, transition: int, deadline: float) -> None:
         """Ask one node for one transition of its lifecycle."""
-        name = process.spec.name
+        name = process.spec.place
         verb = 'be configured' if transition == _CONFIGURE else 'be activated'
         request = ChangeState.Request()
         request.transition.id = transition
@@ -238,7 +260,7 @@ class BringUp:
         deadline = time.monotonic() + timeout
         response = self._call(
             GetState,
-            f'{process.spec.name}/get_state',
+            f'{process.spec.place}/get_state',
             GetState.Request(),
             process,
             'answer',
@@ -272,13 +294,13 @@ class BringUp:
     def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
         if not process.alive:
             raise LinkError(
-                f'Expect the node {process.spec.name} to {verb}, '
+                f'Expect the node {process.spec.place} to {verb}, '
                 'actually: its process ended with code '
                 f'{process.process.returncode}.\n{process.last_words()}'
             )
         if time.monotonic() > deadline:
             raise LinkTimeout(
-                f'Expect the node {process.spec.name} to {verb} in time, '
+                f'Expect the node {process.spec.place} to {verb} in time, '
                 'actually: it does not answer.\n'
                 f'{process.last_words()}'
             )
@@ -308,6 +330,11 @@ def running(
     timeout
         Seconds for all of them to become active.
 
+    Yields
+    ------
+    dict
+        The processes, by :attr:`NodeSpec.place`.
+
     """
     environment = isolated_environment(domain_id)
     logs.mkdir(parents=True, exist_ok=True)
@@ -316,8 +343,9 @@ def running(
     os.environ.update(environment)
     try:
         for spec in specs:
-            processes[spec.name] = NodeProcess(
-                spec, environment=environment, log=logs / f'{spec.name}.log', namespace=namespace
+            log = logs / f'{spec.place.replace("/", ".")}.log'
+            processes[spec.place] = NodeProcess(
+                spec, environment=environment, log=log, namespace=namespace
             )
         bring_up = BringUp(domain_id=domain_id, namespace=namespace)
         try:

@@ -25,7 +25,7 @@ class LossCount:
 
     def __init__(self) -> None:
         self.lost = 0
-        self._sequence: int | None = None
+        self._sequences: dict[str, int] = {}
         self._steps: dict[str, StepId] = {}
 
     def transition(self, step: StepId) -> None:
@@ -41,13 +41,13 @@ class LossCount:
             self.lost += step.step - last.step - 1
         self._steps[step.agent] = step
 
-    def decision(self, sequence: int) -> None:
-        """Take the number of a decision of the gate, which counts from 1 in each process."""
-        last = self._sequence
+    def decision(self, sequence: int, gate: str = '') -> None:
+        """Take the number of a decision of a gate, which counts from 1 in each process."""
+        last = self._sequences.get(gate)
         if last is not None:
             # A number that does not grow is that of a gate that was started anew.
             self.lost += sequence - (last + 1 if sequence > last else 1)
-        self._sequence = sequence
+        self._sequences[gate] = sequence
 
 
 class EnvironmentWatch:

@@ -63,12 +63,21 @@ class SafetyGate(ContractNode):
     """
     Carries messages to the gate of the core, and its decisions out.
 
-    The command goes first, then the decision that explains it.
+    The command goes first, then the decision that explains it. With several agents each has a gate
+    of its own, in the namespace of its name.
     """
+
+    several_agents = True
 
     def __init__(self) -> None:
         super().__init__('safety_gate', 'safety_gate')
         self._gate: Gate | None = None
+        self.declare(
+            'agent',
+            '',
+            'Agent whose gate this is; the last part of the namespace is its name then (empty: '
+            'the only agent of the contract).',
+        )
         self.declare(
             'stricter.low',
             Parameter.Type.DOUBLE_ARRAY,
@@ -104,6 +113,30 @@ class SafetyGate(ContractNode):
             'by itself then, by the command `probe` of the contract.',
         )
         self.add_on_set_parameters_callback(self._on_parameters)
+
+    @property
+    def agent(self) -> str:
+        """The agent whose gate this is."""
+        agents, wanted = self.contract.agents, self.value('agent')
+        if len(agents) == 1 and wanted in ('', agents[0]):
+            return agents[0]
+        place = self.get_namespace()
+        if wanted not in agents or place.rpartition('/')[2] != wanted:
+            raise BoundaryError(
+                f'Expect the parameter agent out of {", ".join(agents)}, and a namespace that '
+                f'ends with it, actually: {wanted!r} in {place}. Start a gate for each agent, '
+                f'for example with `--ros-args -p agent:={agents[0]} -r __ns:=/{agents[0]}`.'
+            )
+        return str(wanted)
+
+    def topic_of(self, agent: str, topic: str) -> str:
+        """Return a topic as it is: the gate stands in the namespace of its agent."""
+        return topic
+
+    def elsewhere(self) -> tuple[str, ...]:
+        """Return where the nodes that serve all agents latch their contract."""
+        above = self.get_namespace().rpartition('/')[0]
+        return (f'{above}/{names.CONTRACT}',)
 
     def configure(self) -> None:
         """Make the gate and what it listens to; commands go out only while the node is active."""

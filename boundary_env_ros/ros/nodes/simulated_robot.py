@@ -51,6 +51,8 @@ class SimulatedRobotNode(ContractNode):
     asked to.
     """
 
+    several_agents = True
+
     def __init__(self) -> None:
         super().__init__('simulated_robot', 'robot')
         self.declare(
@@ -58,7 +60,7 @@ class SimulatedRobotNode(ContractNode):
         )
         self._robot: SimulatedRobot | None = None
         self._outgoing: dict[str, Any] = {}
-        self._pending: WorldAdvance | None = None
+        self._pending: list[WorldAdvance] = []
         self._commanded: dict[str, float] = {}
         self._now = 0
         self._failed = ''
@@ -67,12 +69,6 @@ class SimulatedRobotNode(ContractNode):
     def configure(self) -> None:
         """Make the world, its publishers, and what the robot listens to."""
         contract = self.contract
-        if contract.pacing is Pacing.LOCKSTEP and len(contract.agents) > 1:
-            raise BoundaryError(
-                'Expect one agent in lockstep over ROS, actually: '
-                f'{", ".join(contract.agents)}. Use realtime, or one process '
-                '(boundary_env_ros.facade.embedded_world).'
-            )
         self._now = self._start()
         self._robot = make_robot(contract, self._now, self._options(), self.value('robot'))
         self._outgoing = {
@@ -94,7 +90,12 @@ class SimulatedRobotNode(ContractNode):
         if contract.sim_time:
             self._clock_publisher = self.speak(ClockMessage, '/clock', 10)
         if contract.pacing is Pacing.LOCKSTEP:
-            self._advanced = self.speak(msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD)
+            self._advanced = {
+                agent: self.speak(
+                    msg.WorldAdvanced, self.topic_of(agent, names.WORLD_ADVANCED), names.RECORD
+                )
+                for agent in contract.agents
+            }
             self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
 
     def _options(self) -> dict[str, float]:
@@ -135,7 +136,7 @@ class SimulatedRobotNode(ContractNode):
         """Let go of the world."""
         self._outgoing = {}
         self._robot = None
-        self._pending = None
+        self._pending = []
 
     @property
     def robot(self) -> SimulatedRobot:
@@ -214,8 +215,7 @@ class SimulatedRobotNode(ContractNode):
         stamp = stamp_of(message)
         # One without a stamp is the newest there can be, until the world has moved on.
         self._commanded[topic] = math.inf if stamp is None else stamp
-        if self._pending is not None:
-            self._try_to_advance()
+        self._try_to_advance()
 
     def _arrival(self) -> int:
         """Return the time of a command's arrival; the world is brought up to it first."""
@@ -224,32 +224,50 @@ class SimulatedRobotNode(ContractNode):
         return self._now
 
     def _on_advance(self, message: Any) -> None:
-        self._pending = from_msg(WorldAdvance, message)
+        """
+        Take the wish of one agent that the world advances.
+
+        Of several agents each tells its command; the duration stands in the last wish.
+        """
+        wish = from_msg(WorldAdvance, message)
+        if any(wish.id.agent == other.id.agent or other.duration for other in self._pending):
+            self._pending.clear()  # nobody waits any more for what was asked for before
+        self._pending.append(wish)
         self._try_to_advance()
 
     def _try_to_advance(self) -> None:
         """
-        Advance if the command that was announced is here, on every topic.
+        Advance if the commands that were announced are here, on every topic.
 
-        Else it is waited for; whoever asked has a deadline.
+        Else they are waited for; whoever asked has a deadline.
         """
-        pending = self._pending
-        if pending is None or not self._active:
+        if not self._active or not self._pending or not self._pending[-1].duration:
             return
-        if pending.command_stamp and min(self._commanded.values()) < pending.command_stamp:
+        if not all(map(self._has_command, self._pending)):
             return
-        self._pending = None
+        wishes = tuple(self._pending)
+        self._pending.clear()
         self._commanded = {
             topic: stamp if math.isfinite(stamp) else 0 for topic, stamp in self._commanded.items()
         }
-        emissions = self._advance(self._now + pending.duration)
+        emissions = self._advance(self._now + wishes[-1].duration)
         self._say_time()
-        self._report(pending.id, emissions)
+        for wish in wishes:
+            self._report(wish.id, emissions)
+
+    def _has_command(self, wish: WorldAdvance) -> bool:
+        return not wish.command_stamp or all(
+            self._commanded[self.topic_of(wish.id.agent, group.topic)] >= wish.command_stamp
+            for group in self.contract.action
+        )
 
     def _report(self, id_: StepId, emissions: tuple[Emission, ...]) -> None:
-        message = to_msg(report_of(id_, emissions, self._failed, self._resolved))
+        own = emissions
+        if len(self.contract.agents) > 1:
+            own = tuple(e for e in emissions if e.topic.startswith(f'{id_.agent}/'))
+        message = to_msg(report_of(id_, own, self._failed, self._resolved))
         set_time(message.header.stamp, self._now)
-        self._advanced.publish(message)
+        self._advanced[id_.agent].publish(message)
 
     # Reset ---------------------------------------------------------------------------------------
 
@@ -260,7 +278,7 @@ class SimulatedRobotNode(ContractNode):
             return response
         if self.contract.pacing is Pacing.REALTIME:
             self._on_timer()
-        self._pending = None
+        self._pending.clear()
         answer = self.robot.reset(
             ResetWorld(
                 seed=request.seed,

@@ -1,0 +1,318 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS side of the environment of one agent: what it hears, publishes and is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+import uuid
+
+import numpy as np
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import GateDecision, GateStatus
+from boundary_env_ros.core.environment import Begin, Effect, Effects, Environment
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input, looked_up_fields
+from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.observation import Observation, Sample
+from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    EvaluatorRecord,
+    Transition,
+)
+from boundary_env_ros.errors import Refused
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.conversions import advanced_from, from_msg, message_class, to_msg
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.transforms import Transforms
+from boundary_env_ros.storage.contract_file import make_task
+
+#: What an environment asks of somebody else than those who listen to its topics.
+Asked = ResetWorld | CallService | PublishMessage | AskPerson | WorldAdvance
+
+
+class AgentEnvironment:
+    """
+    Carries messages to the environment of one agent, and what comes of them out.
+
+    Parameters
+    ----------
+    node
+        A node that is being configured; what is made here lives until its cleanup.
+    agent
+        The agent.
+    ask
+        Is given what the environment asks of world and people.
+    asked
+        Is called after that, when all effects of one event are carried.
+    started
+        Is called when an episode runs, with the steady clock, ns.
+    active
+        Whether the node may act.
+
+    """
+
+    def __init__(
+        self,
+        node: ContractNode,
+        agent: str,
+        *,
+        ask: Callable[[str, Asked], None],
+        asked: Callable[[], None],
+        started: Callable[[int], None],
+        active: Callable[[], bool],
+    ) -> None:
+        contract, topics = node.contract, node.topics(agent)
+        self._node, self.agent = node, agent
+        self._ask, self._asked = ask, asked
+        self._started, self._active = started, active
+        self._several = len(contract.agents) > 1
+        self.environment = Environment(
+            contract,
+            digest=node.loaded.digest,
+            task=make_task(contract),
+            agent=agent,
+            topics=topics,
+            software_version=__version__,
+            name=node.get_name(),
+        )
+        self._outgoing = {
+            record: node.speak(kind, node.topic_of(agent, topic), qos)
+            for record, kind, topic, qos in (
+                (Observation, msg.Observation, names.OBSERVATION, names.RECORD),
+                (Transition, msg.Transition, names.TRANSITION, names.RECORD),
+                (EvaluatorRecord, msg.EvaluatorRecord, names.EVALUATOR, names.RECORD),
+                (ActuationEvidence, msg.ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
+                (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
+            )
+        }
+        self._sensors: list[tuple[Any, Callable[[Any, Any], None], int]] = []
+        for inputs, hear in (
+            (field_inputs(contract, topics), self._field),
+            (feedback_inputs(contract), self._feedback),
+        ):
+            for item in inputs:
+                qos, on_message = names.sensor(item.qos, contract.pacing), hear(item)
+                made = self._listen(message_class(item.type), item.topic, on_message, qos)
+                self._sensors.append((made, on_message, qos.depth))
+        looked_up = looked_up_fields(contract)
+        self._transforms = Transforms(node, looked_up) if looked_up else None
+        self._listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
+        self._listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED)
+        if contract.pacing is Pacing.LOCKSTEP:
+            self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
+        for service, name, callback in (
+            (srv.BeginEpisode, 'begin_episode', self._on_begin),
+            (srv.EndEpisode, 'end_episode', self._on_end),
+            (srv.ConfirmReset, 'confirm_reset', self._on_confirm),
+        ):
+            place = f'{node.get_name()}/{name}'
+            node.serve(service, node.topic_of(agent, place), callback)
+
+    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
+        return self._node.listen(kind, self._node.topic_of(self.agent, topic), callback, qos)
+
+    # Events --------------------------------------------------------------------------------------
+
+    def _field(self, item: Input) -> Callable[[Any, Any], None]:
+        def on_message(message: Any, info: Any) -> None:
+            self._take(item, message, info)
+
+        return on_message
+
+    def _take(self, item: Input, message: Any, info: Any) -> None:
+        """Take a sample of a field; ``info`` is what the middleware says of its message."""
+        node = self._node
+        now = node.clock.now()
+        reading = node.read(item, message)
+        if reading is None:
+            return
+        sample = Sample(
+            values=reading.values,
+            captured=node.clock.captured(reading.stamp, node.contract.robot_host),
+            published=None if info is None else node.clock.system(info['source_timestamp']),
+            arrived=None if info is None else node.clock.system(info['received_timestamp']),
+            confidence=reading.confidence,
+            image=reading.image,
+        )
+        self.carry(self.environment.sample(item.name, sample, now))
+
+    def _feedback(self, item: Input) -> Callable[[Any, Any], None]:
+        host = self._node.contract.robot_host
+
+        def on_message(message: Any, info: Any) -> None:
+            now = self._node.clock.now()
+            reading = self._node.read(item, message)
+            if reading is None:
+                return
+            captured = self._node.clock.captured(reading.stamp, host)
+            self.carry(self.environment.feedback(item.name, reading.values, captured, now))
+
+        return on_message
+
+    def look_up(self) -> None:
+        """Take the newest transforms."""
+        if self._transforms is None:
+            return
+        for item, message in self._transforms.new():
+            self._take(item, message, None)
+
+    def catch_up(self) -> None:
+        """
+        Take what the sensors have sent and still waits.
+
+        The executor runs a timer first, and takes one message of a topic before it looks again: on
+        a busy machine a step would be closed on what is old while the newer is there already.
+        """
+        for subscription, hear, depth in self._sensors:
+            for _ in range(depth):
+                with subscription.handle:
+                    taken = subscription.handle.take_message(subscription.msg_type, False)
+                if taken is None:
+                    break
+                hear(*taken)
+
+    def _on_decision(self, message: Any) -> None:
+        decision = from_msg(GateDecision, message)
+        self.carry(self.environment.decision(decision, self._node.clock.now()))
+
+    def _on_gate_status(self, message: Any) -> None:
+        status = from_msg(GateStatus, message)
+        self.carry(self.environment.gate_status(status, self._node.clock.now()))
+
+    def _on_advanced(self, message: Any) -> None:
+        report = advanced_from(message)
+        self.carry(self.environment.advanced(report, self._node.clock.now()))
+
+    def say(self) -> None:
+        """Publish where the episode stands: a sign of life."""
+        self.carry((self.environment.status(self._node.clock.now()),))
+
+    # Effects -------------------------------------------------------------------------------------
+
+    def carry(self, effects: Effects) -> None:
+        """Do what an event has led to."""
+        for effect in effects:
+            self._carry_one(effect)
+        if effects:
+            self._asked()
+
+    def _carry_one(self, effect: Effect) -> None:
+        if isinstance(effect, Asked):
+            self._ask(self.agent, effect)
+            return
+        now = self._node.clock.now()
+        self._outgoing[type(effect)].publish(to_msg(effect, _stamp_of(effect, now)))
+        if isinstance(effect, Transition):
+            self._log(effect)
+            if effect.reset is not None and not effect.truncated:
+                self._started(now.steady)
+
+    def _log(self, transition: Transition) -> None:
+        whose = f' of {self.agent}' if self._several else ''
+        episode = f'{transition.id.episode_id[:8]}{whose}'
+        if transition.cause:
+            self._node.get_logger().info(
+                f'episode {episode} ended after {transition.id.step} steps: '
+                f'{transition.cause}, declared by {transition.declared_by}'
+            )
+        elif transition.reset is not None:
+            self._node.get_logger().info(f'episode {episode} runs')
+        if transition.overrun:
+            self._node.get_logger().warning(
+                f'step {transition.id.step} of {episode}: '
+                'no action came in time, '
+                f'held by the {transition.held_by}',
+                throttle_duration_sec=1.0,
+            )
+
+    # Services ------------------------------------------------------------------------------------
+
+    def _on_begin(self, request: Any, response: Any) -> Any:
+        if not self._active():
+            response.result.code = msg.Result.NOT_ACTIVE
+            response.result.message = (
+                'Expect an active environment, actually: it is not. Activate it.'
+            )
+            return response
+        episode_id = str(uuid.uuid4())
+        begin = Begin(
+            digest=request.digest,
+            client=request.client,
+            client_version=request.client_version,
+            wrappers=tuple(request.wrappers),
+            seed=request.seed if request.seed_given else None,
+            options=request.options,
+        )
+        try:
+            seed, effects = self.environment.begin(
+                begin,
+                episode_id=episode_id,
+                drawn_seed=int(np.random.default_rng().integers(2**63)),
+                now=self._node.clock.now(),
+            )
+        except Refused as refusal:
+            return _refused(response, refusal)
+        self.carry(effects)
+        response.episode_id = episode_id
+        response.seed = seed
+        return response
+
+    def _on_end(self, request: Any, response: Any) -> Any:
+        environment, now = self.environment, self._node.clock.now()
+        status = environment.status(now)
+        causes = self._node.contract.episode.causes
+        if request.episode_id != status.id.episode_id or environment.state in (
+            EpisodeState.IDLE,
+            EpisodeState.TERMINATED,
+            EpisodeState.TRUNCATED,
+        ):
+            response.result.code = msg.Result.UNKNOWN_EPISODE
+            response.result.message = (
+                f'Expect the running episode ({status.id.episode_id or "none"}), '
+                f'actually: {request.episode_id}.'
+            )
+        elif request.cause not in causes:
+            response.result.code = msg.Result.INVALID_ARGUMENT
+            response.result.message = (
+                f'Expect a cause out of {", ".join(causes)}, actually: {request.cause!r}.'
+            )
+        else:
+            who = request.client or 'client'
+            self.carry(environment.end(request.cause, who, request.message, now))
+        return response
+
+    def _on_confirm(self, request: Any, response: Any) -> Any:
+        try:
+            effects = self.environment.confirm(
+                request.who, request.confirmed, request.message, self._node.clock.now()
+            )
+        except Refused as refusal:
+            return _refused(response, refusal)
+        self.carry(effects)
+        return response
+
+
+def _refused(response: Any, refusal: Refused) -> Any:
+    response.result.code = int(refusal.code)
+    response.result.message = str(refusal)
+    return response
+
+
+def _stamp_of(effect: Effect, now: Instant) -> Instant:
+    """Return what the header of a record is stamped with: its own instant, if it has one."""
+    if isinstance(effect, Observation):
+        return effect.observed
+    if isinstance(effect, Transition):
+        return effect.closed
+    if isinstance(effect, EpisodeStatus) and effect.taken is not None:
+        return replace(effect.taken)
+    return now

@@ -1,0 +1,104 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The world of several agents over ROS: a link for each of them, used together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+import os
+from typing import Any
+import uuid
+
+import numpy as np
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError
+from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+
+class RosWorld:
+    """
+    One client of the nodes of all agents of a contract.
+
+    Parameters
+    ----------
+    loaded
+        The contract; the nodes must run under the same.
+    client
+        Name of this client in the record, one for all agents; default: ``policy``, the process id
+        and four random digits.
+    link_arguments
+        The other arguments of :class:`boundary_env_ros.ros.link.RosLink`.
+
+    """
+
+    def __init__(self, loaded: LoadedContract, *, client: str = '', **link_arguments: Any) -> None:
+        self._contract = loaded.contract
+        client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
+        self._links: dict[str, RosLink] = {}
+        with ExitStack() as made:
+            for agent in self._contract.agents:
+                link = RosLink(loaded, client=client, agent=agent, **link_arguments)
+                made.callback(link.close)
+                self._links[agent] = link
+            made.pop_all()
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The agents whose episode runs, as far as was delivered."""
+        return tuple(agent for agent, link in self._links.items() if link.running)
+
+    def begin(
+        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
+    ) -> dict[str, Delivery]:
+        """
+        Begin an episode of every agent; see :meth:`boundary_env_ros.facade.world.World.begin`.
+
+        All must have asked before the world is reset, so the parts of a beginning are done for all
+        agents one after the other.
+        """
+        # One seed for all: they must sample the same world.
+        seed = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+        try:
+            for link in self._links.values():
+                link.ask_begin(seed=seed, options=options, wrappers=wrappers)
+            for link in self._links.values():
+                link.arm()
+            return {agent: link.finish_begin() for agent, link in self._links.items()}
+        except BoundaryError:
+            for link in self._links.values():
+                link.abandon()
+            raise
+
+    def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
+        """Send the actions; see :meth:`boundary_env_ros.facade.world.World.step`."""
+        running = self.running
+        if not running:
+            raise EpisodeEnded(
+                'Expect a running episode, actually: none was begun, or all have ended. '
+                'Call begin() first.'
+            )
+        strangers = set(actions) - set(running)
+        lacking = set(running) - set(actions)
+        if strangers or (lacking and self._contract.pacing is Pacing.LOCKSTEP):
+            raise LinkError(
+                f'Expect an action of each agent that runs ({", ".join(running)}), '
+                f'actually: {", ".join(actions) or "none"}.'
+            )
+        requests = {agent: self._links[agent].request(actions[agent]) for agent in actions}
+        closed = {agent: self._links[agent].collect(r) for agent, r in requests.items()}
+        # Afterwards, when the step of those who acted is over for the others, too.
+        return {
+            agent: closed[agent] if agent in closed else self._links[agent].pass_over()
+            for agent in running
+        }
+
+    def close(self) -> None:
+        """End what runs as ``abandoned``; let go of all links."""
+        with ExitStack() as closing:
+            for link in self._links.values():
+                closing.callback(link.close)

@@ -15,17 +15,18 @@ from boundary_env_ros.core.grammar import (
     A_NAME,
     A_TOPIC,
     A_TYPE,
-    A_UNIT,
     is_name,
     is_topic,
     is_type,
 )
 from boundary_env_ros.core.paths import is_command_path, split_call
 from boundary_env_ros.core.source_parser import (
+    are_dimensions,
     COMMAND_FORMS,
     joint_names,
     JOINTS,
     parse_source,
+    parse_unit,
     Values,
 )
 from boundary_env_ros.core.sources import Paths, Trajectory, Vector
@@ -64,7 +65,7 @@ def _group(section: Reader, name: str) -> ActionSpec:
         topic=key.text('topic', expected=A_TOPIC, check=is_topic),
         type=type_name,
         source=values.source,
-        unit=_unit(key, values),
+        unit=parse_unit(key, values),
         frame=key.text('frame', default=''),
         low=low,
         high=high,
@@ -123,19 +124,6 @@ def _angles(*paths: str) -> bool:
     return all(split_call(path)[0] for path in paths)
 
 
-def _unit(key: Reader, values: Values) -> tuple[str, ...]:
-    if values.unit and not key.has('unit'):
-        return values.unit
-    unit = key.texts('unit', expected=A_UNIT)
-    if len(unit) == 1:
-        return unit * values.count
-    if len(unit) != values.count:
-        key.problem(
-            ('unit',), f'one unit, or one for each of {values.count} values', said(f'{len(unit)}')
-        )
-    return unit
-
-
 def _safe(key: Reader, low: Vector, high: Vector) -> Vector:
     """Return the safe command; NaN where ``hold`` stands."""
     if key.is_word('safe', 'hold'):
@@ -166,11 +154,7 @@ def _indices(key: Reader, name: str, count: int, number: int | None) -> tuple[in
     values = key.list_of_numbers(name, unit='dimensions of this group', least=0.0)
     wanted = 'at least 2' if number is None else f'{number}'
     right = len(values) >= 2 if number is None else len(values) == number
-    if (
-        not right
-        or len(set(values)) != len(values)
-        or not all(value.is_integer() and value < count for value in values)
-    ):
+    if not (right and are_dimensions(values, count)):
         key.problem(
             (name,), f'{wanted} different dimensions of this group, below {count}', list(values)
         )

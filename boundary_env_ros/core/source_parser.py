@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract_reader import nearest, Reader, said
-from boundary_env_ros.core.grammar import A_PATH
+from boundary_env_ros.core.grammar import A_PATH, A_UNIT
 from boundary_env_ros.core.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.paths import is_path
 from boundary_env_ros.core.sources import Array, Beams, Joints, Paths, Points, Source
@@ -97,6 +97,27 @@ def parse_source(key: Reader, type_name: str, forms: Sequence[str] = _FORMS) -> 
         # Nothing is to be made of so many.
         return Values(source=Paths(paths=('',)), shape=(1,))
     return values
+
+
+def parse_unit(key: Reader, values: Values) -> tuple[str, ...]:
+    """Return the unit of each value: what the message declares, unless the key ``unit`` does."""
+    if values.unit and not key.has('unit'):
+        return values.unit
+    unit = key.texts('unit', expected=A_UNIT)
+    if len(unit) == 1:
+        return unit * values.count
+    if len(unit) != values.count:
+        key.problem(
+            ('unit',), f'one unit, or one for each of {values.count} values', said(f'{len(unit)}')
+        )
+    return unit
+
+
+def are_dimensions(numbers: Sequence[float], below: int) -> bool:
+    """Return whether numbers are different indices, each ``below`` that many."""
+    return len(set(numbers)) == len(numbers) and all(
+        number.is_integer() and number < below for number in numbers
+    )
 
 
 def _usual(type_name: str) -> str:

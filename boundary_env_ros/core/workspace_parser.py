@@ -12,13 +12,18 @@ from boundary_env_ros.core.grammar import (
     A_NAME,
     A_TOPIC,
     A_TYPE,
-    A_UNIT,
     is_name,
     is_topic,
     is_type,
 )
 from boundary_env_ros.core.safety import Moves, Polygon, Workspace
-from boundary_env_ros.core.source_parser import COMMAND_FORMS, parse_source, Values
+from boundary_env_ros.core.source_parser import (
+    are_dimensions,
+    COMMAND_FORMS,
+    parse_source,
+    parse_unit,
+    Values,
+)
 from boundary_env_ros.core.sources import Vector
 
 _NO_BOUND = 'none'
@@ -68,7 +73,7 @@ def _workspace(key: Reader, name: str, size: int) -> Workspace:
         topic=key.text('topic', expected=A_TOPIC, check=is_topic),
         type=type_name,
         source=values.source,
-        unit=_unit(key, values),
+        unit=parse_unit(key, values),
         frame=key.text('frame'),
         moves=moves,
         dimensions=dimensions,
@@ -86,19 +91,6 @@ def _workspace(key: Reader, name: str, size: int) -> Workspace:
     return workspace
 
 
-def _unit(key: Reader, values: Values) -> tuple[str, ...]:
-    if values.unit and not key.has('unit'):
-        return values.unit
-    unit = key.texts('unit', expected=A_UNIT)
-    if len(unit) == 1:
-        return unit * values.count
-    if len(unit) != values.count:
-        key.problem(
-            ('unit',), f'one unit, or one for each of {values.count} values', said(f'{len(unit)}')
-        )
-    return unit
-
-
 def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[int, ...]:
     found = key.list_of_numbers('dimensions', unit='dimensions of the command', least=0.0)
     if body:
@@ -108,11 +100,7 @@ def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[
         right = len(found) == values.count
     if any(map(math.isnan, found)):
         return ()
-    if (
-        not right
-        or len(set(found)) != len(found)
-        or not all(value.is_integer() and value < size for value in found)
-    ):
+    if not (right and are_dimensions(found, size)):
         key.problem(
             ('dimensions',),
             f'different dimensions of the command, below {size}: {wanted}',

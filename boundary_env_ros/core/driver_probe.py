@@ -35,9 +35,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One group that is probed, and which dimensions of the command it has."""
+    """One group that is probed, which of the groups it is, and where in the command it begins."""
 
     group: ActionSpec
+    index: int
     start: int
 
     def follows(self, measured: Vector) -> bool:
@@ -101,9 +102,9 @@ class DriverProbe:
         self._contract = contract
         self._parts: list[_Part] = []
         start = 0
-        for group in contract.action:
+        for index, group in enumerate(contract.action):
             if group.probe:
-                self._parts.append(_Part(group, start))
+                self._parts.append(_Part(group, index, start))
             start += group.size
         self._since = now.steady
         self._began = False
@@ -116,18 +117,10 @@ class DriverProbe:
 
     def command(self, stay: Vector) -> Vector:
         """Return the command to be sent while it moves; ``stay`` is what stops the others."""
-        return tuple(
-            value
-            for group, part in zip(self._contract.action, self._split(stay), strict=True)
-            for value in group.probe or part
-        )
-
-    def _split(self, command: Vector) -> list[Vector]:
-        parts, start = [], 0
-        for group in self._contract.action:
-            parts.append(command[start : start + group.size])
-            start += group.size
-        return parts
+        command = list(stay)
+        for part in self._parts:
+            command[part.start : part.start + part.group.size] = part.group.probe
+        return tuple(command)
 
     def look(self, measured: Vector | None, emitted: int | None, now: Instant) -> None:
         """
@@ -167,7 +160,7 @@ class DriverProbe:
 
     def _listen(self, measured: Vector | None, passed: float) -> None:
         for part in self._parts:
-            group, index = part.group, self._contract.action.index(part.group)
+            group, index = part.group, part.index
             if not math.isnan(self.timeouts[index]):
                 continue
             declared = group.driver_timeout or 0.0
@@ -181,11 +174,7 @@ class DriverProbe:
             if measured is not None and part.departs(measured):
                 before, after = self.timeouts[:index], self.timeouts[index + 1 :]
                 self.timeouts = (*before, passed, *after)
-        if not any(
-            math.isnan(seconds)
-            for seconds, group in zip(self.timeouts, self._contract.action, strict=True)
-            if group.probe
-        ):
+        if not any(math.isnan(self.timeouts[part.index]) for part in self._parts):
             self.phase = Phase.DONE
 
     def fail(self, why: str) -> None:

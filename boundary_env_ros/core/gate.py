@@ -40,7 +40,7 @@ from boundary_env_ros.core.gate_rules.admission import (
     precedence,
     well_formed,
 )
-from boundary_env_ros.core.gate_rules.braking import at_rest, towards
+from boundary_env_ros.core.gate_rules.braking import at_rest, safe_from, towards
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import measured_command
 from boundary_env_ros.core.gate_rules.rotation import nearer_sign
@@ -93,11 +93,7 @@ class Gate:
         self._agent = agent
         self._topics = topics
         self._version = software_version
-        self._needed = (
-            *(rule.input for rule in contract.safety.obstacles),
-            *(place.input for place in contract.safety.workspaces),
-            *self._limits.alive,
-        )
+        self._needed = (*contract.safety.inputs, *self._limits.alive)
         self._feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
         self._operator = (OPERATOR,) if contract.safety.operator else ()
         self._depart = tuple(
@@ -440,12 +436,7 @@ class Gate:
                 probe.fail('what the robot does was no longer known')
                 self._braking = StepId(digest=self._digest, agent=self._agent)
                 return ()
-            wanted = probe.command(
-                tuple(
-                    was if math.isnan(safe) else safe
-                    for was, safe in zip(measured, self._limits.safe, strict=True)
-                )
-            )
+            wanted = probe.command(safe_from(self._limits.safe, measured))
         ruling = rule(self._limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED:
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))

@@ -296,3 +296,8 @@ class Safety:
     emergency_stop: str = ''
     competing_publisher: OnCompeting = OnCompeting.STOP
     operator: Operator | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Return the names of what the rules about distance and place measure."""
+        return tuple(rule.input for rule in (*self.obstacles, *self.workspaces))

@@ -32,6 +32,11 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     return tuple(turned.get(i, value) for i, value in enumerate(command))
 
 
+def safe_from(safe: Vector, where: Vector) -> Vector:
+    """Return the safe command; a dimension that is safe where it is stays ``where`` it is."""
+    return tuple(was if math.isnan(goal) else goal for was, goal in zip(where, safe, strict=True))
+
+
 def at_rest(limits: Limits, command: Vector) -> bool:
     """Return whether a command is the safe one."""
     return all(

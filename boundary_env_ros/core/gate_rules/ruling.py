@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import math
-
 from boundary_env_ros.core.commands import admitted_action, as_action, translate
 from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.braking import brake
+from boundary_env_ros.core.gate_rules.braking import brake, safe_from
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.motion import rest, start_anew
 from boundary_env_ros.core.gate_rules.rotation import refuse_what_is_none
@@ -109,10 +107,7 @@ def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
     elif hold is Hold.LAST:
         goal = rest(limits, situation)
     else:
-        goal = tuple(
-            was if math.isnan(safe) else safe
-            for was, safe in zip(previous, limits.safe, strict=True)
-        )
+        goal = safe_from(limits.safe, previous)
     if late and hold is Hold.SAFE:
         at_once = start_anew(limits, previous, goal, situation.time_step)
         return _sent_again(limits, situation, goal, why, (goal, (), *at_once))

@@ -123,9 +123,7 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
         elif not measurement.values or any(map(math.isnan, measurement.values)):
             # No comparison with NaN is true, so the rules would take it for free space.
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
-    inputs = [rule.input for rule in limits.safety.obstacles]
-    inputs += [place.input for place in limits.safety.workspaces]
-    for name in inputs:
+    for name in limits.safety.inputs:
         if name not in situation.measurements:
             results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     if situation.previous is None:

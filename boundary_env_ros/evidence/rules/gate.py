@@ -10,6 +10,7 @@ import math
 from boundary_env_ros.core.commands import translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.braking import safe_from
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
@@ -229,12 +230,7 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
         if len(found) != len(previous):
             return (previous,)
         return (tuple(found[i] if i in free else was for i, was in enumerate(previous)),)
-    return (
-        tuple(
-            was if math.isnan(safe) else safe
-            for was, safe in zip(previous, terms.safe, strict=True)
-        ),
-    )
+    return (safe_from(terms.safe, previous),)
 
 
 def commanded_by_hand(decision: GateDecision) -> Vector:

@@ -1,0 +1,166 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What clients ask for is either taken as it is, or refused by name before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+import math
+from typing import Any
+
+from contract_strategies import contracts
+from core_world import AGENT, DIGEST, shipped
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import KeyValue
+from boundary_env_ros.core.service_requests import (
+    action_of,
+    batch_of,
+    metadata_of,
+    MOST_ACTIONS,
+    options_of,
+    refuse_another,
+)
+from boundary_env_ros.errors import (
+    BoundaryError,
+    code_of,
+    DigestMismatch,
+    InvalidAction,
+    Refused,
+    ResultCode,
+)
+
+_numbers = st.lists(st.floats(), max_size=40)
+_counts = st.one_of(st.integers(0, 12), st.integers(0, 2**32 - 1))
+
+
+def outcome(call: Callable[[], object]) -> tuple[ResultCode, Any]:
+    """Return the code that a call is answered with, and what it returns."""
+    try:
+        return ResultCode.OK, call()
+    except BoundaryError as error:
+        return code_of(error), None
+
+
+def means(environment: str = '', digest: str = '', agent: str = '') -> None:
+    refuse_another(
+        environment=environment,
+        digest=digest,
+        agent=agent,
+        contract=shipped(),
+        own_digest=DIGEST,
+        own_agent=AGENT,
+    )
+
+
+def test_who_says_nothing_of_it_means_what_is_served() -> None:
+    means()
+    means(environment='warehouse_cart', digest=DIGEST, agent=AGENT)
+
+
+def test_another_environment_contract_or_agent_is_refused_by_name() -> None:
+    with pytest.raises(Refused, match="'warehouse_cart', actually: 'kitchen'"):
+        means(environment='kitchen')
+    with pytest.raises(DigestMismatch, match='sha256:00'):
+        means(digest='sha256:00')
+    with pytest.raises(Refused, match="'cart', actually: 'other'") as refusal:
+        means(agent='other')
+    assert refusal.value.code is ResultCode.UNKNOWN_AGENT
+
+
+@given(st.text(), st.text(), st.text())
+def test_whatever_they_mean_only_what_is_served_is_taken(
+    environment: str, digest: str, agent: str
+) -> None:
+    code, _ = outcome(lambda: means(environment, digest, agent))
+    if code is ResultCode.OK:
+        assert environment in ('', 'warehouse_cart')
+        assert digest in ('', DIGEST)
+        assert agent in ('', AGENT)
+
+
+# Options and metadata ----------------------------------------------------------------------------
+
+
+def test_options_are_a_json_object() -> None:
+    assert options_of('') == {}
+    assert options_of('{"scenario": "clear"}') == {'scenario': 'clear'}
+    for wrong in ('[1]', 'null', '3', '"x"', '{', '{]', '[' * 100_000):
+        with pytest.raises(Refused, match='JSON object'):
+            options_of(wrong)
+
+
+@given(st.text())
+def test_any_text_is_options_or_is_refused(text: str) -> None:
+    code, options = outcome(lambda: options_of(text))
+    assert code in (ResultCode.OK, ResultCode.INVALID_ARGUMENT)
+    if code is ResultCode.OK:
+        assert options == (json.loads(text) if text else {})
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=5))
+def test_metadata_is_taken_whole_or_refused(pairs: list[tuple[str, str]]) -> None:
+    keys = [key for key, _ in pairs]
+    try:
+        found = metadata_of(KeyValue(key=key, value=value) for key, value in pairs)
+    except Refused:
+        assert '' in keys or len(set(keys)) < len(keys)
+    else:
+        assert found == dict(pairs)
+        assert len(found) == len(pairs)
+
+
+# Actions -----------------------------------------------------------------------------------------
+
+
+@given(contracts(), _numbers, _counts)
+def test_an_action_is_sent_as_it_is_or_not_at_all(
+    contract: Contract, values: list[float], horizon: int
+) -> None:
+    code, action = outcome(lambda: action_of(contract, values, horizon))
+    assert code in (ResultCode.OK, ResultCode.INVALID_ACTION)
+    if code is ResultCode.OK:
+        rows = horizon or 1
+        assert rows <= contract.horizon
+        assert action == tuple(values)
+        assert len(action) == rows * contract.action_size
+        assert all(map(math.isfinite, action))
+
+
+@given(contracts(), st.data())
+def test_every_action_of_the_right_shape_is_taken(contract: Contract, data: st.DataObject) -> None:
+    rows = data.draw(st.integers(1, contract.horizon))
+    size = rows * contract.action_size
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    values = data.draw(st.lists(finite, min_size=size, max_size=size))
+    assert action_of(contract, values, rows) == tuple(values)
+
+
+@given(contracts(), _numbers, _counts)
+def test_a_batch_is_sent_whole_or_not_at_all(
+    contract: Contract, values: list[float], count: int
+) -> None:
+    code, actions = outcome(lambda: batch_of(contract, values, count))
+    assert code in (ResultCode.OK, ResultCode.INVALID_ACTION, ResultCode.INVALID_ARGUMENT)
+    if code is ResultCode.OK:
+        assert len(actions) == count
+        assert [value for action in actions for value in action] == values
+        assert {len(action) for action in actions} == {contract.action_size}
+
+
+def test_refused_actions_say_what_was_expected() -> None:
+    contract = shipped()
+    with pytest.raises(InvalidAction, match='Expect 2 numbers .1 times 2., actually: 3'):
+        action_of(contract, [0.0, 0.0, 0.0], 1)
+    with pytest.raises(InvalidAction, match='finite numbers, actually: nan at 1'):
+        action_of(contract, [0.0, math.nan], 0)
+    with pytest.raises(InvalidAction, match='at most 1 steps, actually: 2'):
+        action_of(contract, [0.0] * 4, 2)
+    with pytest.raises(Refused, match=f'1 to {MOST_ACTIONS} actions, actually: 0'):
+        batch_of(contract, [], 0)
+    with pytest.raises(Refused, match='actually: 4294967295'):
+        batch_of(contract, [], 2**32 - 1)

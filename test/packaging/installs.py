@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NODES = ('environment', 'recorder', 'safety_gate', 'simulated_robot')
+NODES = ('boundary_services', 'environment', 'recorder', 'safety_gate', 'simulated_robot')
 INTERFACES = sorted(
     path.relative_to(REPOSITORY).as_posix()
     for kind in ('msg', 'srv')

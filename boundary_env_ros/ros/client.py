@@ -1,0 +1,472 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A client of the services of a boundary, with callbacks for its events.
+
+It needs neither contract nor task: the node ``boundary_services`` has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import json
+import threading
+import time
+from types import TracebackType
+from typing import Any, Literal
+import uuid
+
+import numpy as np
+import numpy.typing as npt
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+
+from boundary_env_ros.core.decision import KeyValue
+from boundary_env_ros.core.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.errors import (
+    BoundaryError,
+    error_of,
+    LinkError,
+    LinkTimeout,
+    ResetNeeded,
+)
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.answers import (
+    Batch,
+    batch_from,
+    Began,
+    began_from,
+    Picture,
+    picture_from,
+    Planned,
+    planned_from,
+    Spaces,
+    spaces_from,
+    Stepped,
+    stepped_from,
+)
+from boundary_env_ros.ros.conversions import from_msg, to_msg
+from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
+from boundary_env_ros.ros.interfaces import msg, srv
+
+# Between two looks for a service, s.
+_LOOK = 0.02
+
+
+class BoundaryClient:
+    """
+    A client of the services, with a ROS context and two threads of its own.
+
+    One thread receives answers, the other calls the callbacks: those may call the client, and hold
+    up nothing but each other. A call waits for its answer until its deadline; what an answer
+    refuses is raised as the error that it was on the other side.
+
+    Parameters
+    ----------
+    client
+        Name of this client in the record, and of its sessions; default: one that nobody else has.
+    namespace
+        Namespace of the nodes.
+    domain_id
+        ROS domain; default: ``ROS_DOMAIN_ID``, or 0.
+    agent
+        The agent; empty if there is only one.
+    timeout
+        Seconds that a call waits for its answer if it says nothing else. A reset may take as long
+        as its contract allows.
+    startup_timeout
+        Seconds that a call waits for its service to be found.
+
+    """
+
+    def __init__(
+        self,
+        client: str = '',
+        *,
+        namespace: str = '',
+        domain_id: int | None = None,
+        agent: str = '',
+        timeout: float = 30.0,
+        startup_timeout: float = 10.0,
+    ) -> None:
+        self._name = client or f'client-{uuid.uuid4().hex[:8]}'
+        self._agent = agent
+        self._timeout, self._startup_timeout = timeout, startup_timeout
+        self._lock = threading.Lock()
+        self._episode_id = self._terminated = ''
+        self._done = True
+        self._closed = False
+        self._spaces: Spaces | None = None
+
+        self._context = Context()
+        rclpy.init(
+            context=self._context,
+            domain_id=domain_id,
+            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+        )
+        self._node = rclpy.create_node(
+            f'boundary_client_{uuid.uuid4().hex[:8]}',
+            namespace=namespace or None,
+            context=self._context,
+        )
+        self._clients = {
+            name: self._node.create_client(kind, name)
+            for kind, name in (
+                (srv.Reset, names.RESET),
+                (srv.Step, names.STEP),
+                (srv.BatchStep, names.BATCH_STEP),
+                (srv.Observe, names.OBSERVE),
+                (srv.Spaces, names.SPACES),
+                (srv.Render, names.RENDER),
+                (srv.Plan, names.PLAN),
+                (srv.Close, names.CLOSE),
+            )
+        }
+        self._callbacks = EventCallbacks(lambda words: self._node.get_logger().error(words))
+        self._listener = self._node.create_subscription(
+            msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        self._thread = threading.Thread(target=self._receive, name='boundary_client', daemon=True)
+        self._thread.start()
+
+    # The conversation ----------------------------------------------------------------------------
+
+    @property
+    def client(self) -> str:
+        """Name of this client in the record."""
+        return self._name
+
+    @property
+    def episode_id(self) -> str:
+        """The episode that was begun last; empty before the first."""
+        return self._episode_id
+
+    @property
+    def is_done(self) -> bool:
+        """
+        Whether no episode of this client runs.
+
+        An ending is known as soon as its event has come, without a call.
+        """
+        return self._done
+
+    @property
+    def events_lost(self) -> int:
+        """How many events are known to be lost, by gaps in their numbers."""
+        return self._callbacks.lost
+
+    def reset(
+        self,
+        *,
+        environment: str = '',
+        seed: int | None = None,
+        options: Mapping[str, object] | None = None,
+        wrappers: Sequence[str] = (),
+        digest: str = '',
+        timeout: float | None = None,
+    ) -> Began:
+        """
+        Begin an episode, and return its first observation.
+
+        Parameters
+        ----------
+        environment, digest
+            Name and digest of the contract that is meant; empty: whatever is served.
+        seed
+            Seed of the episode; default: the environment draws one.
+        options
+            Options of the task.
+        wrappers
+            The wrappers around the caller, outermost first, for the record.
+
+        Raises
+        ------
+        Refused
+            If somebody else holds the episode (the message names who), or an argument is wrong.
+        DigestMismatch
+            If the nodes work under another contract.
+        ResetFailed
+            If the world could not be reset; the message says what is missing.
+        LinkTimeout
+            If no answer came in time.
+
+        """
+        answer = self._call(
+            names.RESET,
+            srv.Reset.Request(
+                digest=digest,
+                environment=environment,
+                agent=self._agent,
+                client=self._name,
+                wrappers=list(wrappers),
+                seed_given=seed is not None,
+                seed=seed or 0,
+                options=json.dumps(dict(options)) if options else '',
+            ),
+            timeout,
+        )
+        with self._lock:
+            self._episode_id = answer.episode_id
+            # Its ending may have come before this answer.
+            self._done = answer.episode_id == self._terminated
+        return began_from(answer)
+
+    def step(
+        self,
+        action: npt.ArrayLike,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Stepped:
+        """
+        Send one action, and return what came of it.
+
+        Parameters
+        ----------
+        action
+            Shape (n,), or (horizon, n) for a chunk: all groups one after the other, units and
+            order of the contract.
+        metadata
+            Goes into the diagnostics of the transition.
+
+        Raises
+        ------
+        InvalidAction
+            If it has another shape, or is not finite. Nothing was sent.
+        ResetNeeded, EpisodeEnded
+            If there is no running episode.
+        SimulationFailed, PeerLost
+            If what the episode depends on failed before this step.
+
+        """
+        values = np.asarray(action, dtype=np.float64)
+        rows = len(values) if values.ndim == 2 else 1
+        answer = self._call(
+            names.STEP,
+            srv.Step.Request(
+                episode_id=self._episode_id,
+                action=values.ravel().tolist(),
+                horizon=rows,
+                metadata=_pairs(metadata),
+            ),
+            timeout,
+        )
+        stepped = stepped_from(answer)
+        self._note(stepped)
+        return stepped
+
+    def batch_step(
+        self,
+        actions: npt.ArrayLike,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Batch:
+        """
+        Send several actions, one after the other, up to the first ending or error.
+
+        Parameters
+        ----------
+        actions
+            Shape (count, n).
+        metadata, timeout
+            As in :meth:`step`; the deadline is that of all together.
+
+        Raises
+        ------
+        BoundaryError
+            As :meth:`step`, if not even the first was carried out; later on, the error is in what
+            is returned.
+
+        """
+        values = np.asarray(actions, dtype=np.float64)
+        answer = self._call(
+            names.BATCH_STEP,
+            srv.BatchStep.Request(
+                episode_id=self._episode_id,
+                actions=values.ravel().tolist(),
+                count=len(values) if values.ndim else 0,
+                metadata=_pairs(metadata),
+            ),
+            timeout,
+            partly=True,
+        )
+        batch = batch_from(answer)
+        self._note(batch)
+        return batch
+
+    def _note(self, stepped: Stepped) -> None:
+        with self._lock:
+            if stepped.transition.id.episode_id == self._episode_id:
+                self._done = self._done or stepped.done
+
+    def observe(self, *, timeout: float | None = None) -> Observation:
+        """
+        Return the latest observation, without stepping.
+
+        Raises
+        ------
+        ResetNeeded
+            If none has been made yet.
+
+        """
+        request = srv.Observe.Request(agent=self._agent)
+        answer = self._call(names.OBSERVE, request, timeout)
+        return from_msg(Observation, answer.observation)
+
+    def spaces(self, *, timeout: float | None = None) -> Spaces:
+        """Return the spaces of the environment, and the first readings of its sensors."""
+        answer = self._call(names.SPACES, srv.Spaces.Request(agent=self._agent), timeout)
+        self._spaces = spaces_from(answer)
+        return self._spaces
+
+    def render(self, source: str = '', *, timeout: float | None = None) -> Picture:
+        """
+        Return a picture of the present state, shape (height, width, 3), RGB, uint8.
+
+        Parameters
+        ----------
+        source
+            An image field, or ``view`` for a drawn one; default: the first camera, else the view.
+
+        """
+        request = srv.Render.Request(agent=self._agent, source=source)
+        return picture_from(self._call(names.RENDER, request, timeout))
+
+    def plan(self, actions: npt.ArrayLike, *, timeout: float | None = None) -> Planned:
+        """
+        Ask the safety gate what it would do with candidate actions now, without acting.
+
+        Parameters
+        ----------
+        actions
+            Shape (count, n).
+
+        """
+        values = np.asarray(actions, dtype=np.float64)
+        spaces = self._spaces or self.spaces(timeout=timeout)
+        answer = self._call(
+            names.PLAN,
+            srv.Plan.Request(
+                digest=spaces.digest,
+                agent=self._agent or spaces.agents[0],
+                actions=values.ravel().tolist(),
+                count=len(values) if values.ndim else 0,
+            ),
+            timeout,
+        )
+        return planned_from(answer)
+
+    def end(self, *, timeout: float | None = None) -> None:
+        """End the session: an episode that runs is truncated as ``abandoned``."""
+        if not self._episode_id:
+            raise ResetNeeded('Expect an episode to end, actually: none was begun.')
+        request = srv.Close.Request(episode_id=self._episode_id, client=self._name)
+        self._call(names.CLOSE, request, timeout)
+        with self._lock:
+            self._done = True
+
+    # Events --------------------------------------------------------------------------------------
+
+    def on(self, kind: EventKind, callback: Callback) -> Callable[[], None]:
+        """
+        Call back with every event of a kind, whoever's episode it is of; return what ends that.
+
+        One event after the other, on a thread of their own: a callback may call the client. What a
+        callback raises is logged, and the next event is told all the same.
+        """
+        return self._callbacks.on(kind, callback)
+
+    def _on_event(self, message: Any) -> None:
+        event = from_msg(EnvironmentEvent, message)
+        if event.kind is EventKind.TERMINATION:
+            with self._lock:
+                self._terminated = event.id.episode_id
+                self._done = self._done or self._terminated == self._episode_id
+        self._callbacks.put(event)
+
+    # Calling -------------------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        try:
+            while self._context.ok() and not self._closed:
+                self._executor.spin_once(timeout_sec=0.2)
+        except ExternalShutdownException:
+            pass
+
+    def _call(
+        self, name: str, request: Any, timeout: float | None, *, partly: bool = False
+    ) -> Any:
+        """Return an answer; raise the error in it, unless it is one of an answer in part."""
+        if self._closed:
+            raise LinkError('Expect an open client, actually: it was closed. Make a new one.')
+        client = self._clients[name]
+        self._wait_for(client)
+        seconds = self._timeout if timeout is None else timeout
+        answered = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: answered.set())
+        if not answered.wait(seconds):
+            client.remove_pending_request(future)
+            raise LinkTimeout(
+                f'Expect an answer of {client.srv_name} within {seconds:g} s, actually: none. '
+                'Is the node alive? What was asked for may still be done.'
+            )
+        answer = future.result()
+        if answer.result.code and not (partly and answer.completed):
+            raise error_of(answer.result.code, answer.result.message)
+        return answer
+
+    def _wait_for(self, client: Any) -> None:
+        """Wait for who serves, and for who publishes the events that follow."""
+        deadline = time.monotonic() + self._startup_timeout
+        while not (client.service_is_ready() and self._listener.get_publisher_count()):
+            if time.monotonic() > deadline:
+                raise LinkTimeout(
+                    f'Expect the service {client.srv_name} within {self._startup_timeout:g} s, '
+                    'actually: nobody serves it on ROS_DOMAIN_ID '
+                    f'{self._context.get_domain_id()}. Start the node `boundary_services`.'
+                )
+            time.sleep(_LOOK)
+
+    # Ending --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End a running episode as ``abandoned``; let go of context and threads."""
+        if self._closed:
+            return
+        try:
+            if not self._done:
+                self.end()
+        finally:
+            self._closed = True
+            self._callbacks.close()
+            self._thread.join(timeout=5.0)
+            self._executor.shutdown()
+            self._node.destroy_node()
+            rclpy.shutdown(context=self._context)
+
+    def __enter__(self) -> BoundaryClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Literal[False]:
+        """Close; an error of the closing itself does not hide the one that led here."""
+        try:
+            self.close()
+        except BoundaryError:
+            if error is None:
+                raise
+        return False
+
+
+def _pairs(metadata: Mapping[str, str] | None) -> list[Any]:
+    return [to_msg(KeyValue(key=k, value=v)) for k, v in (metadata or {}).items()]

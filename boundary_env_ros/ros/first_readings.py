@@ -1,0 +1,107 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What sensors and actuators read before any episode: the baseline of the service ``spaces``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK
+from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input
+from boundary_env_ros.core.observation import (
+    age_of,
+    FieldStatus,
+    ObservationField,
+    Sample,
+)
+from boundary_env_ros.core.sight import Sight
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.conversions import message_class
+
+
+class FirstReadings:
+    """
+    The first reading of every field of the observation, and of every group of the action.
+
+    Each topic is listened to until it has spoken once: whoever serves episodes has no use for the
+    rest.
+
+    Parameters
+    ----------
+    node
+        Configured node that listens.
+
+    """
+
+    def __init__(self, node: ContractNode) -> None:
+        self._node = node
+        contract, topics = node.contract, node.topics()
+        self._sight = Sight(contract, topics)
+        self._measured: dict[str, ObservationField] = {}
+        shown = {spec.name for spec in contract.observation}
+        for item in field_inputs(contract, topics):
+            if item.name in shown:
+                self._listen(item, self._take_field)
+        for item in feedback_inputs(contract):
+            self._listen(item, self._take_feedback)
+
+    def _listen(self, item: Input, take: Callable[[Input, Any, Any], bool]) -> None:
+        node = self._node
+        made: list[Any] = []
+
+        def on_message(message: Any, info: Any) -> None:
+            if made and take(item, message, info):
+                node.destroy_subscription(made.pop())
+
+        qos = names.sensor(item.qos, node.contract.pacing)
+        made.append(node.listen(message_class(item.type), item.topic, on_message, qos, warn=False))
+
+    def _take_field(self, item: Input, message: Any, info: Any) -> bool:
+        reading = self._node.read(item, message)
+        if reading is None:
+            return False
+        clock = self._node.clock
+        sample = Sample(
+            values=reading.values,
+            captured=clock.captured(reading.stamp, self._node.contract.robot_host),
+            published=clock.system(info['source_timestamp']),
+            arrived=clock.system(info['received_timestamp']),
+            confidence=reading.confidence,
+            image=reading.image,
+        )
+        self._sight.take(item.name, sample)
+        return item.name in self._sight.latest
+
+    def _take_feedback(self, item: Input, message: Any, info: Any) -> bool:
+        reading = self._node.read(item, message)
+        if reading is None:
+            return False
+        clock = self._node.clock
+        self._measured[item.name] = ObservationField(
+            name=f'{FEEDBACK}.{item.name}',
+            status=FieldStatus.FRESH,
+            values=reading.values,
+            captured=clock.captured(reading.stamp, self._node.contract.robot_host),
+            published=clock.system(info['source_timestamp']),
+            arrived=clock.system(info['received_timestamp']),
+            source=self._node.topics()[item.topic],
+        )
+        return True
+
+    def fields(self, now: Instant) -> tuple[ObservationField, ...]:
+        """
+        Return the fields of the observation and the measured state of every group of the action.
+
+        What the task supplies, and what tf is asked for, is ``MISSING`` until an episode begins.
+        Empty, if nothing has come at all.
+        """
+        if not self._sight.latest and not self._measured:
+            return ()
+        view = self._sight.view(StepId(digest='', agent=''), now)
+        measured = (replace(f, age=age_of(f.captured, now)) for f in self._measured.values())
+        return (*view.observation.fields, *measured)

@@ -123,6 +123,10 @@ class RecordError(BoundaryError):
     """Raised when a record is not what it claims to be, or a place to write is taken."""
 
 
+class PolicyFailed(BoundaryError):
+    """Raised when a policy raised something, gave no action, or did not answer in time."""
+
+
 class LinkError(BoundaryError):
     """Raised when the link between the policy and its world does not work."""
 

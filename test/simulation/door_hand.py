@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 import runpy
@@ -15,6 +14,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from boundary_env_ros.facade.policies.open_door import joint_angles
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig, SENSOR_NAMES
 from boundary_env_ros.simulation.readings import Reading
@@ -23,7 +23,6 @@ MS = 1_000_000
 EXAMPLE: dict[str, Any] = runpy.run_path(
     str(Path(__file__).parents[2] / 'examples' / 'open_door.py'), run_name='example'
 )
-joint_angles: Callable[[Any, float], list[float]] = EXAMPLE['joint_angles']
 
 
 def only(*names: str, base: ArmConfig | None = None) -> ArmConfig:

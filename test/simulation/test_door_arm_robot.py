@@ -19,6 +19,7 @@ from boundary_env_ros.core.sources import Joints, Trajectory
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.facade.policies.open_door import joint_angles, OpenDoorPolicy
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.robot import ARM_TOPIC, DoorArmRobot, GRIPPER_TOPIC
@@ -260,7 +261,7 @@ def env() -> BoundaryEnv:
 def test_the_scripted_policy_opens_the_door(env: BoundaryEnv, scenario: str) -> None:
     causes = []
     for seed in range(3):
-        policy = EXAMPLE['OpenDoorPolicy']()
+        policy = OpenDoorPolicy()
         observation, _ = env.reset(seed=seed, options={'scenario': scenario})
         ended = False
         while not ended:
@@ -311,11 +312,10 @@ def test_an_arm_that_does_not_feel_is_held() -> None:
 def test_pressing_against_the_door_ends_in_excessive_force(env: BoundaryEnv) -> None:
     observation, _ = env.reset(seed=1)
     terminated = truncated = False
-    angles = EXAMPLE['joint_angles']
     x = 0.5
     while not (terminated or truncated):
         x = min(x + 0.02, 1.0)
-        action = [*angles(np.array([x, -0.1, 0.45]), 0.0), 0.0]
+        action = [*joint_angles(np.array([x, -0.1, 0.45]), 0.0), 0.0]
         observation, _, terminated, truncated, info = env.step(np.array(action, np.float32))
     assert info['cause'] == 'excessive_force'
     assert terminated

@@ -1,23 +1,20 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scripted policies: what a learned one has to beat, and what a boundary is tried with."""
+"""Policies without learning: what a learned one has to beat, and what a boundary is tried with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from boundary_env_ros.core.commands import as_action
 from boundary_env_ros.core.contract import ActionKind, Contract
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.facade.spaces import action_space
-
-Array = npt.NDArray[Any]
-Policy = Callable[[Mapping[str, Array]], Array]
 
 
 class GoToGoalPolicy:
@@ -79,9 +76,33 @@ class NoOpPolicy:
             raise BoundaryError(
                 'Expect groups of numbers alone, or of choices alone, actually: of both.'
             )
-        self._action: Array = np.array(action, dtype=space.dtype).reshape(space.shape)
+        row: Array = np.array(action, dtype=space.dtype)
+        # Of a chunk, every action is the same.
+        self._action = np.broadcast_to(row if space.shape else row[0], space.shape)
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the safe command, whatever is seen."""
-        action: Array = self._action.copy()
-        return action
+        return np.array(self._action)
+
+
+class RandomPolicy:
+    """
+    Draws from the action space: the same actions for the same seed.
+
+    Parameters
+    ----------
+    contract
+        The contract, for the space. Where it allows chunks, whole ones are drawn.
+
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self._space = action_space(contract)
+
+    def reset(self, seed: int) -> None:
+        """Draw as this seed does from here on."""
+        self._space.seed(seed)
+
+    def __call__(self, observation: Mapping[str, Array]) -> Any:
+        """Return any action."""
+        return self._space.sample()

@@ -1,0 +1,156 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A policy in a thread of its own: it may take as long as it takes, the caller does not hang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+import threading
+import time
+from typing import Any
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.errors import BoundaryError, PolicyFailed
+from boundary_env_ros.facade.chunking import Prediction, rows_of
+from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.policies.policy import Array, Policy
+
+#: How often a wait looks whether it is to be given up, seconds.
+_LOOK = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A prediction, and how many seconds the policy took for it."""
+
+    prediction: Prediction
+    seconds: float
+
+
+class Inference:
+    """
+    Calls a policy, always from one thread.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    contract
+        The contract, for the shape of its actions.
+    patience
+        Seconds after which nobody waits for an answer any longer.
+
+    """
+
+    def __init__(self, policy: Policy, contract: Contract, *, patience: float) -> None:
+        self._policy, self._contract = policy, contract
+        self._patience = patience
+        self._hangs = False
+        self._work: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+        # A policy that hangs must not keep the process alive.
+        self._thread = threading.Thread(target=self._run, name='boundary_policy', daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            if work is None:
+                return
+            call, future = work
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
+                future.set_exception(error)
+
+    def _later(self, call: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._work.put((call, future))
+        return future
+
+    def begin(self, seed: int) -> None:
+        """Tell the policy that an episode begins, if it wants to know."""
+        reset = getattr(self._policy, 'reset', None)
+        if reset is not None:
+            self.wait(self._later(lambda: reset(seed)), 'reset()')
+
+    def ask(self, observation: Mapping[str, Array], answers: Delivery) -> Future[Answer]:
+        """Ask for a prediction from an observation; it comes when it comes."""
+
+        def infer() -> Answer:
+            start = time.perf_counter()
+            action = self._policy(observation)
+            seconds = time.perf_counter() - start
+            rows = rows_of(self._contract, action)
+            return Answer(prediction=Prediction(answers=answers, rows=rows), seconds=seconds)
+
+        return self._later(infer)
+
+    def warm_up(self, observation: Mapping[str, Array]) -> float:
+        """
+        Ask for an action that nobody executes; return how many seconds it took.
+
+        Raises
+        ------
+        PolicyFailed
+            If what comes is no action of the contract.
+
+        """
+        start = time.perf_counter()
+        rows = self._later(lambda: rows_of(self._contract, self._policy(observation)))
+        self.wait(rows, 'an observation drawn from the space, for warming up')
+        return time.perf_counter() - start
+
+    def wait(
+        self,
+        future: Future[Any],
+        what: str,
+        *,
+        seconds: float | None = None,
+        given_up: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """
+        Return what the policy answers; None if it is given up, or not there after some seconds.
+
+        Raises
+        ------
+        PolicyFailed
+            If the policy raised, or its time is over.
+
+        """
+        start = time.monotonic()
+        while not future.done():
+            passed = time.monotonic() - start
+            if given_up() or (seconds is not None and passed > seconds):
+                return None
+            if passed > self._patience:
+                self._hangs = True
+                raise PolicyFailed(
+                    f'Expect an answer of the policy to {what} within {self._patience:g} s, '
+                    'actually: none. Does it hang?'
+                )
+            with suppress(futures.TimeoutError):
+                future.exception(timeout=_LOOK)
+        error = future.exception()
+        if isinstance(error, BoundaryError):
+            raise PolicyFailed(f'The policy, asked for {what}: {error}') from error
+        if error is not None:
+            raise PolicyFailed(
+                f'Expect an action of the policy for {what}, actually: '
+                f'{type(error).__name__}: {error}'
+            ) from error
+        return future.result()
+
+    def close(self) -> None:
+        """Close the policy, if it wants to know, and let go of the thread."""
+        close = getattr(self._policy, 'close', None)
+        if close is not None and not self._hangs:
+            self.wait(self._later(close), 'close()')
+        self._work.put(None)
+        self._thread.join(timeout=1.0)

@@ -1,0 +1,182 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Policies that LeRobot trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.facade.policies.policy import Array
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+_STATE, _IMAGE = 'observation.state', 'observation.images.'
+
+
+class LeRobotPolicy:
+    """
+    A pretrained policy of LeRobot with its processors, from a folder that LeRobot saved.
+
+    The features that it was trained on are filled from the fields of the observation: as
+    ``features`` says; else ``observation.images.NAME`` from the image field of that name, and
+    ``observation.state`` from all other fields, one after the other in the order of the contract.
+    Images go in as floats from 0 to 1, channels first, as LeRobot's own data sets have them.
+
+    Parameters
+    ----------
+    loaded
+        The contract.
+    path
+        The folder, with ``config.json``, the weights and the processors.
+    features
+        Field, or fields to be put one after the other, by feature.
+    chunk
+        Whether it predicts whole chunks, and the runner executes of them what it is told to; else
+        the policy keeps its own queue, and gives one action at a time. Default: chunks if the
+        contract allows them.
+    task
+        What the robot is told to do, in words, for policies that are told.
+    device
+        Where it runs.
+
+    Raises
+    ------
+    MissingDependency
+        If LeRobot is not installed.
+    BoundaryError
+        If the policy was trained on features or actions that the contract has not.
+
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        path: Path,
+        *,
+        features: Mapping[str, str | Sequence[str]] | None = None,
+        chunk: bool | None = None,
+        task: str = '',
+        device: str = 'cpu',
+    ) -> None:
+        try:
+            from lerobot.configs.policies import PreTrainedConfig
+            from lerobot.policies.factory import get_policy_class, make_pre_post_processors
+            import torch
+        except ImportError as error:
+            raise MissingDependency(
+                f'Expect LeRobot to run {path}, actually: {error}. '
+                "Install it with `pip install 'boundary_env_ros[lerobot]'`."
+            ) from error
+        if not (path / 'config.json').is_file():
+            raise BoundaryError(
+                f'Expect the folder of a pretrained policy, actually: {path} has no config.json.'
+            )
+        self._torch: Any = torch
+        config: Any = PreTrainedConfig.from_pretrained(path)
+        config.device = device
+        self._policy: Any = get_policy_class(config.type).from_pretrained(path, config=config)
+        self._before, self._after = make_pre_post_processors(
+            config,
+            pretrained_path=str(path),
+            preprocessor_overrides={'device_processor': {'device': device}},
+        )
+        contract = loaded.contract
+        self._chunk = contract.horizon > 1 if chunk is None else chunk
+        if self._chunk and getattr(config, 'n_obs_steps', 1) > 1:
+            raise BoundaryError(
+                f'Expect a policy that predicts from one observation, actually: {config.type} '
+                f'looks back over {config.n_obs_steps}. Say chunk=false, and it keeps them itself.'
+            )
+        self._task = task
+        self._fields = _fields(loaded, dict(config.input_features), features or {})
+        sizes = [_size(feature.shape) for feature in config.output_features.values()]
+        if contract.action_size not in sizes:
+            raise BoundaryError(
+                f'Expect a policy with actions of {contract.action_size} numbers, actually: '
+                f'{", ".join(map(str, sizes))} in {path}.'
+            )
+
+    def reset(self, seed: int) -> None:
+        """Empty its queues; draw as this seed does."""
+        self._torch.manual_seed(seed)
+        self._policy.reset()
+        self._before.reset()
+        self._after.reset()
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return its action, or its chunk."""
+        torch = self._torch
+        batch: dict[str, Any] = {'task': self._task}
+        for name, fields in self._fields.items():
+            if name.startswith(_IMAGE):
+                image = torch.from_numpy(observation[fields[0]])
+                if image.ndim == 2:
+                    image = image.unsqueeze(-1)
+                tensor = image.to(torch.float32).permute(2, 0, 1).contiguous() / 255.0
+            else:
+                whole = np.concatenate([observation[field].ravel() for field in fields])
+                tensor = torch.from_numpy(whole.astype(np.float32))
+            batch[name] = tensor.unsqueeze(0)
+        with torch.inference_mode():
+            batch = self._before(batch)
+            if not self._chunk:
+                answer = self._after(self._policy.select_action(batch))
+                return _array(answer)[0]
+            rows = self._policy.predict_action_chunk(batch)
+            # The processor undoes the normalisation of one action at a time.
+            return np.concatenate(
+                [_array(self._after(rows[:, index])) for index in range(rows.shape[1])]
+            )
+
+
+def _array(tensor: Any) -> Array:
+    array: Array = tensor.detach().to('cpu').numpy()
+    return array
+
+
+def _size(shape: Sequence[int]) -> int:
+    return int(np.prod(shape))
+
+
+def _fields(
+    loaded: LoadedContract,
+    wanted: Mapping[str, Any],
+    declared: Mapping[str, str | Sequence[str]],
+) -> dict[str, tuple[str, ...]]:
+    """Return the fields that each feature is made of."""
+    specs = {spec.name: spec for spec in loaded.contract.observation}
+    plain = tuple(name for name, spec in specs.items() if not spec.is_image)
+    found: dict[str, tuple[str, ...]] = {}
+    for feature, kind in wanted.items():
+        if feature in declared:
+            names = declared[feature]
+            fields = (names,) if isinstance(names, str) else tuple(names)
+        elif feature == _STATE:
+            fields = plain
+        else:
+            fields = (feature.removeprefix(_IMAGE),)
+        for name in fields:
+            if name not in specs:
+                raise BoundaryError(
+                    f'Expect a field of the observation ({", ".join(specs)}) for the feature '
+                    f'{feature!r}, actually: {name!r}. Say which with features={{FEATURE: FIELD}}.'
+                )
+        shapes = [specs[name].shape for name in fields]
+        size, has = _size(kind.shape), sum(map(_size, shapes))
+        if size != has:
+            raise BoundaryError(
+                f'Expect {size} numbers {tuple(kind.shape)} for the feature {feature!r}, '
+                f'actually: {has} of {", ".join(fields)}.'
+            )
+        found[feature] = fields
+    unknown = set(declared) - set(wanted)
+    if unknown:
+        raise BoundaryError(
+            f'Expect features of the policy ({", ".join(wanted)}), actually: '
+            f'{", ".join(sorted(unknown))}.'
+        )
+    return found

@@ -1,0 +1,137 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""From what somebody writes on a command line to a policy: a short name, or ``module:factory``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import importlib
+import importlib.util
+import inspect
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.policies.baselines import GoToGoalPolicy, NoOpPolicy, RandomPolicy
+from boundary_env_ros.facade.policies.lerobot import LeRobotPolicy
+from boundary_env_ros.facade.policies.onnx_runtime import OnnxPolicy
+from boundary_env_ros.facade.policies.open_door import OpenDoorPolicy
+from boundary_env_ros.facade.policies.policy import Policy
+from boundary_env_ros.facade.policies.replay import ReplayPolicy
+from boundary_env_ros.facade.policies.stable_baselines import StableBaselinesPolicy
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+#: The script for each task that has one.
+_SCRIPTS: dict[str, Callable[..., Policy]] = {
+    'go_to_goal': GoToGoalPolicy,
+    'open_door': OpenDoorPolicy,
+}
+
+
+def _scripted(contract: Contract, **options: Any) -> Policy:
+    script = _SCRIPTS.get(contract.task.name)
+    if script is None:
+        raise BoundaryError(
+            f'Expect a task with a script ({", ".join(_SCRIPTS)}), actually: '
+            f'{contract.task.name!r}.'
+        )
+    return _called(script, 'scripted', options)
+
+
+#: Policies that come along, by name.
+BASELINES: dict[str, Callable[..., Policy]] = {
+    'no-op': NoOpPolicy,
+    'random': RandomPolicy,
+    'scripted': _scripted,
+}
+
+#: What reads a policy from a file: ``NAME:PATH``.
+READERS: dict[str, Callable[..., Policy]] = {
+    'replay': ReplayPolicy,
+    'sb3': StableBaselinesPolicy,
+    'onnx': OnnxPolicy,
+    'lerobot': LeRobotPolicy,
+}
+
+
+def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]) -> Policy:
+    """
+    Return a policy.
+
+    Parameters
+    ----------
+    name
+        ``no-op``, ``random`` or ``scripted``; ``replay:RUN``, ``sb3:ZIP``, ``onnx:FILE`` or
+        ``lerobot:FOLDER``; else ``module:factory`` or ``file.py:factory``. The factory is called
+        with the contract and the options, and returns the policy; a class is a factory too.
+    loaded
+        The contract.
+    options
+        By name, for the factory.
+
+    Raises
+    ------
+    BoundaryError
+        If there is no such policy, it takes no such option, or cannot be made.
+
+    """
+    head, colon, tail = name.partition(':')
+    if name in BASELINES:
+        return _called(BASELINES[name], name, options, loaded.contract)
+    if head in READERS and tail:
+        return _called(READERS[head], head, options, loaded, Path(tail))
+    head, colon, tail = name.rpartition(':')
+    if not colon or not head or not tail:
+        raise BoundaryError(
+            f'Expect a policy: {", ".join(BASELINES)}, {", ".join(f"{r}:PATH" for r in READERS)}, '
+            f'module:factory or file.py:factory, actually: {name!r}.'
+        )
+    factory = getattr(_module(head), tail, None)
+    if not callable(factory):
+        raise BoundaryError(
+            f'Expect a function or class {tail!r} in {head}, actually: '
+            f'{"none" if factory is None else repr(factory)}.'
+        )
+    policy = _called(factory, name, options, loaded.contract)
+    if not callable(policy):
+        raise BoundaryError(
+            f'Expect {name} to return a policy, which can be called, actually: {policy!r}.'
+        )
+    return policy
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        if not name.endswith('.py'):
+            return importlib.import_module(name)
+        spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+        assert spec is not None  # so it is for every name with that ending
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except (ImportError, OSError) as error:
+        raise BoundaryError(
+            f'Expect a module or file with the policy, actually: {name}: {error}. Run it where '
+            'the module is, or install it.'
+        ) from error
+    return module
+
+
+def _called(
+    factory: Callable[..., Policy], name: str, options: Mapping[str, object], *arguments: object
+) -> Policy:
+    """Call a factory; say which options it takes if these are others."""
+    try:
+        signature = inspect.signature(factory)
+    except ValueError:
+        signature = None  # of something built in
+    if signature is not None:
+        try:
+            signature.bind(*arguments, **options)
+        except TypeError as error:
+            raise BoundaryError(
+                f'Expect options that {name} takes, {signature}, actually: {error}.'
+            ) from error
+    return factory(*arguments, **options)

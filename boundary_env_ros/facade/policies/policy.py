@@ -1,0 +1,40 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a policy is: anything that answers an observation with an action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Policy(Protocol):
+    """
+    Answers an observation with an action, or with a chunk of them.
+
+    A function is one. An object may have more: ``reset(seed)`` is called at the beginning of every
+    episode, ``close()`` at the end of all; ``source`` says who chooses, if that is no policy, see
+    :class:`boundary_env_ros.core.decision.Source`. All calls come from one thread.
+    """
+
+    def __call__(self, observation: Mapping[str, Array], /) -> Any:
+        """
+        Return an action.
+
+        Parameters
+        ----------
+        observation
+            A member of the observation space: arrays by field, units of the contract.
+
+        Returns
+        -------
+        object
+            An action of the contract, shape ``(n,)``, or a chunk of shape ``(k, n)``: one for each
+            of the next k steps.
+
+        """
+        ...

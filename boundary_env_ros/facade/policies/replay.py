@@ -1,0 +1,125 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The actions of a recorded run, once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from boundary_env_ros.core.decision import Source
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import BoundaryError, DigestMismatch
+from boundary_env_ros.facade.policies.baselines import NoOpPolicy
+from boundary_env_ros.facade.policies.policy import Array
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.reader import open_records
+
+
+class ReplayPolicy:
+    """
+    Asks for what was asked for in a recorded run, blind to what it sees.
+
+    An episode replays the recorded one with its seed. A step that no action answered asks for the
+    action before it once more; after the last one, the safe command is asked for.
+
+    Parameters
+    ----------
+    loaded
+        The contract.
+    path
+        The run.
+    other_contract
+        Replay actions that were recorded under a contract with another digest, too.
+    any_seed
+        Replay the recorded episodes in their order, whatever their seeds.
+
+    Raises
+    ------
+    DigestMismatch
+        If the run was recorded under another contract.
+    RecordError
+        If there is no record.
+
+    """
+
+    source = Source.REPLAY
+
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        path: Path,
+        *,
+        other_contract: bool = False,
+        any_seed: bool = False,
+    ) -> None:
+        self._path, self._any_seed = path, any_seed
+        # Where it asks for nothing, it is the one that does nothing.
+        self._rest = NoOpPolicy(loaded.contract)
+        self._recorded: list[tuple[int, tuple[Vector, ...]]] = []
+        self._left: list[tuple[int, tuple[Vector, ...]]] = []
+        self._actions: Iterator[Vector] = iter(())
+        self._last: Vector = ()
+        size, digests = loaded.contract.action_size, set()
+        for seed, digest, actions in _episodes(path):
+            digests.add(digest)
+            if any(len(action) != size for action in actions if action):
+                raise BoundaryError(
+                    f'Expect recorded actions of {size} numbers, actually: others in {path}.'
+                )
+            self._recorded.append((seed, actions))
+        if not self._recorded:
+            raise BoundaryError(f'Expect an episode to replay, actually: {path} has none.')
+        if digests != {loaded.digest} and not other_contract:
+            raise DigestMismatch(
+                f'Expect a run under the digest {loaded.digest}, actually: '
+                f'{", ".join(sorted(digests))} in {path}. Run it under the contract (and pacing) '
+                'that it was recorded under, or say other_contract=true.'
+            )
+
+    def reset(self, seed: int) -> None:
+        """Begin the recorded episode of this seed; the next of them, if there are several."""
+        if not self._left:
+            self._left = list(self._recorded)
+        for index, (recorded, _) in enumerate(self._left):
+            if self._any_seed or recorded == seed:
+                self._actions, self._last = iter(self._left.pop(index)[1]), ()
+                return
+        known = sorted({recorded for recorded, _ in self._recorded})
+        raise BoundaryError(
+            f'Expect a recorded episode with the seed {seed}, actually: {_told(known)} in '
+            f'{self._path}. Begin with one of them, or say any_seed=true.'
+        )
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return the next recorded action."""
+        recorded = next(self._actions, None)
+        if recorded is None:
+            return self._rest(observation)
+        self._last = recorded or self._last
+        return np.array(self._last) if self._last else self._rest(observation)
+
+
+def _episodes(path: Path) -> Iterator[tuple[int, str, tuple[Vector, ...]]]:
+    """Yield seed, digest and requested actions of every recorded episode."""
+    begun: Transition | None = None
+    actions: list[Vector] = []
+    for entry in open_records(path).entries(Transition):
+        now = entry.record
+        assert isinstance(now, Transition)  # nothing else was asked for
+        if now.kind is Kind.RESET:
+            if begun is not None:
+                yield begun.seed, begun.id.digest, tuple(actions)
+            begun, actions = now, []
+        elif begun is not None and now.id.episode_id == begun.id.episode_id:
+            actions.append(now.requested_action)
+    if begun is not None:
+        yield begun.seed, begun.id.digest, tuple(actions)
+
+
+def _told(seeds: list[int]) -> str:
+    few = ', '.join(map(str, seeds[:10]))
+    return few if len(seeds) <= 10 else f'{few} and {len(seeds) - 10} more'

@@ -1,0 +1,473 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A policy on a robot, episode by episode: when it is asked, and what of its answers is sent."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import Enum
+import math
+import threading
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import Source, Verdict
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.chunking import ensembled, Prediction, refuse_no_mean, spliced
+from boundary_env_ros.facade.inference import Answer, Inference
+from boundary_env_ros.facade.link import Asked, Delivery, Image, Link
+from boundary_env_ros.facade.policies.policy import Array, Policy
+from boundary_env_ros.facade.spaces import observation_space, observation_values
+
+#: Inferences whose times tell how far ahead the next one has to begin.
+_RECENT = 10
+
+
+class Late(Enum):
+    """What becomes of a chunk that was not ready when the one before it was over."""
+
+    #: It is thrown away, and the policy is asked anew.
+    DROP = 'drop'
+    #: Its actions for the steps that passed meanwhile are left out, the others are sent.
+    SPLICE = 'splice'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """
+    How a policy is run.
+
+    Attributes
+    ----------
+    execute
+        Most actions of a chunk that are executed before the next; None: all that there are, as far
+        as the contract allows.
+    ensemble
+        Decay of temporal ensembling, see :func:`~boundary_env_ros.facade.chunking.ensembled`;
+        None: none.
+    asynchronous
+        Whether the next chunk is inferred while the last one is executed.
+    lead
+        How many steps before the end of a chunk the next is asked for; 0: as many as the last
+        inferences took, or 1 in lockstep.
+    late
+        What becomes of a chunk that is not ready in time.
+    deadline
+        Seconds within which an inference is in time; None: always.
+    give_up
+        Whether an episode is ended when an inference is not.
+    warm_up
+        Inferences before the first episode.
+    patience
+        Seconds after which nobody waits for an inference any longer.
+
+    """
+
+    execute: int | None = None
+    ensemble: float | None = None
+    asynchronous: bool = False
+    lead: int = 0
+    late: Late = Late.SPLICE
+    deadline: float | None = None
+    give_up: bool = False
+    warm_up: int = 1
+    patience: float = 60.0
+
+    def check(self, contract: Contract) -> None:
+        """
+        Refuse a plan that the contract does not allow.
+
+        Raises
+        ------
+        BoundaryError
+            If it sends more than one request may cover, or answers what is too old.
+
+        """
+        horizon, period = contract.horizon, contract.period
+        if self.execute is not None and not 1 <= self.execute <= horizon:
+            raise BoundaryError(
+                f'Expect to execute 1 to {horizon} actions of a chunk, actually: {self.execute}. '
+                f'The contract says `chunk: {{horizon: {horizon}}}`.'
+            )
+        if self.ensemble is not None:
+            if self.asynchronous or (self.execute or 1) > 1:
+                raise BoundaryError(
+                    'Expect temporal ensembling to infer at every step, actually: '
+                    f'{"asynchronously" if self.asynchronous else f"every {self.execute}"}. '
+                    'Leave one of the two out.'
+                )
+            if not math.isfinite(self.ensemble):
+                raise BoundaryError(f'Expect a finite decay, actually: {self.ensemble}.')
+            refuse_no_mean(contract)
+        if self.asynchronous and horizon == 1:
+            raise BoundaryError(
+                'Expect a contract with chunks for asynchronous inference, actually: every action '
+                'is asked for alone. Declare `chunk: {horizon: k}`.'
+            )
+        if self.lead > self.most_ahead(contract):
+            raise BoundaryError(
+                f'Expect a lead of at most {self.most_ahead(contract)} steps, actually: '
+                f'{self.lead}. The gate refuses what answers an observation older than '
+                f'{contract.safety.max_action_age:g} s (safety.max_action_age), and a step takes '
+                f'{period:g} s.'
+            )
+
+    def most_ahead(self, contract: Contract) -> int:
+        """Return the longest lead whose answers the gate does not find too old."""
+        # Half of a step for the way to the gate.
+        most = contract.safety.max_action_age / contract.period - 0.5
+        return max(1, min(contract.horizon, math.floor(most)))
+
+
+@dataclass(slots=True, kw_only=True)
+class EpisodeResult:
+    """
+    What became of one episode.
+
+    Attributes
+    ----------
+    seed, episode_id
+        Which it is; the id is empty if it was not begun.
+    steps
+        How many were closed.
+    total
+        The sum of all rewards.
+    cause, declared_by, terminated, truncated
+        How it ended; empty if it was left before its end.
+    left
+        Why it was left, in words; empty if it ended.
+    verdicts
+        Steps by what the gate made of their action; ``NONE`` without one.
+    intervened
+        Steps in which the gate did more than to admit.
+    inferences
+        Seconds that each took.
+    late_inferences
+        How many took longer than the deadline.
+    requests
+        How many were sent.
+    chunks_late, chunks_dropped
+        Chunks that were not ready in time, and chunks that were not sent.
+    skipped
+        Actions that were left out since their step was over.
+
+    """
+
+    seed: int
+    episode_id: str = ''
+    steps: int = 0
+    total: float = 0.0
+    cause: str = ''
+    declared_by: str = ''
+    terminated: bool = False
+    truncated: bool = False
+    left: str = ''
+    verdicts: Counter[str] = field(default_factory=Counter)
+    intervened: int = 0
+    inferences: list[float] = field(default_factory=list)
+    late_inferences: int = 0
+    requests: int = 0
+    chunks_late: int = 0
+    chunks_dropped: int = 0
+    skipped: int = 0
+
+    @property
+    def success(self) -> bool:
+        """Whether the task was done."""
+        return self.cause == SUCCESS
+
+
+class _LeftError(Exception):
+    """The episode is left before its end, and why."""
+
+
+class Runner:
+    """
+    Runs a policy.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    link
+        The world; the runner does not close it.
+    policy
+        The policy; the runner closes it.
+    plan
+        How it is run.
+    told
+        Is told the episode as it stands, after every step.
+    stop
+        Once it is set, the episode that runs is left after its step.
+
+    Raises
+    ------
+    BoundaryError
+        If the contract does not allow the plan.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        link: Link,
+        policy: Policy,
+        plan: Plan,
+        *,
+        told: Callable[[EpisodeResult], None] = lambda result: None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        plan.check(contract)
+        self._contract, self._link, self._plan = contract, link, plan
+        self._told = told
+        self._stop = stop or threading.Event()
+        self._source: Source = getattr(policy, 'source', Source.POLICY)
+        self._inference = Inference(policy, contract, patience=plan.patience)
+        self._realtime = contract.pacing is Pacing.REALTIME
+        self._times: deque[float] = deque(maxlen=_RECENT)
+        self._images: dict[str, Image] = {}
+        self._result = EpisodeResult(seed=0)
+        self._said: dict[str, str] = {}
+        #: Whether an episode is being begun, which may take as long as a person needs.
+        self.beginning = False
+
+    def warm_up(self) -> None:
+        """
+        Let the policy infer on observations drawn from their space; nothing is executed.
+
+        Raises
+        ------
+        PolicyFailed
+            If it does not answer with actions of the contract.
+
+        """
+        space = observation_space(self._contract)
+        space.seed(0)
+        for _ in range(self._plan.warm_up):
+            self._times.append(self._inference.warm_up(space.sample()))
+
+    def episode(self, seed: int, options: Mapping[str, object]) -> EpisodeResult:
+        """
+        Run one episode to its end, or until it is left.
+
+        Parameters
+        ----------
+        seed
+            Its seed, for the world and for the policy.
+        options
+            Options of the task.
+
+        Raises
+        ------
+        LinkError
+            If the world does not answer.
+        ResetFailed
+            If it could not be reset.
+        PolicyFailed
+            If the policy did not answer.
+
+        """
+        self._result = EpisodeResult(seed=seed)
+        self._images.clear()
+        self._said = {}
+        self._inference.begin(seed)
+        self.beginning = True
+        try:
+            first = self._link.begin(seed=seed, options=options, wrappers=())
+        finally:
+            self.beginning = False
+        self._result.episode_id = first.transition.id.episode_id
+        self._images.update(first.images)
+        self._told(self._result)
+        try:
+            if self._plan.ensemble is not None:
+                self._ensemble(first, self._plan.ensemble)
+            elif self._plan.asynchronous:
+                self._overlap(first)
+            else:
+                self._alternate(first)
+        except _LeftError as why:
+            self._result.left = str(why)
+        return self._result
+
+    def close(self) -> None:
+        """Close the policy."""
+        self._inference.close()
+
+    # Ways to run ---------------------------------------------------------------------------------
+
+    def _alternate(self, last: Delivery) -> None:
+        """Infer, execute, infer: the robot has nothing new to do while the policy thinks."""
+        while not _over(last):
+            prediction = self._infer(last)
+            last = self._send(prediction, spliced(prediction, prediction.step + 1, self._most)[0])
+
+    def _ensemble(self, last: Delivery, decay: float) -> None:
+        """Infer at every step, and execute the mean of all that was predicted for it."""
+        predictions: list[Prediction] = []
+        while not _over(last):
+            newest = self._infer(last)
+            step = newest.step + 1
+            predictions = [p for p in predictions if p.at(step) is not None] + [newest]
+            row, used = ensembled(predictions, step, decay)
+            last = self._send(newest, (row,), blended=len(used))
+
+    def _overlap(self, last: Delivery) -> None:
+        """
+        Infer the next chunk while this one is executed.
+
+        The scheduling of K. Black, M. Y. Galliker and S. Levine (2025), Real-time execution of
+        action chunking flow policies, without its inpainting: what the next chunk predicted for
+        steps that the last one still executes is left out.
+        """
+        prediction = self._infer(last)
+        step = prediction.step + 1
+        while not _over(last):
+            rows, skipped = spliced(prediction, step, self._most)
+            if not rows:
+                self._drop()
+                prediction = self._infer(last)
+                step = prediction.step + 1
+                continue
+            following: list[Future[Answer]] = []
+            hear = self._asker(following, step + len(rows) - 1 - self._lead())
+            hear(last)
+            last = self._send(prediction, rows, skipped=skipped, on_delivery=hear)
+            if following and not _over(last):
+                prediction, step, last = self._follow(following[0], last)
+            elif not _over(last):
+                # A stop cut the chunk short, before the next was asked for.
+                prediction = self._infer(last)
+                step = prediction.step + 1
+
+    def _asker(self, asked: list[Future[Answer]], begin: int) -> Callable[[Delivery], None]:
+        """Return what asks for the next chunk, once, as soon as a step is closed."""
+
+        def hear(delivery: Delivery) -> None:
+            if not asked and delivery.transition.id.step >= begin and not _over(delivery):
+                asked.append(self._ask(delivery))
+
+        return hear
+
+    def _follow(self, pending: Future[Answer], last: Delivery) -> tuple[Prediction, int, Delivery]:
+        """Return the next prediction, the step that it is sent for, and the last transition."""
+        late = self._realtime and not pending.done()
+        prediction = self._answer(pending, last)
+        if late:
+            self._result.chunks_late += 1
+            for delivery in self._link.observe():
+                last = self._take(delivery)
+            if self._plan.late is Late.DROP and not _over(last):
+                self._drop()
+                prediction = self._infer(last)
+                return prediction, prediction.step + 1, last
+            self._said['chunk_late'] = 'spliced'
+        return prediction, last.transition.id.step + 1, last
+
+    @property
+    def _most(self) -> int:
+        return self._plan.execute or self._contract.horizon
+
+    def _lead(self) -> int:
+        """Return how many steps before the end of a chunk the next one is to be asked for."""
+        if self._plan.lead:
+            return self._plan.lead
+        if not self._realtime:
+            return 1
+        slowest = max(self._times, default=0.0)
+        needed = math.floor(slowest / self._contract.period) + 1
+        return min(needed, self._plan.most_ahead(self._contract))
+
+    def _drop(self) -> None:
+        self._result.chunks_dropped += 1
+        # Told with the next request, so that it stands in the record.
+        self._said['chunks_dropped'] = str(int(self._said.get('chunks_dropped', '0')) + 1)
+
+    # Inferring -----------------------------------------------------------------------------------
+
+    def _infer(self, last: Delivery) -> Prediction:
+        return self._answer(self._ask(last), last)
+
+    def _ask(self, delivery: Delivery) -> Future[Answer]:
+        observation: Mapping[str, Array] = observation_values(
+            self._contract, delivery.transition.after, {**self._images, **delivery.images}
+        )
+        return self._inference.ask(observation, delivery)
+
+    def _answer(self, pending: Future[Answer], last: Delivery) -> Prediction:
+        plan = self._plan
+        what = f'the observation of step {last.transition.id.step}'
+        answer: Answer | None = self._inference.wait(
+            pending,
+            what,
+            seconds=plan.deadline if plan.give_up else None,
+            given_up=self._stop.is_set,
+        )
+        if answer is None:
+            if self._stop.is_set():
+                raise _LeftError('interrupted')
+            self._result.late_inferences += 1
+            raise _LeftError(f'no inference within {plan.deadline:g} s')
+        self._result.inferences.append(answer.seconds)
+        self._times.append(answer.seconds)
+        if plan.deadline is not None and answer.seconds > plan.deadline:
+            self._result.late_inferences += 1
+            if plan.give_up:
+                raise _LeftError(f'no inference within {plan.deadline:g} s')
+        return answer.prediction
+
+    # Acting --------------------------------------------------------------------------------------
+
+    def _send(
+        self,
+        prediction: Prediction,
+        rows: Sequence[Vector],
+        *,
+        skipped: int = 0,
+        blended: int = 0,
+        on_delivery: Callable[[Delivery], None] | None = None,
+    ) -> Delivery:
+        """Send actions, and return the last transition that they closed."""
+        if self._stop.is_set():
+            raise _LeftError('interrupted')
+        said, self._said = self._said, {}
+        self._result.requests += 1
+        self._result.skipped += skipped
+
+        def hear(delivery: Delivery) -> None:
+            self._take(delivery)
+            if on_delivery is not None:
+                on_delivery(delivery)
+
+        return self._link.step(
+            Asked(
+                action=tuple(value for row in rows for value in row),
+                answers=prediction.answers,
+                skipped=skipped,
+                blended=blended,
+                metadata=said,
+                source=self._source,
+                on_delivery=hear,
+            )
+        )[-1]
+
+    def _take(self, delivery: Delivery) -> Delivery:
+        result, transition = self._result, delivery.transition
+        self._images.update(delivery.images)
+        result.steps += 1
+        result.total += transition.reward
+        result.verdicts[transition.verdict.name if transition.verdict else 'NONE'] += 1
+        result.intervened += any(d.verdict is not Verdict.ADMITTED for d in transition.decisions)
+        if _over(delivery):
+            result.cause, result.declared_by = transition.cause, transition.declared_by
+            result.terminated, result.truncated = transition.terminated, transition.truncated
+        self._told(result)
+        return delivery
+
+
+def _over(delivery: Delivery) -> bool:
+    return delivery.transition.terminated or delivery.transition.truncated

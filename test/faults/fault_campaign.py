@@ -41,6 +41,9 @@ _DRIVES = 5
 _SETTLE = 0.5
 """Seconds for a recorder that has just come to catch up with what it found waiting."""
 
+_REPEATED = 4.0
+"""Seconds in which what got lost is sent again: Fast DDS makes a heartbeat in 3 s."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
@@ -222,6 +225,8 @@ class Campaign:
                 break
         if not kind.own_run:
             world.end_episode()
+            # What got lost on its way to the recorder comes with the next heartbeat.
+            time.sleep(_REPEATED)
             runs.append((world.close_run(), recorded))
         for run, of_run in runs:
             self._told(f'{kind.name}: auditing {run.name}')

@@ -1,0 +1,116 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Two safety gates of one name, each a process of its own: neither lets anything through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from ros_world import PATIENT, World
+
+from boundary_env_ros.core.decision import GateState, Reason, Verdict
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+_SOON = 30.0
+_AHEAD = np.array([0.3, 0.0], dtype=np.float32)
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    changes = {**PATIENT, 'episode': {'time_limit': 60.0}}
+    return make_world(recorder=True, changes=changes)
+
+
+@pytest.fixture
+def env(world: World) -> Iterator[BoundaryEnv]:
+    made = world.environment(startup_timeout=_SOON)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def second(world: World, tmp_path: Path) -> Iterator[NodeProcess]:
+    """Start a second gate; it comes up while the test goes on."""
+    environment = isolated_environment(world.domain_id)
+    made = NodeProcess(
+        NodeSpec(
+            name='safety_gate',
+            parameters={'contract': str(world.file), 'pacing': world.pacing},
+            module='second_gate',
+        ),
+        environment={**environment, 'PYTHONPATH': str(Path(__file__).parent)},
+        log=tmp_path / 'second_gate.log',
+    )
+    yield made
+    made.stop()
+
+
+def drive_until(world: World, env: BoundaryEnv, reason: Reason) -> bool:
+    """Drive until the gate that decides stops for a reason; return whether it did in time."""
+    deadline = time.monotonic() + _SOON
+    since = time.monotonic_ns()
+    while time.monotonic() < deadline:
+        *_, terminated, truncated, info = env.step(_AHEAD)
+        assert not terminated
+        assert not truncated, info['cause']
+        for decision in world.decisions(since):
+            if reason in {result.reason for result in decision.rules}:
+                assert decision.verdict is Verdict.STOPPED
+                return True
+    return False
+
+
+def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
+    world: World, env: BoundaryEnv, second: NodeProcess
+) -> None:
+    env.reset(seed=1, options={'scenario': 'far'})
+    assert drive_until(world, env, Reason.COMPETING_PUBLISHER), second.last_words()
+    world.probe.until(lambda: world.commands()[-1][1] == (0.0, 0.0), _SOON, 'a robot at rest')
+    said = [m.competing_publishers for m in world.probe.messages(names.GATE_STATUS)]
+    assert max(said) >= 1
+    log = world.processes['safety_gate'].log
+    assert log is not None
+    assert 'actually: a second /safety_gate' in log.read_text()
+    # It had no part in the episode, but it heard the first one, too.
+    assert 'actually: a second /safety_gate' in second.last_words(1000)
+    world.end_episode()
+
+    assert second.stop() == 0
+    world.probe.until(
+        lambda: (
+            world.gate_state() is GateState.DISARMED
+            and world.probe.last(names.GATE_STATUS).competing_publishers == 0
+        ),
+        _SOON,
+        'a gate that is alone again',
+    )
+    env.reset(seed=2, options={'scenario': 'far'})
+    since = time.monotonic_ns()
+    for _ in range(5):
+        env.step(_AHEAD)
+    assert max(command[0] for _, command in world.commands(since)) > 0.2
+
+
+def test_the_audit_tells_that_there_were_two_gates_and_finds_nothing_else(world: World) -> None:
+    world.end_episode()
+    world.processes['recorder'].stop(grace=20.0)
+    report = audit_path(world.run)
+    # The second has refused every request that it heard, and numbered that.
+    assert 'decision-sequence' in report.counts, f'\n{report}'
+    assert set(report.counts) <= {'decision-sequence', 'measurement-newest'}, f'\n{report}'

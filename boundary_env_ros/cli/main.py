@@ -13,6 +13,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.cli import (
     audit,
     check,
+    confirm,
     demo,
     describe,
     diff,
@@ -34,6 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     diff.COMMAND,
     schema.COMMAND,
     demo.COMMAND,
+    confirm.COMMAND,
     audit.COMMAND,
     summary.COMMAND,
     episodes.COMMAND,

@@ -280,6 +280,8 @@ class World:
         Namespace of the nodes.
     recorder
         Whether a recorder runs, and is required.
+    services
+        Whether the services of the conversation are served.
     robot, gate
         Parameters of the simulated robot, and of the gate.
     changes
@@ -295,6 +297,7 @@ class World:
         pacing: str = 'realtime',
         namespace: str = '',
         recorder: bool = False,
+        services: bool = False,
         robot: Mapping[str, float] | None = None,
         gate: Mapping[str, str | float | bool] | None = None,
         changes: Mapping[str, Any] | None = None,
@@ -318,6 +321,8 @@ class World:
         }
         if recorder:
             self._specs['recorder'] = {**common, 'run': str(self.run)}
+        if services:
+            self._specs['boundary_services'] = common
         self._stack = ExitStack()
         self.processes: dict[str, NodeProcess] = {}
         self._envs: list[BoundaryEnv] = []
@@ -499,9 +504,9 @@ def stamp_of(header: Any) -> int:
     return nanoseconds
 
 
-def write_contract(path: Path, changes: Mapping[str, Any]) -> Path:
-    """Write the shipped contract with other sections, or parts of sections, to a new file."""
-    data = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text(encoding='utf-8'))
+def write_contract(path: Path, changes: Mapping[str, Any], base: str = 'warehouse_cart') -> Path:
+    """Write a shipped contract, with sections or parts of them changed (None: left out)."""
+    data = yaml.safe_load(share_file(f'config/{base}.yaml').read_text(encoding='utf-8'))
     _update(data, changes)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding='utf-8')
@@ -513,6 +518,8 @@ def _update(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
     for key, value in changes.items():
         if isinstance(value, Mapping) and isinstance(data.get(key), dict):
             _update(data[key], value)
+        elif value is None:
+            data.pop(key, None)
         else:
             data[key] = value
 

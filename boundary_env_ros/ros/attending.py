@@ -1,0 +1,388 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A person at a terminal: asked to confirm resets, and what he makes of each episode."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+import select
+import sys
+import termios
+import time
+from typing import Any
+import uuid
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from boundary_env_ros.core.contract import ConfirmStep, Contract
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import MarkVerdict
+from boundary_env_ros.errors import BoundaryError, LinkError
+from boundary_env_ros.evidence.live import contract_of
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.storage.records import ContractDescription
+
+# Between two looks at what came over ROS and from the keyboard, s.
+_LOOK = 0.05
+# For a service to be found and to answer, s.
+_ANSWER = 5.0
+# How long the question may still be on its way that was just answered, s.
+_STALE = 1.0
+# When less is left the question is asked again, s.
+_HURRY = 10.0
+
+_MARKS = {'s': MarkVerdict.SUCCESS, 'f': MarkVerdict.FAILURE, 'u': MarkVerdict.UNCLEAR}
+
+
+@dataclass(frozen=True, slots=True)
+class ResetQuestion:
+    """
+    A reset that asks a person for something.
+
+    Attributes
+    ----------
+    agent, episode_id, prompt
+        Of which episode, and what is asked for.
+    until
+        Steady clock when the step is over, s; None if that is not known.
+
+    """
+
+    agent: str
+    episode_id: str
+    prompt: str
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkQuestion:
+    """An episode that has ended, and waits for a verdict of a person."""
+
+    agent: str
+    episode_id: str
+    ending: str
+
+
+Question = ResetQuestion | MarkQuestion
+
+
+def attend(
+    *,
+    who: str,
+    yes: bool,
+    mark: bool,
+    namespace: str = '',
+    domain_id: int | None = None,
+    wait: float = 30.0,
+    say: Callable[[str], None],
+) -> int:
+    """
+    Ask whoever sits at the terminal, until SIGINT.
+
+    Parameters
+    ----------
+    who
+        His name, for the record.
+    yes
+        Ask nobody: whatever a reset asks for is done already.
+    mark
+        Ask for a verdict after each episode, too.
+    namespace, domain_id
+        Where the nodes are.
+    wait
+        Seconds, steady, for a node of a boundary to be found.
+    say
+        Is told each line for the terminal.
+
+    Returns
+    -------
+    int
+        0, after SIGINT.
+
+    Raises
+    ------
+    BoundaryError
+        If there is no terminal to ask at.
+    LinkError
+        If ROS does not start, or no boundary is found.
+
+    """
+    if not (yes and not mark) and not sys.stdin.isatty():
+        raise BoundaryError(
+            'Expect a terminal to ask at, actually: the input is none. '
+            'Run it in a terminal, or with --yes for a script.'
+        )
+    context = Context()
+    try:
+        rclpy.init(
+            context=context, domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO
+        )
+    except (RuntimeError, ValueError) as error:
+        raise LinkError(
+            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
+        ) from error
+    try:
+        node = rclpy.create_node(
+            f'attending_{uuid.uuid4().hex[:8]}',
+            namespace=namespace or None,
+            context=context,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        try:
+            with suppress(KeyboardInterrupt):
+                contract = _contract(node, executor, wait)
+                _Terminal(node, executor, contract, who=who, yes=yes, mark=mark, say=say).run()
+            say('')
+        finally:
+            executor.shutdown()
+            node.destroy_node()
+    finally:
+        with suppress(RuntimeError):  # it may have been shut down by a signal already
+            rclpy.shutdown(context=context)
+    return 0
+
+
+def _contract(node: Node, executor: SingleThreadedExecutor, wait: float) -> Contract:
+    """Wait for a node of the boundary, and return the contract that it has latched."""
+    described: list[Any] = []
+    topic = node.resolve_topic_name(names.CONTRACT)
+    subscription = node.create_subscription(
+        msg.ContractDescription, topic, described.append, names.LATCHED_MANY
+    )
+    deadline = time.monotonic() + wait
+    try:
+        while not described:
+            if time.monotonic() > deadline:
+                raise LinkError(
+                    f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
+                    'Start one, or check domain and namespace.'
+                )
+            executor.spin_once(timeout_sec=_LOOK)
+    finally:
+        node.destroy_subscription(subscription)
+    return contract_of(from_msg(ContractDescription, described[0])).contract
+
+
+class _Terminal:
+    """Hears where the episodes stand, and asks one question at a time."""
+
+    def __init__(
+        self,
+        node: Node,
+        executor: SingleThreadedExecutor,
+        contract: Contract,
+        *,
+        who: str,
+        yes: bool,
+        mark: bool,
+        say: Callable[[str], None],
+    ) -> None:
+        self._executor = executor
+        self._contract = contract
+        self._who = who
+        self._yes, self._mark, self._say = yes, mark, say
+        self._resets: dict[str, ResetQuestion] = {}
+        self._ended: deque[MarkQuestion] = deque()
+        self._over: set[tuple[str, str]] = set()
+        self._states: dict[str, EpisodeStatus] = {}
+        self._asked: Question | None = None
+        self._answered: tuple[str, str, float] = ('', '', 0.0)
+        self._hurried = False
+        for agent in contract.agents:
+            node.create_subscription(
+                msg.EpisodeStatus,
+                contract.topic_of(agent, names.EPISODE_STATUS),
+                self._on_status,
+                names.LATCHED_MANY,
+            )
+        self._confirming = {
+            agent: node.create_client(
+                srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)
+            )
+            for agent in contract.agents
+        }
+        self._marking = node.create_client(srv.MarkEpisode, names.MARK_EPISODE)
+
+    def run(self) -> None:
+        """Ask until SIGINT."""
+        contract = self._contract
+        what = 'resets and marks' if self._mark else 'resets'
+        self._say(
+            f'{contract.name} {contract.version}: {what} are asked about here, as {self._who}. '
+            'Ctrl-C ends it.'
+        )
+        if not any(isinstance(step, ConfirmStep) for step in contract.episode.reset.steps):
+            self._say('No reset of this contract asks a person for anything.')
+        while True:
+            self._executor.spin_once(timeout_sec=_LOOK)
+            self._go_on()
+
+    # What is to be asked -------------------------------------------------------------------------
+
+    def _on_status(self, message: Any) -> None:
+        status = from_msg(EpisodeStatus, message)
+        agent, episode = status.id.agent, status.id.episode_id
+        before = self._resets.get(agent)
+        if status.state is EpisodeState.RESETTING and status.message:
+            *answered, until = self._answered
+            if answered == [episode, status.message] and time.monotonic() < until:
+                return  # it was sent before the answer came
+            if before is None or (before.episode_id, before.prompt) != (episode, status.message):
+                self._resets[agent] = ResetQuestion(
+                    agent, episode, status.message, self._until(status.message)
+                )
+        else:
+            self._resets.pop(agent, None)
+        if not status.state.over:
+            self._states[agent] = status
+        elif (agent, episode) not in self._over:
+            self._over.add((agent, episode))
+            self._end(status, before)
+
+    def _end(self, status: EpisodeStatus, asked: ResetQuestion | None) -> None:
+        agent, episode = status.id.agent, status.id.episode_id
+        seen = self._states.get(agent)
+        if seen is None or seen.id.episode_id != episode:
+            return  # it ended before we came
+        if asked is not None:
+            self._say(f'\nReset of {episode[:8]}: {status.cause}. {status.message}')
+        if self._mark and seen.state is EpisodeState.RUNNING:
+            ending = f'{status.cause} ({status.state.name.lower()} after {status.id.step} steps)'
+            self._ended.append(MarkQuestion(agent, episode, ending))
+
+    def _until(self, prompt: str) -> float | None:
+        """Return when the step ends that asks for something, as far as it began just now."""
+        for step in self._contract.episode.reset.steps:
+            if isinstance(step, ConfirmStep) and step.prompt == prompt:
+                return time.monotonic() + step.deadline
+        return None
+
+    # Asking --------------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        question = next(iter(self._resets.values()), None) or next(iter(self._ended), None)
+        if question != self._asked:
+            self._asked, self._hurried = question, False
+            if question is not None:
+                self._ask(question)
+        if question is None:
+            return
+        if isinstance(question, ResetQuestion):
+            if self._yes:
+                self._confirm(question, True, '')
+                return
+            left = _left(question)
+            if left is not None and left < _HURRY and not self._hurried:
+                self._hurried = True
+                self._prompt(question)
+        answer = _line()
+        if answer is not None:
+            self._answer(question, answer)
+
+    def _ask(self, question: Question) -> None:
+        if isinstance(question, ResetQuestion):
+            self._say(f'\nReset of {question.episode_id[:8]} asks: {question.prompt}')
+            if self._yes:
+                return
+        else:
+            self._say(f'\nEpisode {question.episode_id[:8]} ended: {question.ending}.')
+        with suppress(termios.error):
+            # What was typed before the question is no answer to it.
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        self._prompt(question)
+
+    def _prompt(self, question: Question) -> None:
+        if isinstance(question, ResetQuestion):
+            left = _left(question)
+            time_left = '' if left is None else f', at most {left:.0f} s left'
+            self._hurried = self._hurried or (left is not None and left < _HURRY)
+            self._say(f'Done? [y, or n and why{time_left}]')
+        else:
+            self._say('What do you make of it? [s, f or u and a note; Enter: nothing]')
+
+    def _answer(self, question: Question, line: str) -> None:
+        word, _, rest = line.strip().partition(' ')
+        word, rest = word.lower(), rest.strip()
+        if isinstance(question, ResetQuestion):
+            if word in ('y', 'yes', 'n', 'no'):
+                self._confirm(question, word[0] == 'y', rest)
+            else:
+                self._prompt(question)
+        elif not word:
+            self._ended.popleft()
+        elif word in _MARKS or word.upper() in MarkVerdict.__members__:
+            verdict = _MARKS.get(word) or MarkVerdict[word.upper()]
+            self._send_mark(question, verdict, rest)
+        else:
+            self._prompt(question)
+
+    def _confirm(self, question: ResetQuestion, confirmed: bool, message: str) -> None:
+        request = srv.ConfirmReset.Request(confirmed=confirmed, who=self._who, message=message)
+        refusal = self._call(self._confirming[question.agent], request)
+        # It is answered, whatever comes of it.
+        self._resets.pop(question.agent, None)
+        self._answered = (question.episode_id, question.prompt, time.monotonic() + _STALE)
+        self._asked = None
+        if refusal:
+            self._say(f'Not taken: {refusal}')
+        else:
+            self._say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
+
+    def _send_mark(self, question: MarkQuestion, verdict: MarkVerdict, note: str) -> None:
+        request = srv.MarkEpisode.Request(
+            episode_id=question.episode_id, verdict=int(verdict), who=self._who, note=note
+        )
+        refusal = self._call(self._marking, request)
+        self._ended.popleft()
+        if refusal:
+            self._say(f'Not kept: {refusal}\n`boundary-env mark` marks it afterwards.')
+        else:
+            self._say(f'Marked: {verdict.name.lower()}.')
+
+    def _call(self, client: Any, request: Any) -> str:
+        """Call a service; return why it refused, empty if it did not."""
+        deadline = time.monotonic() + _ANSWER
+        while not client.service_is_ready():
+            if time.monotonic() > deadline:
+                return (
+                    f'expect the service {client.srv_name} within {_ANSWER:g} s, actually: '
+                    'nobody serves it.'
+                )
+            self._executor.spin_once(timeout_sec=_LOOK)
+        future = client.call_async(request)
+        while not future.done():
+            if time.monotonic() > deadline:
+                client.remove_pending_request(future)
+                return (
+                    f'expect an answer of {client.srv_name} within {_ANSWER:g} s, actually: none.'
+                )
+            self._executor.spin_once(timeout_sec=_LOOK)
+        result = future.result().result
+        return str(result.message or f'code {result.code}') if result.code else ''
+
+
+def _left(question: ResetQuestion) -> float | None:
+    return None if question.until is None else max(0.0, question.until - time.monotonic())
+
+
+def _line() -> str | None:
+    """Return a line that was typed; None if there is none."""
+    ready, _, _ = select.select([sys.stdin], [], [], 0.0)
+    if not ready:
+        return None
+    line = sys.stdin.readline()
+    if not line:
+        raise BoundaryError('Expect a terminal to ask at, actually: it was closed.')
+    return line

@@ -30,7 +30,9 @@ from boundary_env_ros.errors import (
     error_of,
     LinkError,
     LinkTimeout,
+    Refused,
     ResetNeeded,
+    ResultCode,
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.answers import (
@@ -442,6 +444,10 @@ class BoundaryClient:
         try:
             if not self._done:
                 self.end()
+        except Refused as refusal:
+            # Whoever serves now was started after the episode, and it is over.
+            if refusal.code is not ResultCode.UNKNOWN_EPISODE:
+                raise
         finally:
             self._closed = True
             self._callbacks.close()

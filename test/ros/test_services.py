@@ -1,0 +1,475 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The whole conversation as services, as any ROS client has it, and the client for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import json
+import math
+import queue
+import signal
+import threading
+import time
+from typing import Any, TYPE_CHECKING
+
+from jsonschema import Draft202012Validator
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from diagnostic_msgs.msg import KeyValue
+from lifecycle_msgs.msg import Transition as Lifecycle
+from ros_world import PATIENT, World
+
+from boundary_env_ros.core.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.errors import (
+    DigestMismatch,
+    EpisodeEnded,
+    InvalidAction,
+    Refused,
+    ResetNeeded,
+    ResultCode,
+)
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.client import BoundaryClient
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.processes import BringUp
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+CLEAR = {'scenario': 'clear'}
+STILL, AHEAD = [0.0, 0.0], [0.3, 0.0]
+LIMIT = 20
+"""Steps of an episode; a step is a tenth of a second."""
+
+_SOON = 20.0
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return one world that waits for its clients, for all tests of this module."""
+    changes = {**PATIENT, 'episode': {'time_limit': LIMIT / 10}}
+    made = make_world(pacing='lockstep', services=True, changes=changes)
+    made.probe.listen(names.EVENT, msg.EnvironmentEvent, names.RECORD)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _no_episode_is_left(world: World) -> Iterator[None]:
+    yield
+    world.end_episode()
+
+
+@pytest.fixture
+def client(world: World) -> Iterator[BoundaryClient]:
+    with BoundaryClient('ann', domain_id=world.domain_id) as made:
+        yield made
+
+
+def is_refusal(answer: Any, code: ResultCode) -> bool:
+    """Return whether an answer is an error with its sentence, and nothing else at all."""
+    empty = type(answer)(result=answer.result)
+    return answer.result.code == code and bool(answer.result.message) and answer == empty
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two messages say the same, where NaN is NaN."""
+    return repr(one) == repr(other)
+
+
+# As any ROS client has it ------------------------------------------------------------------------
+
+
+def test_the_whole_conversation(world: World) -> None:
+    call = world.probe.call
+    spaces = call(srv.Spaces, names.SPACES, srv.Spaces.Request())
+    assert (spaces.contract, spaces.digest) == ('warehouse_cart', world.loaded.digest)
+    assert [field.name for field in spaces.action] == ['base']
+
+    began = call(
+        srv.Reset,
+        names.RESET,
+        srv.Reset.Request(
+            client='ann',
+            wrappers=['TimeAware'],
+            seed_given=True,
+            seed=5,
+            options=json.dumps(CLEAR),
+            digest=spaces.digest,
+            environment=spaces.contract,
+            agent=spaces.agents[0],
+        ),
+        _SOON,
+    )
+    [reset] = began.transition
+    assert began.result.code == msg.Result.OK
+    assert (reset.kind, reset.seed, list(reset.wrappers)) == (1, 5, ['TimeAware'])
+    assert same(began.observation.fields, reset.after)
+
+    said = [KeyValue(key='why', value='to see')]
+    request = srv.Step.Request(episode_id=began.episode_id, action=AHEAD, metadata=said)
+    stepped = call(srv.Step, names.STEP, request)
+    [transition] = stepped.transitions
+    assert (stepped.result.code, stepped.done) == (msg.Result.OK, False)
+    assert (transition.id.step, list(transition.requested_action)) == (1, AHEAD)
+    assert said[0] in transition.diagnostics
+    assert same(stepped.observation.fields, transition.after)
+
+    seen = call(srv.Observe, names.OBSERVE, srv.Observe.Request())
+    assert same(seen.observation, stepped.observation)
+
+    request = srv.BatchStep.Request(
+        episode_id=began.episode_id, actions=AHEAD * 3, count=3, metadata=said
+    )
+    batch = call(srv.BatchStep, names.BATCH_STEP, request)
+    assert (batch.completed, [t.id.step for t in batch.transitions]) == (3, [2, 3, 4])
+    assert all(said[0] in t.diagnostics for t in batch.transitions)
+
+    request = srv.Close.Request(episode_id=began.episode_id, client='ann')
+    assert call(srv.Close, names.CLOSE, request).result.code == msg.Result.OK
+    published = {
+        t.id.step: t
+        for t in world.probe.messages(names.TRANSITION)
+        if t.id.episode_id == began.episode_id
+    }
+    answered = [reset, transition, *batch.transitions]
+    assert same([published[t.id.step] for t in answered], answered)
+    last = published[max(published)]
+    assert (last.cause, last.declared_by) == ('abandoned', 'ann')
+
+
+def test_refusals_are_named_and_hold_nothing_else(world: World) -> None:
+    call = world.probe.call
+    began = call(srv.Reset, names.RESET, srv.Reset.Request(client='ann'), _SOON)
+    here = began.episode_id
+    twice = [KeyValue(key='a'), KeyValue(key='a')]
+    for kind, name, request, code in (
+        (srv.Reset, names.RESET, {}, 'INVALID_ARGUMENT'),
+        (srv.Reset, names.RESET, {'client': 'bob'}, 'LEASE_HELD'),
+        (srv.Reset, names.RESET, {'client': 'ann', 'environment': 'x'}, 'INVALID_ARGUMENT'),
+        (srv.Reset, names.RESET, {'client': 'ann', 'digest': 'x'}, 'DIGEST_MISMATCH'),
+        (srv.Reset, names.RESET, {'client': 'ann', 'agent': 'x'}, 'UNKNOWN_AGENT'),
+        (srv.Reset, names.RESET, {'client': 'ann', 'options': '[]'}, 'INVALID_ARGUMENT'),
+        (srv.Step, names.STEP, {'action': STILL}, 'UNKNOWN_EPISODE'),
+        (srv.Step, names.STEP, {'episode_id': 'x', 'action': STILL}, 'UNKNOWN_EPISODE'),
+        (srv.Step, names.STEP, {'episode_id': here}, 'INVALID_ACTION'),
+        (srv.Step, names.STEP, {'episode_id': here, 'action': [0.0]}, 'INVALID_ACTION'),
+        (srv.Step, names.STEP, {'episode_id': here, 'action': [0.0, math.nan]}, 'INVALID_ACTION'),
+        (
+            srv.Step,
+            names.STEP,
+            {'episode_id': here, 'action': STILL * 2, 'horizon': 2},
+            'INVALID_ACTION',
+        ),
+        (
+            srv.Step,
+            names.STEP,
+            {'episode_id': here, 'action': STILL, 'metadata': twice},
+            'INVALID_ARGUMENT',
+        ),
+        (srv.BatchStep, names.BATCH_STEP, {'episode_id': here}, 'INVALID_ARGUMENT'),
+        (
+            srv.BatchStep,
+            names.BATCH_STEP,
+            {'episode_id': here, 'count': 2, 'actions': [0.0, 0.0, 0.0, math.inf]},
+            'INVALID_ACTION',
+        ),
+        (srv.Observe, names.OBSERVE, {'agent': 'x'}, 'UNKNOWN_AGENT'),
+        (srv.Spaces, names.SPACES, {'agent': 'x'}, 'UNKNOWN_AGENT'),
+        (srv.Render, names.RENDER, {'agent': 'x'}, 'UNKNOWN_AGENT'),
+        (srv.Render, names.RENDER, {'source': 'true_pose'}, 'INVALID_ARGUMENT'),
+        (srv.Close, names.CLOSE, {'episode_id': here, 'client': 'bob'}, 'LEASE_HELD'),
+        (srv.Close, names.CLOSE, {'episode_id': 'x', 'client': 'ann'}, 'UNKNOWN_EPISODE'),
+    ):
+        answer = call(kind, name, kind.Request(**request))
+        assert is_refusal(answer, ResultCode[code]), (name, request, answer.result)
+    # None of them reached the robot, or took the episode from its holder.
+    request = srv.Step.Request(episode_id=here, action=STILL)
+    assert call(srv.Step, names.STEP, request).transitions[0].id.step == 1
+
+
+def test_an_inactive_node_says_so_and_an_episode_ends_with_it(world: World) -> None:
+    call = world.probe.call
+    began = call(srv.Reset, names.RESET, srv.Reset.Request(client='ann'), _SOON)
+    bring_up = BringUp(domain_id=world.domain_id)
+    process = world.processes['boundary_services']
+
+    def turn(transition: int) -> None:
+        bring_up.change(process, transition, time.monotonic() + _SOON)
+
+    try:
+        turn(Lifecycle.TRANSITION_DEACTIVATE)
+        try:
+            for kind, name in (
+                (srv.Reset, names.RESET),
+                (srv.Step, names.STEP),
+                (srv.BatchStep, names.BATCH_STEP),
+                (srv.Observe, names.OBSERVE),
+                (srv.Spaces, names.SPACES),
+                (srv.Render, names.RENDER),
+                (srv.Close, names.CLOSE),
+            ):
+                assert is_refusal(call(kind, name, kind.Request()), ResultCode.NOT_ACTIVE)
+            endings = [t for t in world.probe.messages(names.TRANSITION) if t.cause]
+            assert endings[-1].id.episode_id == began.episode_id
+            assert endings[-1].cause == 'abandoned'
+        finally:
+            turn(Lifecycle.TRANSITION_ACTIVATE)
+    finally:
+        bring_up.close()
+    again = call(srv.Reset, names.RESET, srv.Reset.Request(client='ann'), _SOON)
+    assert again.result.code == msg.Result.OK
+
+
+# Several at once ---------------------------------------------------------------------------------
+
+
+def test_a_second_client_is_told_who_holds_the_episode(
+    world: World, client: BoundaryClient
+) -> None:
+    began = client.reset(options=CLEAR)
+    with BoundaryClient('bob', domain_id=world.domain_id) as bob:
+        with pytest.raises(Refused, match=f"'ann' holds {began.episode_id}") as refusal:
+            bob.reset()
+        assert refusal.value.code is ResultCode.LEASE_HELD
+        assert bob.is_done
+        client.step(AHEAD)
+        client.end()
+        assert bob.reset(options=CLEAR).episode_id != began.episode_id
+        with pytest.raises(EpisodeEnded, match='abandoned'):
+            client.step(AHEAD)
+
+
+def test_a_client_beside_the_services_holds_the_episode_too(
+    world: World, client: BoundaryClient
+) -> None:
+    env = world.environment(client='policy-7')
+    env.reset(seed=3, options=CLEAR)
+    with pytest.raises(Refused, match="'policy-7' runs") as refusal:
+        client.reset()
+    assert refusal.value.code is ResultCode.LEASE_HELD
+    request = srv.Step.Request(episode_id=env.episode_id, action=STILL)
+    answer = world.probe.call(srv.Step, names.STEP, request)
+    assert is_refusal(answer, ResultCode.LEASE_HELD)
+    assert 'policy-7' in answer.result.message
+    # It is seen all the same, whoever began it.
+    assert client.observe().id.episode_id == env.episode_id
+    env.close()
+    client.reset(options=CLEAR)
+    with pytest.raises(Refused, match="'ann' runs"):
+        world.environment(client='policy-8').reset(seed=3)
+
+
+def test_who_only_looks_is_answered_while_a_step_waits(
+    world: World, client: BoundaryClient
+) -> None:
+    began = client.reset(options=CLEAR)
+    robot = world.processes['simulated_robot']
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    robot.send(signal.SIGSTOP)
+    try:
+        waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
+        waiting.start()
+        asked = len(world.decisions())
+        world.probe.until(lambda: len(world.decisions()) > asked, _SOON, 'the waiting step')
+        assert client.observe().id.step == 0
+        assert client.spaces().contract == 'warehouse_cart'
+        assert client.render().shape == (48, 64, 3)
+        with pytest.raises(Refused, match='one step at a time'):
+            client.step(AHEAD)
+        assert answers.empty()
+    finally:
+        robot.send(signal.SIGCONT)
+    waiting.join(_SOON)
+    assert answers.get_nowait().transition.id.step == 1
+    assert not client.is_done
+    assert client.observe().id.episode_id == began.episode_id
+
+
+def test_closing_ends_a_step_that_waits(world: World, client: BoundaryClient) -> None:
+    client.reset(options=CLEAR)
+    robot = world.processes['simulated_robot']
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    robot.send(signal.SIGSTOP)
+    try:
+        waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
+        waiting.start()
+        asked = len(world.decisions())
+        world.probe.until(lambda: len(world.decisions()) > asked, _SOON, 'the waiting step')
+        client.end()
+        waiting.join(_SOON)
+    finally:
+        robot.send(signal.SIGCONT)
+    stepped = answers.get_nowait()
+    assert (stepped.done, stepped.cause) == (True, 'abandoned')
+
+
+# The client --------------------------------------------------------------------------------------
+
+
+def test_a_client_drives_an_episode_to_its_end(client: BoundaryClient) -> None:
+    assert client.is_done
+    began = client.reset(environment='warehouse_cart', seed=3, options=CLEAR)
+    assert began.transition.kind is Kind.RESET
+    assert began.observation.id.episode_id == began.episode_id == client.episode_id
+    assert not client.is_done
+    stepped = client.step(AHEAD, metadata={'model': 'straight on'})
+    assert stepped.transition.seed == 3
+    assert ('model', 'straight on') in [(d.key, d.value) for d in stepped.transition.diagnostics]
+    assert stepped.reward == stepped.transition.reward
+    assert (stepped.terminated, stepped.truncated, stepped.cause) == (False, False, '')
+
+    batch = client.batch_step(np.tile(STILL, (2 * LIMIT, 1)))
+    assert (batch.done, batch.cause, batch.error) == (True, 'time_limit', None)
+    assert batch.truncated
+    assert batch.completed == len(batch.transitions) == LIMIT - 1
+    assert client.is_done
+    for step in (lambda: client.step(STILL), lambda: client.batch_step([STILL])):
+        with pytest.raises(EpisodeEnded, match='time_limit'):
+            step()
+    client.end()
+
+
+def test_the_same_seed_leads_to_the_same_rewards(client: BoundaryClient) -> None:
+    rewards = []
+    for _ in range(2):
+        client.reset(seed=11, options=CLEAR)
+        rewards.append([t.reward for t in client.batch_step([AHEAD] * 6).transitions])
+    assert rewards[0] == rewards[1]
+
+
+def test_errors_come_back_as_what_they_were(world: World, client: BoundaryClient) -> None:
+    with pytest.raises(ResetNeeded):
+        client.end()
+    with pytest.raises(DigestMismatch, match='sha256:00'):
+        client.reset(digest='sha256:00')
+    with pytest.raises(Refused, match="'warehouse_cart', actually: 'kitchen'"):
+        client.reset(environment='kitchen')
+    with pytest.raises(Refused, match='scenario'):
+        client.reset(options={'scenario': 'nowhere'})
+    client.reset(options=CLEAR)
+    with pytest.raises(InvalidAction, match='2 numbers'):
+        client.step([1.0])
+    with pytest.raises(InvalidAction, match='finite'):
+        client.step([math.nan, 0.0])
+    with pytest.raises(InvalidAction, match='at most 1 steps'):
+        client.step([STILL, STILL])
+    assert client.step(STILL).transition.id.step == 1
+
+
+def test_spaces_say_what_the_observation_is_like(world: World, client: BoundaryClient) -> None:
+    began = client.reset(options=CLEAR)
+    spaces = client.spaces()
+    contract = world.loaded.contract
+    assert (spaces.period, spaces.agents) == (contract.period, ('cart',))
+    assert [f.name for f in spaces.evaluator] == ['true_pose', 'contact']
+    shown = {f.name: f.shape for f in spaces.observation}
+    values = {
+        field.name: np.reshape(field.values, shown[field.name]).tolist()
+        for field in began.observation.fields
+        if field.values
+    }
+    schema = dict(spaces.observation_schema)
+    schema['required'] = list(values)
+    Draft202012Validator(schema).validate(values)
+    Draft202012Validator(spaces.action_schema).validate(AHEAD)
+    baseline = {field.name: field for field in spaces.baseline}
+    assert set(baseline) == {*shown, 'feedback.base'}
+    assert len(baseline['scan'].values) == 36
+    assert len(baseline['feedback.base'].values) == 2
+    assert 'true_pose' not in baseline
+
+
+def test_the_camera_and_a_drawn_view_are_rendered(world: World, client: BoundaryClient) -> None:
+    client.reset(options=CLEAR)
+    camera = client.render()
+    assert np.array_equal(camera, client.render('front'))
+    assert camera.std() > 0.0
+    view = client.render('view')
+    assert view.shape[2] == 3
+    assert view.shape != camera.shape
+
+
+def test_a_plan_says_what_the_gate_would_do_and_does_nothing(client: BoundaryClient) -> None:
+    client.reset(options=CLEAR)
+    planned = client.plan([STILL, [5.0, 0.0]])
+    assert [d.verdict.name for d in planned.decisions] == ['ADMITTED', 'LIMITED']
+    assert len(planned.low) == len(planned.high) == 2
+    assert client.observe().id.step == 0
+
+
+# Events ------------------------------------------------------------------------------------------
+
+
+def test_callbacks_may_call_the_client_and_hold_up_no_call(client: BoundaryClient) -> None:
+    seen: queue.SimpleQueue[tuple[EnvironmentEvent, int]] = queue.SimpleQueue()
+    go_on = threading.Event()
+
+    def on_observation(event: EnvironmentEvent) -> None:
+        seen.put((event, client.observe().id.step))
+        go_on.wait(_SOON)
+
+    stop = client.on(EventKind.OBSERVATION, on_observation)
+    client.reset(options=CLEAR)
+    # The first callback waits; the conversation does not.
+    for _ in range(3):
+        client.step(AHEAD)
+    go_on.set()
+    told = [seen.get(timeout=_SOON) for _ in range(4)]
+    assert [event.id.step for event, _ in told] == [0, 1, 2, 3]
+    assert all(step >= event.id.step for event, step in told)
+    stop()
+    client.step(AHEAD)
+    client.end()
+    assert seen.empty()
+
+
+def test_a_callback_that_fails_keeps_nobody_from_the_next_event(client: BoundaryClient) -> None:
+    endings: queue.SimpleQueue[EnvironmentEvent] = queue.SimpleQueue()
+
+    def on_observation(event: EnvironmentEvent) -> None:
+        raise ZeroDivisionError
+
+    client.on(EventKind.OBSERVATION, on_observation)
+    client.on(EventKind.TERMINATION, endings.put)
+    client.reset(options=CLEAR)
+    client.end()
+    assert 'abandoned' in endings.get(timeout=_SOON).reason
+
+
+def test_an_ending_is_known_without_a_call(world: World, client: BoundaryClient) -> None:
+    client.reset(options=CLEAR)
+    assert not client.is_done
+    world.end_episode()
+    world.probe.until(lambda: client.is_done, _SOON, 'the event of the ending')
+    stepped = client.step(AHEAD)
+    assert (stepped.done, stepped.cause) == (True, 'abandoned')
+    with pytest.raises(EpisodeEnded):
+        client.step(AHEAD)
+
+
+def test_no_event_comes_while_no_episode_is_active(world: World, client: BoundaryClient) -> None:
+    client.reset(options=CLEAR)
+    client.step(AHEAD)
+    client.end()
+
+    def ended() -> bool:
+        last = world.probe.last(names.EVENT)
+        return last is not None and last.kind == EventKind.TERMINATION
+
+    world.probe.until(ended, _SOON, 'the event of the ending')
+    heard = len(world.probe.messages(names.EVENT))
+    status = len(world.probe.messages(names.EPISODE_STATUS))
+    world.probe.until(
+        lambda: len(world.probe.messages(names.EPISODE_STATUS)) > status + 5,
+        _SOON,
+        'signs of life of the environment',
+    )
+    assert len(world.probe.messages(names.EVENT)) == heard
+    assert client.events_lost == 0

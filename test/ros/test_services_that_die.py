@@ -1,0 +1,200 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The services in realtime: what dies is told by name, the robot stops, and the record agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from ros_world import World
+
+from boundary_env_ros.core.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import LinkTimeout, PeerLost, ResultCode
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.client import BoundaryClient
+from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.storage.reader import open_records
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+FAR = {'scenario': 'far'}
+AHEAD = [0.8, 0.0]
+_SOON = 20.0
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return a world in realtime whose dead are raised after every test."""
+    fields = ('pose', 'velocity', 'scan', 'front')
+    made = make_world(
+        recorder=True,
+        services=True,
+        changes={'observation': {name: {'max_age': 3.0} for name in fields}},
+    )
+    made.probe.listen(names.EVENT, msg.EnvironmentEvent, names.RECORD)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _raise_the_dead(world: World) -> Iterator[None]:
+    yield
+    world.revive()
+    world.end_episode()
+
+
+@pytest.fixture
+def client(world: World) -> Iterator[BoundaryClient]:
+    made = BoundaryClient('ann', domain_id=world.domain_id, timeout=_SOON)
+    yield made
+    try:
+        made.close()
+    except LinkTimeout:
+        assert not world.processes['boundary_services'].alive
+
+
+def drive(world: World, client: BoundaryClient) -> None:
+    """
+    Drive until the cart moves; whoever is to be killed is killed in the middle of that.
+
+    On a machine that is too busy for the contract an episode may end before; that is no result, so
+    another is begun.
+    """
+    for _ in range(3):
+        client.reset(seed=3, options=FAR)
+        while not client.is_done and world.speed() < 0.4:
+            client.step(AHEAD)
+        if not client.is_done:
+            return
+    pytest.fail('Expect a drive until the kill, actually: each episode ended before.')
+
+
+def ending(world: World, episode_id: str) -> Transition:
+    """Return the last transition of an episode, as it was published."""
+
+    def last() -> Any:
+        found = [
+            t
+            for t in world.probe.messages(names.TRANSITION)
+            if t.id.episode_id == episode_id and t.cause
+        ]
+        return found[-1] if found else None
+
+    world.probe.until(last, _SOON, f'the ending of {episode_id}')
+    return from_msg(Transition, last())
+
+
+def test_the_record_has_every_event_and_they_tell_what_it_says(
+    world: World, client: BoundaryClient
+) -> None:
+    heard: list[EnvironmentEvent] = []
+    for kind in EventKind:
+        client.on(kind, heard.append)
+    client.reset(seed=3, options=FAR)
+    while not client.step(AHEAD).done:
+        pass
+    episode_id = client.episode_id
+    world.probe.until(
+        lambda: heard and heard[-1].kind is EventKind.TERMINATION, _SOON, 'the last event'
+    )
+    assert [event.sequence for event in heard] == list(range(1, len(heard) + 1))
+    assert client.events_lost == 0
+
+    # The recorder flushes what it has within half a second.
+    def recorded() -> list[EnvironmentEvent]:
+        events = [
+            from_msg(EnvironmentEvent, each.decode())
+            for each in open_records(world.run).messages({'/boundary/event'})
+        ]
+        return [event for event in events if event.id.episode_id == episode_id]
+
+    world.probe.until(lambda: len(recorded()) >= len(heard), _SOON, 'the events in the bag')
+    assert recorded() == heard
+
+    transitions = [
+        entry.record
+        for entry in open_records(world.run).entries(Transition)
+        if entry.record.id.episode_id == episode_id
+    ]
+    told = {kind: [event for event in heard if event.kind is kind] for kind in EventKind}
+    assert [e.id for e in told[EventKind.OBSERVATION]] == [t.id for t in transitions]
+    steps = [t for t in transitions if t.kind is Kind.STEP]
+    assert [e.reward for e in told[EventKind.REWARD]] == [t.reward for t in steps]
+    [last] = told[EventKind.TERMINATION]
+    assert (last.terminated, last.truncated) == (steps[-1].terminated, steps[-1].truncated)
+    assert last.reason.startswith(steps[-1].cause)
+    touched = {
+        d.request.sequence
+        for t in transitions
+        for d in t.decisions
+        if d.request is not None and d.rules and d.verdict.name != 'ADMITTED'
+    }
+    assert touched
+    assert {e.action_sequence for e in told[EventKind.SAFETY]} - {0} == touched
+
+
+def test_services_that_are_killed_stop_the_robot_and_lose_the_policy(
+    world: World, client: BoundaryClient
+) -> None:
+    drive(world, client)
+    world.kill('boundary_services')
+    last = ending(world, client.episode_id)
+    assert (last.cause, last.truncated) == ('policy_lost', True)
+    world.probe.until(lambda: world.speed() < 0.01, _SOON, 'a cart that stands still')
+    world.gate_rests()
+    with pytest.raises(LinkTimeout):
+        client.step(AHEAD, timeout=0.5)
+    # Those that take their place know nothing of the episode, and serve the next.
+    world.revive()
+    with BoundaryClient('bob', domain_id=world.domain_id) as bob:
+        began = bob.reset(seed=3, options=FAR)
+        assert began.episode_id != client.episode_id
+        assert bob.step(AHEAD).transition.id.episode_id == began.episode_id
+
+
+def test_a_client_that_vanishes_leaves_the_episode_to_the_next(world: World) -> None:
+    vanishing = BoundaryClient('ann', domain_id=world.domain_id)
+    drive(world, vanishing)
+    last = ending(world, vanishing.episode_id)
+    assert last.cause == 'policy_lost'
+    with BoundaryClient('bob', domain_id=world.domain_id) as bob:
+        bob.reset(seed=3, options=FAR)
+        assert not bob.is_done
+    vanishing.close()
+
+
+def test_an_environment_that_dies_is_named_and_the_answer_is_empty(
+    world: World, client: BoundaryClient
+) -> None:
+    drive(world, client)
+    world.kill('environment')
+    with pytest.raises(PeerLost, match='environment') as lost:
+        while True:
+            client.step(AHEAD)
+    assert lost.value.code is ResultCode.ENVIRONMENT_LOST
+    with pytest.raises(PeerLost, match='environment_lost'):
+        client.step(AHEAD)
+    world.probe.until(lambda: client.is_done, _SOON, 'the event of the ending')
+    world.revive()
+    assert client.reset(seed=3, options=FAR).episode_id == client.episode_id
+
+
+def test_a_gate_that_dies_ends_the_episode_by_name(world: World, client: BoundaryClient) -> None:
+    drive(world, client)
+    world.kill('safety_gate')
+    stepped = client.step(AHEAD)
+    while not stepped.done:
+        stepped = client.step(AHEAD)
+    assert (stepped.cause, stepped.truncated) == ('gate_lost', True)
+    with pytest.raises(PeerLost, match='gate_lost') as lost:
+        client.step(AHEAD)
+    assert lost.value.code is ResultCode.GATE_LOST

@@ -1,7 +1,12 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The safety gate of one agent: who is heard, what is published, and that silence stops.
+The safety gate of one agent: what is published, and that silence stops.
+
+Whom it hears is kept by :mod:`boundary_env_ros.core.gate_authority`, what it heard of its sensors
+by :mod:`boundary_env_ros.core.gate_senses`, what it sent by
+:mod:`boundary_env_ros.core.gate_output`; what may be sent say the
+:mod:`boundary_env_ros.core.gate_rules`. Here the events come together.
 
 Events go in (a request, a measurement, a tick of the protecting timer), decisions come out. The
 caller publishes the command of a decision, then the decision. Time is an argument, so a timeout of
@@ -12,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-import math
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import (
@@ -20,44 +24,39 @@ from boundary_env_ros.core.decision import (
     GateDecision,
     GateState,
     GateStatus,
-    Measurement,
     Reason,
     RuleResult,
-    StepId,
     Tightened,
     Trigger,
     Verdict,
 )
 from boundary_env_ros.core.driver_probe import DriverProbe, Phase
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.gate_authority import Authority
 from boundary_env_ros.core.gate_chunk import Chunk
 from boundary_env_ros.core.gate_health import Health
+from boundary_env_ros.core.gate_output import Output
 from boundary_env_ros.core.gate_rules.admission import (
     age,
-    authority,
     Lease,
     not_armed,
     precedence,
     well_formed,
 )
-from boundary_env_ros.core.gate_rules.braking import at_rest, safe_from, towards
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.gate_rules.braking import safe_from, towards
+from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import measured_command
-from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
-from boundary_env_ros.core.gate_rules.under_way import Recent
-from boundary_env_ros.core.gate_rules.workspace import looks_back
-from boundary_env_ros.core.lockstep import Advanced, awaited
+from boundary_env_ros.core.gate_senses import Senses
+from boundary_env_ros.core.lockstep import Advanced
+from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS, Stamp
-from boundary_env_ros.errors import ClockMismatch, Refused, ResultCode
+from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.errors import Refused, ResultCode
 
 Decisions = tuple[GateDecision, ...]
-
-#: What the operator's switch reads at least while it is held.
-HELD = 0.5
 
 
 class Gate:
@@ -87,46 +86,29 @@ class Gate:
         software_version: str = '',
     ) -> None:
         self._contract = contract
+        self._size = contract.action_size
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._limits = self._declared = Limits.of(contract)
         self._tightened = Tightened()
         self._digest = digest
         self._agent = agent
-        self._topics = topics
         self._version = software_version
-        self._needed = (*contract.safety.inputs, *self._limits.alive)
-        self._feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
-        self._operator = (OPERATOR,) if contract.safety.operator else ()
-        self._depart = tuple(
-            most for group in contract.action for most in group.depart or (math.inf,) * group.size
-        )
+        self._authority = Authority(digest, agent)
+        self._senses = Senses(contract, topics, self._limits.alive)
+        self._output = Output(contract)
         self._health = Health(contract)
-        self._recent = _recent(contract)
         # In lockstep the world stands still, and no driver's time runs out.
-        self._to_probe = contract.pacing is Pacing.REALTIME and any(
-            group.probe for group in contract.action
-        )
+        self._to_probe = not self._lockstep and any(group.probe for group in contract.action)
         self._probe: DriverProbe | None = None
 
-        self._lease: Lease | None = None
-        self._episode: EpisodeStatus | None = None
         self._heard_environment: int | None = None
-        self._emergency = False
-        self._pressed = False
-        self._latest: dict[str, Measurement] = {}
-        self._sequence = 0
-        self._command: Vector | None = None
-        self._rate: Vector = ()
-        self._acceleration: Vector = ()
-        self._goal: Vector = ()
-        self._emitted: int | None = None
         self._last_request: int | None = None
-        self._reasons: tuple[Reason, ...] = ()
-        self._stopping = False
-        self._braking: StepId | None = None
         self._pending: tuple[ActionRequest, Instant] | None = None
         self._chunk: Chunk | None = None
-        self._advanced: Advanced | None = None
-        self._taken_over = self._seed = False
+        self._taken_over = False
+        self._sequence = 0
+        self._stopping = False
+        self._reasons: tuple[Reason, ...] = ()
 
     # Who is heard --------------------------------------------------------------------------------
 
@@ -143,49 +125,34 @@ class Gate:
             else holds the lease, or the gate does not hear a sensor that it needs.
 
         """
-        episode = self._episode
-        if digest != self._digest:
-            raise Refused(
-                f'Expect the digest {self._digest}, actually: {digest or "none"}. '
-                'Start client and gate with the same contract, pacing and task version.',
-                ResultCode.DIGEST_MISMATCH,
-            )
-        if agent != self._agent:
-            raise Refused(
-                f'Expect the agent {self._agent!r}, actually: {agent!r}.', ResultCode.UNKNOWN_AGENT
-            )
+        self.check_terms(digest=digest, agent=agent)
         self._refuse_unprobed()
-        if self._emergency:
-            raise Refused(
-                'Expect a released emergency stop, actually: it is latched. '
-                'Release it and call ~/clear_emergency_stop.',
-                ResultCode.EMERGENCY_STOPPED,
-            )
-        if episode is None or episode.id.episode_id != episode_id or episode.state.over:
-            known = 'none' if episode is None else episode.id.episode_id
-            raise Refused(
-                f'Expect the episode that the environment announced ({known}), '
-                f'actually: {episode_id}. '
-                'Begin an episode first, and arm while it lasts.',
-                ResultCode.UNKNOWN_EPISODE,
-            )
-        lease = self._lease
-        if lease is not None and lease.episode_id == episode_id:
-            if lease.holder == client:
-                return lease
-            raise Refused(
-                f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
-                ResultCode.LEASE_HELD,
-            )
+        self._authority.check_released()
+        lease = self._authority.lease_of(episode_id, client)
+        if lease is not None:
+            return lease
         self._refuse_unheard(now)
         self._end_lease()
-        self._lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
+        lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
+        self._authority.lease = lease
         self._last_request = now.steady
         self._pending = None
         # A hand that was there before the lease is there now, too.
-        self._taken_over = self._switch_held(now)
+        self._taken_over = self._senses.switch_held(now)
         self._health.begin()
-        return self._lease
+        return lease
+
+    def check_terms(self, *, digest: str, agent: str) -> None:
+        """
+        Check that somebody who asks for something means this contract and this agent.
+
+        Raises
+        ------
+        Refused
+            If he does not.
+
+        """
+        self._authority.check(digest, agent)
 
     def _refuse_unprobed(self) -> None:
         """Refuse an arming while it is not known that the drivers stop by themselves."""
@@ -211,16 +178,7 @@ class Gate:
 
         In lockstep the world speaks when it is reset, which is after the arming.
         """
-        if self._contract.pacing is Pacing.LOCKSTEP:
-            return
-        unheard = []
-        for name in (*self._needed, *self._feedback):
-            measurement = self._aged(name, now)
-            most = self._limits.alive.get(name, self._contract.safety.sensor_timeout)
-            if measurement.age is None:
-                unheard.append(f'{name} ({measurement.topic}, never heard)')
-            elif measurement.age > most:
-                unheard.append(f'{name} ({measurement.topic}, {measurement.age:.3g} s old)')
+        unheard = () if self._lockstep else self._senses.unheard(now)
         if unheard:
             raise Refused(
                 'Expect every sensor that the gate needs to be heard, actually not: '
@@ -230,27 +188,23 @@ class Gate:
 
     def _end_lease(self) -> None:
         """End the lease; what still moves under it is braked to the end first."""
-        if self._moving and self._contract.pacing is Pacing.REALTIME:
-            self._braking = self._id()
+        if self._moving and not self._lockstep:
+            self._authority.braking = self._authority.id
         else:
             # At rest; and in lockstep the world stands still.
             self._forget_command()
-        self._lease = None
+        self._authority.lease = None
 
     @property
     def _moving(self) -> bool:
-        return self._command is not None and not at_rest(self._limits, self._command)
+        return self._output.moving(self._limits)
 
     def _forget_command(self) -> None:
-        """Forget what was commanded: the next command starts from the measured state."""
-        self._command = None
-        self._rate = self._acceleration = self._goal = ()
-        self._emitted = None
-        self._stopping = self._seed = False
+        """Forget what was commanded, and that it was a stop."""
+        self._output.forget()
+        self._stopping = False
         self._reasons = ()
-        self._braking = None
-        if self._recent is not None:
-            self._recent.forget()
+        self._authority.braking = None
 
     def heard(self, status: EpisodeStatus, now: Instant) -> Decisions:
         """
@@ -261,35 +215,14 @@ class Gate:
         if status.id.digest != self._digest:
             return ()
         self._heard_environment = now.steady
-        was_running = self._running
-        self._episode = status
-        if not self._running:
+        was_running = self._authority.running
+        self._authority.episode = status
+        if not self._authority.running:
             self._chunk = None  # nothing of it outlives its episode
         elif not was_running:
             # The policy's time runs from here, not from its arming during the reset.
             self._last_request = now.steady
         return self._resume(now)
-
-    @property
-    def _running(self) -> bool:
-        episode, lease = self._episode, self._lease
-        return (
-            episode is not None
-            and lease is not None
-            and self._braking is None
-            and episode.state is EpisodeState.RUNNING
-            and episode.id.episode_id == lease.episode_id
-        )
-
-    @property
-    def _over(self) -> bool:
-        """Whether the lease has outlived its episode."""
-        episode, lease = self._episode, self._lease
-        if lease is None:
-            return True
-        return episode is not None and (
-            episode.id.episode_id != lease.episode_id or episode.state.over
-        )
 
     # What it knows -------------------------------------------------------------------------------
 
@@ -297,29 +230,19 @@ class Gate:
         self, name: str, values: Vector, captured: Stamp | None, now: Instant
     ) -> Decisions:
         """Take a value of an input; in lockstep, decide what was waiting for it."""
-        self._latest[name] = Measurement(
-            name=name,
-            topic=self._topics[name],
-            values=values,
-            captured=captured,
-            received_steady=now.steady,
-        )
+        self._senses.take(name, values, captured, now)
         if name == OPERATOR:
             return self._operate(now)
         return self._resume(now)
 
     def advanced(self, report: Advanced, now: Instant) -> Decisions:
         """Take note of how far the world has come (lockstep)."""
-        self._advanced = report
+        self._senses.advanced(report)
         return self._resume(now)
 
     def emergency_stop(self, pressed: bool, now: Instant) -> Decisions:
         """Take the state of the emergency stop; pressed once, it stays latched."""
-        self._pressed = pressed
-        if pressed and not self._emergency:
-            self._emergency = True
-            return self.tick(now)
-        return ()
+        return self.tick(now) if self._authority.press(pressed) else ()
 
     def clear_emergency_stop(self) -> None:
         """
@@ -333,11 +256,7 @@ class Gate:
             If it is still pressed, or the episode that it stopped has not ended.
 
         """
-        if self._pressed:
-            raise Refused('Expect a released emergency stop, actually: it is still pressed.')
-        if self._running:
-            raise Refused('Expect an ended episode, actually: it still runs. Wait for its ending.')
-        self._emergency = False
+        self._authority.clear()
         self._end_lease()
 
     def begin_ticking(self) -> None:
@@ -365,7 +284,7 @@ class Gate:
 
         """
         limits = tightened_limits(self._declared, tightened)
-        if self._lease is not None:
+        if self._authority.lease is not None:
             refuse_looser(self._limits, limits, 'it is while a lease is out')
         self._limits, self._tightened = limits, tightened
 
@@ -385,15 +304,11 @@ class Gate:
                 'Expect a group of the action with a `probe`, in realtime, actually: none.',
                 ResultCode.UNSUPPORTED,
             )
-        if self._emergency:
+        self._authority.check_released()
+        lease = self._authority.lease
+        if lease is not None:
             raise Refused(
-                'Expect a released emergency stop, actually: it is latched.',
-                ResultCode.EMERGENCY_STOPPED,
-            )
-        if self._lease is not None:
-            raise Refused(
-                f'Expect no lease, actually: {self._lease.holder!r} holds one.',
-                ResultCode.LEASE_HELD,
+                f'Expect no lease, actually: {lease.holder!r} holds one.', ResultCode.LEASE_HELD
             )
         if self.probing:
             raise Refused(
@@ -423,28 +338,28 @@ class Gate:
     def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
         situation, seeded = self._situation(Trigger.PROBE, now)
         measured = measured_command(self._limits, situation.measurements)
-        probe.look(measured, self._emitted, now)
+        probe.look(measured, self._output.emitted, now)
         if not probe.running:
             # It brakes by itself, or failed to: either way the gate brings it to rest.
-            self._braking = StepId(digest=self._digest, agent=self._agent)
+            self._authority.braking = self._authority.nobody
             return ()
-        wanted: Vector | None = self._goal or None
+        wanted: Vector | None = self._output.goal or None
         if probe.phase is Phase.MOVING:
             if measured is None:
-                if self._emitted is None:
+                if self._output.emitted is None:
                     return ()  # nobody knows yet what the robot does
                 probe.fail('what the robot does was no longer known')
-                self._braking = StepId(digest=self._digest, agent=self._agent)
+                self._authority.braking = self._authority.nobody
                 return ()
             wanted = probe.command(safe_from(self._limits.safe, measured))
         ruling = rule(self._limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED:
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
-            if self._emitted is None and not self._emergency:
+            if self._output.emitted is None and not self._authority.emergency:
                 probe.held_back = reasons
                 return ()  # nothing moves yet: what is missing may still come
             probe.fail(f'the robot had to be stopped ({reasons})')
-            self._braking = StepId(digest=self._digest, agent=self._agent)
+            self._authority.braking = self._authority.nobody
         elif probe.phase is Phase.SILENT:
             return ()  # what is measured is how long the driver goes on without a command
         return (self._emit(ruling, situation, seeded, now),)
@@ -458,10 +373,10 @@ class Gate:
         In lockstep, as soon as the sensors of its observation are here.
         """
         if (
-            self._contract.pacing is not Pacing.LOCKSTEP
+            not self._lockstep
             # Whether the episode runs may still change; whose request it is may not.
             or self._refusals(request, running=True)
-            or not self._awaits(request.id.episode_id, request.id.step)
+            or not self._senses.awaits(request.id.episode_id, request.id.step)
         ):
             return self._decide(request, now, now)
         waiting = self._pending
@@ -474,68 +389,41 @@ class Gate:
 
     def _refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
         return well_formed(
-            request.action,
-            self._contract.action_size,
-            request.horizon,
-            self._contract.horizon,
-        ) or authority(
-            request, lease=self._lease, running=running, digest=self._digest, agent=self._agent
-        )
-
-    def _awaits(self, episode_id: str, step: int) -> bool:
-        """Return whether sensors of the observation before a step are still to come (lockstep)."""
-        report = self._advanced
-        if report is None or report.report.id.episode_id != episode_id:
-            return True
-        if report.report.id.step < step - 1:
-            return True
-        return bool(self._awaited_topics(report))
-
-    def _awaited_topics(self, report: Advanced) -> tuple[str, ...]:
-        seen: dict[str, int] = {}
-        for name in (*self._needed, *self._feedback):
-            # Two inputs of one topic are listened to apart: both must have its last message.
-            latest, topic = self._latest.get(name), self._topics[name]
-            captured = None if latest is None else latest.captured
-            last = -1 if captured is None else captured.nanoseconds
-            seen[topic] = min(seen.get(topic, last), last)
-        return awaited(report.report, seen.keys(), seen)
+            request.action, self._size, request.horizon, self._contract.horizon
+        ) or self._authority.refusals(request, running=running)
 
     def _resume(self, now: Instant) -> Decisions:
         if self._pending is None:
-            lockstep = self._contract.pacing is Pacing.LOCKSTEP
-            return self._next_of_chunk(now) if lockstep else ()
+            return self._next_of_chunk(now) if self._lockstep else ()
         request, received = self._pending
-        if self._awaits(request.id.episode_id, request.id.step):
+        if self._senses.awaits(request.id.episode_id, request.id.step):
             return ()
         self._pending = None
         return self._decide(request, received, now)
 
     def _decide(self, request: ActionRequest, received: Instant, now: Instant) -> Decisions:
-        refusals = self._refusals(request, running=self._running)
+        refusals = self._refusals(request, running=self._authority.running)
         if not refusals:
-            assert self._lease is not None  # authority refuses without one
             latency = _age(request.observed, received, self._contract.pacing)
             self._health.asked(latency)
             if self._taken_over:
                 # Refused once and for all: sent again, it is no answer to what the hand has done.
-                self._lease = replace(self._lease, last_sequence=request.sequence)
+                self._authority.hear(request)
                 # In lockstep the world moves from request to request, and so does the operator.
-                lockstep = self._contract.pacing is Pacing.LOCKSTEP
-                by_hand = self._by_hand(now) if lockstep and self._switch_held(now) else ()
+                held = self._lockstep and self._senses.switch_held(now)
+                by_hand = self._by_hand(now) if held else ()
                 refused = self._reject(request, received, precedence(taken_over=True))
                 return (*by_hand, *refused)
             refusals = age(latency, self._contract.safety.max_action_age)
         if refusals:
             return self._reject(request, received, refusals)
-        assert self._lease is not None  # authority refuses without one
-        self._lease = replace(self._lease, last_sequence=request.sequence)
+        self._authority.hear(request)
         return self._act(Chunk(request, received, 0, now.steady), Trigger.REQUEST, now)
 
     def _act(self, chunk: Chunk, trigger: Trigger, now: Instant) -> Decisions:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
         ruling, situation, seeded = self._rule(
-            *self._situation(trigger, now), now, chunk.action(self._contract.action_size)
+            *self._situation(trigger, now), now, chunk.action(self._size)
         )
         if ruling.verdict is not Verdict.REJECTED:
             # Whoever asks for nothing that may be published is as good as silent.
@@ -562,16 +450,16 @@ class Gate:
         if (
             ruling.verdict is Verdict.STOPPED
             and seeded
-            and self._command is not None
-            and not self._driver_took_over(now)
+            and self._output.command is not None
+            and not self._output.driver_took_over(now)
         ):
             # A stop takes from what was commanded. From a measured state it could ask for more
             # than that: for what the robot coasts at, or a broken sensor makes up.
             braking = replace(
                 situation,
-                previous=self._command,
-                previous_rate=self._rate,
-                previous_acceleration=self._acceleration,
+                previous=self._output.command,
+                previous_rate=self._output.rate,
+                previous_acceleration=self._output.acceleration,
             )
             instead = rule(self._limits, braking, wanted)
             if instead.verdict is Verdict.STOPPED:
@@ -580,16 +468,16 @@ class Gate:
 
     def _next_of_chunk(self, now: Instant) -> Decisions:
         """Decide on the next action of a chunk if its turn has come."""
-        chunk = self._chunk
+        chunk, episode = self._chunk, self._authority.episode
         if chunk is None:
             return ()
-        if self._contract.pacing is Pacing.REALTIME:
+        if not self._lockstep:
             if now.steady < chunk.due:
                 return ()
         elif (
-            self._episode is None
-            or self._episode.id.step != chunk.step - 1
-            or self._awaits(chunk.request.id.episode_id, chunk.step)
+            episode is None
+            or episode.id.step != chunk.step - 1
+            or self._senses.awaits(chunk.request.id.episode_id, chunk.step)
         ):
             return ()
         return self._act(chunk, Trigger.CHUNK, now)
@@ -617,12 +505,12 @@ class Gate:
             When.
 
         """
-        decisions = []
+        decisions, running = [], self._authority.running
         for action in actions:
             situation, seeded = self._situation(Trigger.REQUEST, now)
             situation = replace(situation, overruns=self._health.overruns_if_in_time)
-            refusals = well_formed(action, self._contract.action_size) or (
-                precedence(taken_over=self._taken_over) if self._running else not_armed()
+            refusals = well_formed(action, self._size) or (
+                precedence(taken_over=self._taken_over) if running else not_armed()
             )
             if refusals:
                 ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)
@@ -656,20 +544,18 @@ class Gate:
 
     def _operate(self, now: Instant) -> Decisions:
         """Decide on a command of the operator, if his switch is held; take over, and give back."""
-        held = self._switch_held(now)
+        held = self._senses.switch_held(now)
         if held is not self._taken_over:
-            # Whoever takes over begins from what the robot does, whatever was asked for last.
             self._taken_over = held
             self._chunk = None
-            self._goal = self._command or ()
-            self._seed = self._command is not None
-        if not held or not self._running or self._contract.pacing is Pacing.LOCKSTEP:
+            self._output.hand_over()
+        if not held or not self._authority.running or self._lockstep:
             return ()
         return self._by_hand(now)
 
     def _by_hand(self, now: Instant) -> Decisions:
         """Decide on what the operator asks for."""
-        command = self._latest[OPERATOR].values[:-1]
+        command = self._senses.by_hand
         situation, seeded = self._situation(Trigger.OPERATOR, now)
         malformed = well_formed(command, self._contract.command_size)
         if malformed:
@@ -679,17 +565,6 @@ class Gate:
         if ruling.verdict is not Verdict.REJECTED:
             self._last_request = now.steady
         return (self._emit(ruling, situation, seeded, now),)
-
-    def _switch_held(self, now: Instant) -> bool:
-        operator = self._contract.safety.operator
-        if operator is None:
-            return False
-        measurement = self._aged(OPERATOR, now)
-        return (
-            measurement.age is not None
-            and measurement.age <= operator.timeout
-            and measurement.values[-1] >= HELD
-        )
 
     def tick(self, now: Instant) -> Decisions:
         """
@@ -707,28 +582,25 @@ class Gate:
     def _tick(self, now: Instant) -> Decisions:
         if self._probe is not None and self._probe.running:
             return self._go_on_probing(self._probe, now)
-        if self._lease is None and self._command is None:
+        if self._authority.lease is None and self._output.command is None:
             return ()
         if self._pending is not None:
             request, received = self._pending
             if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
                 self._pending = None
-                return self._reject(
-                    request,
-                    received,
-                    (_never_came(self._contract.lockstep_deadline),),
-                )
-        if self._taken_over and not self._switch_held(now):
+                never = _never_came(self._contract.lockstep_deadline)
+                return self._reject(request, received, (never,))
+        if self._taken_over and not self._senses.switch_held(now):
             self._operate(now)  # his hand is silent: he has let go
         situation, seeded = self._situation(Trigger.TIMER, now)
-        situation = replace(situation, stopped=self._stopping and self._running)
-        if self._over or self._braking is not None:
+        if self._authority.over or self._authority.braking is not None:
             return self._wind_down(situation, seeded, now)
-        if not self._running:
+        if not self._authority.running:
             return ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
-        in_force = None if self._command is None or self._driver_took_over(now) else self._goal
-        ruling = rule(self._limits, situation, in_force)
+        output = self._output
+        held = output.command is not None and not output.driver_took_over(now)
+        ruling = rule(self._limits, situation, output.goal if held else None)
         if ruling.verdict is Verdict.STOPPED:
             if not ruling.results:
                 return ()  # nothing was asked for yet, and nothing asks for a stop
@@ -736,11 +608,11 @@ class Gate:
             self._stopping = True
             if not ruling.command and told:
                 return ()  # nobody knows yet where to stay
-            resting = self._command is not None and not self._moving
-            if resting and not self._due(now, self._contract.period):
+            resting = output.command is not None and not self._moving
+            if resting and not output.due(now, self._contract.period):
                 return ()
             return (self._emit(ruling, situation, seeded, now),)
-        if self._contract.pacing is Pacing.LOCKSTEP:
+        if self._lockstep:
             return ()
         decisions = self._next_of_chunk(now)
         if decisions:
@@ -749,7 +621,7 @@ class Gate:
         again = self._contract.safety.republish
         if again is None and late <= self._contract.safety.hold_after:
             return ()
-        if not self._due(now, self._contract.period if again is None else again):
+        if not output.due(now, self._contract.period if again is None else again):
             return ()
         return (self._emit(ruling, situation, seeded, now),)
 
@@ -763,13 +635,10 @@ class Gate:
             # The driver brakes by itself by now, and nobody knows where it is to stay.
             nowhere = not ruling.command
         if nowhere or not self._moving:
-            if self._over:
-                self._lease = None
+            if self._authority.over:
+                self._authority.lease = None
             self._forget_command()
         return decisions
-
-    def _due(self, now: Instant, period: float) -> bool:
-        return self._emitted is None or now.steady - self._emitted >= period * NANOSECONDS
 
     def _situation(self, trigger: Trigger, now: Instant) -> tuple[Situation, bool]:
         """
@@ -777,94 +646,29 @@ class Gate:
 
         Seeded: the previous command was taken from the measured state.
         """
-        names = (*self._needed, *self._feedback, *self._operator)
-        measurements = {name: self._aged(name, now) for name in names}
-        previous, seeded = self._command, False
-        if previous is None or self._driver_took_over(now):
-            previous = measured_command(self._limits, measurements)
-            seeded = previous is not None
-        elif trigger is not Trigger.TIMER and (
-            self._seed or self._contract.pacing is Pacing.REALTIME
-        ):
-            # Only for those who ask for something: to hold, or to stop, is about what was
-            # commanded, and the robot must not follow its own sensors.
-            measured = measured_command(self._limits, measurements)
-            if measured is not None and (
-                self._seed
-                or _apart(previous, nearer_sign(self._limits, measured, previous), self._depart)
-            ):
-                previous, seeded = measured, True
+        measurements = self._senses.measurements(now)
+        output, health = self._output, self._health
+        previous, seeded = output.previous(self._limits, trigger, measurements, now)
         return (
             Situation(
                 trigger=trigger,
-                time_step=self._time_step(now),
+                time_step=output.time_step(now),
                 previous=previous,
-                previous_rate=() if seeded else self._rate,
-                previous_acceleration=() if seeded else self._acceleration,
-                emergency_stop=self._emergency,
+                previous_rate=() if seeded else output.rate,
+                previous_acceleration=() if seeded else output.acceleration,
+                emergency_stop=self._authority.emergency,
+                stopped=trigger is Trigger.TIMER and self._stopping and self._authority.running,
                 since_request=_since(self._last_request, now),
                 since_environment=_since(self._heard_environment, now),
-                since_tick=self._health.since_tick(now),
-                clock_error=self._health.clock_error(now),
-                competing=self._health.competing,
-                overruns=self._health.overruns,
-                recent=() if self._recent is None else self._recent.at(self._robot_time(now)),
+                since_tick=health.since_tick(now),
+                clock_error=health.clock_error(now),
+                competing=health.competing,
+                overruns=health.overruns,
+                recent=output.recent(now),
                 measurements=measurements,
             ),
             seeded,
         )
-
-    def _robot_time(self, now: Instant) -> int:
-        """Return the time by which the robot acts, ns: in lockstep only the world's own."""
-        if self._contract.pacing is Pacing.LOCKSTEP:
-            return now.ros.nanoseconds
-        return now.steady
-
-    def _driver_took_over(self, now: Instant) -> bool:
-        """
-        Return whether a driver has begun to brake by itself since the last command.
-
-        The robot then no longer does what was commanded last: to brake from there, or to go on
-        from there, would set a robot in motion that had come to rest.
-        """
-        timeouts = [
-            group.driver_timeout
-            for group in self._contract.action
-            if group.driver_timeout is not None
-        ]
-        silence = _since(self._emitted, now)
-        return (
-            self._contract.pacing is Pacing.REALTIME
-            and bool(timeouts)
-            and silence is not None
-            and silence > min(timeouts)
-        )
-
-    def _time_step(self, now: Instant) -> float:
-        """
-        Return the seconds since the last command, at most one period.
-
-        More would let a pause save up speed; in lockstep a step is a period, however long it took.
-        Less than none, from callers whose readings of the clock overtook each other, is none.
-        """
-        period = self._contract.period
-        if self._emitted is None or self._contract.pacing is Pacing.LOCKSTEP:
-            return period
-        return min(max((now.steady - self._emitted) / NANOSECONDS, 0.0), period)
-
-    def _aged(self, name: str, now: Instant) -> Measurement:
-        latest = self._latest.get(name)
-        if latest is None:
-            return Measurement(name=name, topic=self._topics[name])
-        received = (now.steady - latest.received_steady) / NANOSECONDS
-        captured = _stamp_age(latest.captured, now)
-        if self._contract.pacing is Pacing.LOCKSTEP:
-            # The world stands still while the policy thinks: only its own time ages what it
-            # measured.
-            return replace(latest, age=captured)
-        # The worse of the two: a topic that is punctual with old data is as stale as a silent one,
-        # and a stamp from the future is no better than one from the past.
-        return replace(latest, age=received if captured is None else max(received, abs(captured)))
 
     def _emit(
         self,
@@ -882,18 +686,7 @@ class Gate:
             ruling, situation, seeded, request=request, received=received, index=index
         )
         if ruling.command:
-            self._rate, self._acceleration = ruling.rate, ruling.acceleration
-            self._command = ruling.command
-            self._emitted = now.steady
-            if self._recent is not None:
-                self._recent.sent(ruling.command, self._robot_time(now))
-            if situation.trigger is not Trigger.TIMER:
-                self._seed = False
-            if ruling.verdict is Verdict.STOPPED:
-                # Until somebody asks for more it stays where it has braked to.
-                self._goal = ruling.command
-            elif situation.trigger is not Trigger.TIMER:
-                self._goal = ruling.wanted
+            self._output.sent(ruling, situation.trigger, now)
         if ruling.verdict is Verdict.STOPPED:
             self._chunk = None
         if ruling.verdict is not Verdict.REJECTED:
@@ -913,9 +706,9 @@ class Gate:
         received: Instant | None = None,
         index: int = 0,
     ) -> GateDecision:
-        size = self._contract.action_size
+        size = self._size
         return GateDecision(
-            id=self._id()
+            id=self._authority.id
             if request is None
             else replace(request.id, step=request.id.step + index),
             sequence=self._sequence,
@@ -938,7 +731,7 @@ class Gate:
             previous_acceleration=situation.previous_acceleration,
             seeded=seeded,
             emergency_stop=situation.emergency_stop,
-            armed=self._lease is not None,
+            armed=self._authority.lease is not None,
             since_request=situation.since_request,
             since_environment=situation.since_environment,
             since_tick=situation.since_tick,
@@ -951,29 +744,22 @@ class Gate:
             software_version=self._version,
         )
 
-    def _id(self) -> StepId:
-        if self._braking is not None:
-            return self._braking
-        if self._episode is not None and self._lease is not None:
-            return replace(self._episode.id, agent=self._agent, episode_id=self._lease.episode_id)
-        return StepId(digest=self._digest, agent=self._agent)
-
     # What it says --------------------------------------------------------------------------------
 
     def status(self, now: Instant) -> GateStatus:
         """Return the state to be latched for the others."""
-        probe = self._probe
-        if self._emergency:
+        probe, authority = self._probe, self._authority
+        lease = authority.lease
+        if authority.emergency:
             state = GateState.EMERGENCY_STOPPED
         elif probe is not None and probe.running:
             state = GateState.PROBING
-        elif self._lease is None:
+        elif lease is None:
             state = GateState.DISARMED
-        elif self._over or self._stopping or self._braking is not None:
+        elif authority.over or self._stopping or authority.braking is not None:
             state = GateState.STOPPING
         else:
-            state = GateState.RUNNING if self._running else GateState.ARMED
-        lease = self._lease
+            state = GateState.RUNNING if authority.running else GateState.ARMED
         return GateStatus(
             digest=self._digest,
             agent=self._agent,
@@ -983,7 +769,7 @@ class Gate:
             holder='' if lease is None else lease.holder,
             taken_over=self._taken_over,
             sequence=self._sequence,
-            command=self._command or (),
+            command=self._output.command or (),
             reasons=self._reasons if self._stopping else (),
             competing_publishers=self._health.competing,
             driver_timeouts=() if probe is None else probe.timeouts,
@@ -992,36 +778,13 @@ class Gate:
         )
 
 
-def _recent(contract: Contract) -> Recent | None:
-    """Return the memory of what was sent, if a rule asks for it."""
-    if not contract.safety.workspaces:
-        return None
-    fastest = tuple(
-        max(abs(low), abs(high))
-        for low, high in zip(contract.flat('low'), contract.flat('high'), strict=True)
-    )
-    return Recent(looks_back(contract.safety, fastest))
-
-
 def _why(ruling: Ruling) -> tuple[Reason, ...]:
     """Return the reasons of a stop, each once."""
     return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
 
 
-def _apart(one: Vector, other: Vector, most: Vector) -> bool:
-    return any(abs(a - b) > limit for a, b, limit in zip(one, other, most, strict=True))
-
-
 def _since(then: int | None, now: Instant) -> float | None:
     return None if then is None else (now.steady - then) / NANOSECONDS
-
-
-def _stamp_age(captured: Stamp | None, now: Instant) -> float | None:
-    try:
-        duration = between(captured, now.ros)
-    except ClockMismatch:
-        return None
-    return None if duration is None else duration.seconds
 
 
 def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float | None:
@@ -1036,7 +799,7 @@ def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float |
         steady = elapsed(observed, received)
         if steady is not None:
             return steady
-    return _stamp_age(observed.ros, received)
+    return age_of(observed.ros, received)
 
 
 def _out_of_order(request: ActionRequest, next_sequence: int) -> RuleResult:

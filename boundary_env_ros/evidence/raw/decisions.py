@@ -8,8 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.decision import GateDecision, Measurement, Trigger, Verdict
-from boundary_env_ros.core.gate import HELD
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate_senses import HELD
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.evidence.raw.support import (
     Claim,

@@ -12,8 +12,8 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate import HELD
 from boundary_env_ros.core.gate_rules.limits import OPERATOR
+from boundary_env_ros.core.gate_senses import HELD
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (

@@ -1,0 +1,245 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an environment shows: a camera, a drawn view, a window, a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from shipped import changed
+
+from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.facade.drawing import HEIGHT, WIDTH
+from boundary_env_ros.facade.env import BoundaryEnv
+
+FORWARD = np.array([0.6, 0.0], dtype=np.float32)
+BLUE, GREEN, ORANGE = (29, 111, 216), (46, 158, 91), (217, 122, 6)
+
+
+@pytest.fixture
+def make() -> Iterator[Any]:
+    """Return a maker of embedded environments, closed with the test."""
+    made = []
+
+    def environment(contract: Any = 'warehouse_cart', **arguments: Any) -> BoundaryEnv:
+        made.append(BoundaryEnv(contract, link='embedded', pacing='lockstep', **arguments))
+        return made[-1]
+
+    yield environment
+    for env in made:
+        env.close()
+
+
+def of_colour(picture: Any, colour: tuple[int, int, int]) -> Any:
+    """Return rows and columns of the pixels in a colour, of the left half of a picture."""
+    plan = picture[:, :HEIGHT].astype(int)
+    return np.argwhere(np.abs(plan - colour).max(axis=-1) < 12)
+
+
+# A camera ---------------------------------------------------------------------------------------
+
+
+def test_the_first_camera_is_shown_or_the_one_that_is_named(make: Any) -> None:
+    first = make('door_arm', render_mode='rgb_array')
+    observation, _ = first.reset(seed=1)
+    assert np.array_equal(first.render(), observation['wrist'])
+    named = make('door_arm', render_mode='rgb_array', render_source='scene')
+    observation, _ = named.reset(seed=1)
+    assert np.array_equal(named.render(), observation['scene'])
+    assert not np.array_equal(observation['scene'], observation['wrist'])
+
+
+def test_a_source_that_there_is_not_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BoundaryError, match="out of wrist, scene, view, actually: 'roof'"):
+        BoundaryEnv('door_arm', link='embedded', render_source='roof')
+
+
+# A drawn view -----------------------------------------------------------------------------------
+
+
+def test_the_view_shows_where_robot_and_goal_are(make: Any) -> None:
+    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
+    env = make(render_mode='rgb_array', render_source='view')
+    start = {'scenario': 'clear', 'start': [-3.0, -3.0, 0.0], 'goal': [2.0, 2.0]}
+    env.reset(seed=1, options=start)
+    before = env.render()
+    assert (before.shape, before.dtype) == ((HEIGHT, WIDTH, 3), np.uint8)
+    # 428 pixels are the 11 m of the pose's bounds; y goes up.
+    metre, middle = (HEIGHT - 52) / 11.0, HEIGHT / 2
+    robot = of_colour(before, BLUE).mean(axis=0)
+    assert robot == pytest.approx([middle + 3 * metre, middle - 3 * metre], abs=8)
+    goal = of_colour(before, GREEN)
+    assert np.abs(goal - [middle - 2 * metre, middle + 2 * metre]).max(axis=1).min() < 4
+    for _ in range(12):
+        env.step(FORWARD)
+    after = of_colour(env.render(), BLUE).mean(axis=0)
+    assert after[1] > robot[1] + 0.3 * metre
+    assert after[0] == pytest.approx(robot[0], abs=8)
+    # It is of that step, however often it is asked for, and not the caller's to change for others.
+    env.render()[:] = 0
+    assert of_colour(env.render(), BLUE).mean(axis=0) == pytest.approx(after)
+
+
+def test_the_way_so_far_ends_with_the_episode(make: Any) -> None:
+    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
+    env = make(render_mode='rgb_array', render_source='view')
+    options = {'scenario': 'clear', 'start': [-3.0, -3.0, 0.0], 'goal': [2.0, 2.0]}
+    env.reset(seed=1, options=options)
+    first = env.render()
+    for _ in range(10):
+        env.step(FORWARD)
+    assert not np.array_equal(env.render(), first)
+    env.reset(seed=1, options=options)
+    assert np.array_equal(env.render(), first)
+
+
+def test_a_contract_without_a_pose_in_the_plane_is_drawn_as_bars(make: Any) -> None:
+    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
+    env = make('door_arm', render_mode='rgb_array', render_source='view')
+    env.reset(seed=1)
+    pictures = [env.render()]
+    for _ in range(2):
+        env.step(env.action_space.sample())
+        pictures.append(env.render())
+    for one, other in pairwise(pictures):
+        assert of_colour(one, BLUE).shape != of_colour(other, BLUE).shape
+
+
+def test_a_contract_without_a_camera_is_drawn(make: Any, tmp_path: Path) -> None:
+    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
+    data = yaml.safe_load(changed('warehouse_cart').text)
+    del data['observation']['front']
+    (tmp_path / 'blind.yaml').write_text(yaml.safe_dump(data, sort_keys=False))
+    env = make(tmp_path / 'blind.yaml', render_mode='rgb_array', robot='warehouse_cart')
+    env.reset(seed=1)
+    assert env.render().shape == (HEIGHT, WIDTH, 3)
+
+
+def test_the_view_tells_the_verdict_by_its_colour(make: Any) -> None:
+    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
+    env = make(render_mode='rgb_array', render_source='view')
+    env.reset(seed=1, options={'scenario': 'clear'})
+
+    def badge() -> tuple[int, ...]:
+        return tuple(env.render()[81, HEIGHT + 18])
+
+    env.step(np.array([0.05, 0.0], dtype=np.float32))
+    assert badge() == GREEN
+    env.step(np.array([0.8, 0.0], dtype=np.float32))
+    assert badge() == ORANGE
+
+
+# A window ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pygame(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return pygame with a screen that nobody sees."""
+    monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')
+    return pytest.importorskip('pygame', reason='needs boundary_env_ros[render]')
+
+
+def shown(pygame: Any) -> Any:
+    return np.swapaxes(pygame.surfarray.array3d(pygame.display.get_surface()), 0, 1)
+
+
+def test_a_window_shows_every_step_by_itself(pygame: Any, make: Any) -> None:
+    env = make(render_mode='human')
+    observation, _ = env.reset(seed=1)
+    assert pygame.display.get_caption()[0] == 'warehouse_cart'
+    # The picture of 64 x 48 pixels, each eight times as wide and high.
+    assert np.array_equal(shown(pygame)[::8, ::8], observation['front'])
+    observation, *_ = env.step(FORWARD)
+    assert np.array_equal(shown(pygame)[::8, ::8], observation['front'])
+    assert env.render() is None
+    env.close()
+    assert not pygame.display.get_init()
+
+
+def test_a_second_window_of_a_process_is_refused_until_the_first_is_closed(
+    pygame: Any, make: Any
+) -> None:
+    first, second = make(render_mode='human'), make(render_mode='human')
+    first.reset(seed=1)
+    with pytest.raises(BoundaryError, match="Close that one, or use 'rgb_array'"):
+        second.reset(seed=1)
+    assert pygame.display.get_init()
+    first.close()
+    second.reset(seed=1)
+    assert pygame.display.get_init()
+
+
+# Text -------------------------------------------------------------------------------------------
+
+
+def test_the_text_tells_what_was_seen_asked_allowed_done_and_what_it_was_worth(make: Any) -> None:
+    env = make(render_mode='ansi')
+    observation, _ = env.reset(seed=1, options={'scenario': 'clear'})
+    at_reset = env.render()
+    assert 'step 0' in at_reset
+    assert 'requested' not in at_reset
+    for _ in range(3):
+        observation, reward, *_, info = env.step(np.array([9.0, 0.25], dtype=np.float32))
+    lines = {line.split()[0]: line for line in env.render().splitlines() if line[2:3].strip()}
+    text = env.render()
+    assert text.splitlines()[0] == 'warehouse_cart 1.0.0   step 3   0.30 s of 6 s'
+    for name, value in observation.items():
+        if name not in ('front', 'scan'):
+            assert ' '.join(f'{number:.3f}' for number in value) in lines[name]
+    assert 'image 48x64x3' in lines['front']
+    assert f'36 values, {observation["scan"].min():.3f} to ' in lines['scan']
+    assert all('FRESH, ' in lines[name] for name in observation)
+    assert '9.000 0.250' in lines['requested']
+    assert f'{info["admitted_action"][0]:.3f} 0.250' in lines['admitted']
+    assert 'm/s, rad/s' in lines['measured']
+    assert lines['verdict'].split() == ['verdict', 'LIMITED']
+    assert info['reasons']
+    assert all(reason in text for reason in info['reasons'])
+    assert f'{float(reward):+.4g}' in lines['reward']
+    assert 'progress' in lines['reward']
+
+
+def test_the_text_of_the_last_step_tells_how_it_ended(make: Any) -> None:
+    env = make(render_mode='ansi')
+    options = {'scenario': 'clear', 'start': [-3.0, -3.0, 0.0], 'goal': [-2.4, -3.0]}
+    env.reset(seed=1, options=options)
+    terminated = False
+    while not terminated:
+        *_, terminated, _, _ = env.step(FORWARD)
+    last = env.render().splitlines()[-1]
+    assert last.split(maxsplit=1)[1] == 'success (terminated), declared by task:go_to_goal'
+
+
+# In the wrong order, and without what it takes --------------------------------------------------
+
+
+def test_rendering_without_a_mode_says_how_to_get_one(make: Any) -> None:
+    env = make()
+    env.reset(seed=1)
+    with pytest.warns(UserWarning, match='rgb_array, human, ansi'):
+        assert env.render() is None
+
+
+def test_a_view_without_pillow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, 'PIL.Image', None)
+    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[render\]'"):
+        BoundaryEnv(link='embedded', render_mode='rgb_array', render_source='view')
+
+
+def test_a_window_without_pygame_names_the_extra(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, 'pygame', None)
+    env = make(render_mode='human')
+    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[render\]'"):
+        env.reset(seed=1)

@@ -39,7 +39,9 @@ from boundary_env_ros.core.gate_output import Output
 from boundary_env_ros.core.gate_rules.admission import (
     age,
     Lease,
+    never_came,
     not_armed,
+    out_of_order,
     precedence,
     well_formed,
 )
@@ -381,10 +383,10 @@ class Gate:
             return self._decide(request, now, now)
         waiting = self._pending
         if waiting is not None and request.sequence < waiting[0].sequence:
-            return self._reject(request, now, (_out_of_order(request, waiting[0].sequence + 1),))
+            return self._reject(request, now, out_of_order(request, waiting[0].sequence + 1))
         self._pending = (request, now)
         if waiting is not None and waiting[0].sequence < request.sequence:
-            return self._reject(*waiting, (_out_of_order(waiting[0], request.sequence),))
+            return self._reject(*waiting, out_of_order(waiting[0], request.sequence))
         return ()
 
     def _refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
@@ -588,8 +590,8 @@ class Gate:
             request, received = self._pending
             if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
                 self._pending = None
-                never = _never_came(self._contract.lockstep_deadline)
-                return self._reject(request, received, (never,))
+                never = never_came(self._contract.lockstep_deadline)
+                return self._reject(request, received, never)
         if self._taken_over and not self._senses.switch_held(now):
             self._operate(now)  # his hand is silent: he has let go
         situation, seeded = self._situation(Trigger.TIMER, now)
@@ -800,23 +802,3 @@ def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float |
         if steady is not None:
             return steady
     return age_of(observed.ros, received)
-
-
-def _out_of_order(request: ActionRequest, next_sequence: int) -> RuleResult:
-    return RuleResult(
-        rule='authority',
-        outcome=Verdict.REJECTED,
-        reason=Reason.OUT_OF_ORDER,
-        value=float(request.sequence),
-        limit=float(next_sequence),
-    )
-
-
-def _never_came(deadline: float) -> RuleResult:
-    return RuleResult(
-        rule='sensors',
-        outcome=Verdict.REJECTED,
-        reason=Reason.OBSERVATION_TIMEOUT,
-        limit=deadline,
-        unit='s',
-    )

@@ -96,15 +96,20 @@ def authority(
     if request.lease_id != lease.lease_id:
         return (_reject(name, Reason.WRONG_LEASE),)
     if request.sequence <= lease.last_sequence:
-        return (
-            _reject(
-                name,
-                Reason.OUT_OF_ORDER,
-                value=float(request.sequence),
-                limit=float(lease.last_sequence + 1),
-            ),
-        )
+        return out_of_order(request, lease.last_sequence + 1)
     return ()
+
+
+def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
+    """Refuse a request whose sequence number is below the one that is due."""
+    return (
+        _reject(
+            'authority',
+            Reason.OUT_OF_ORDER,
+            value=float(request.sequence),
+            limit=float(due),
+        ),
+    )
 
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
@@ -116,6 +121,11 @@ def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     if observation_age is not None and abs(observation_age) <= limit:
         return ()
     return (_reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
+
+
+def never_came(deadline: float) -> tuple[RuleResult, ...]:
+    """Refuse a request whose sensors did not come within a deadline, s (lockstep)."""
+    return (_reject('sensors', Reason.OBSERVATION_TIMEOUT, limit=deadline, unit='s'),)
 
 
 def not_armed() -> tuple[RuleResult, ...]:

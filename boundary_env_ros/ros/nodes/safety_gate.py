@@ -461,17 +461,8 @@ class SafetyGate(ContractNode):
 
     def _candidates(self, request: Any) -> list[tuple[float, ...]]:
         """Return the actions that a plan is asked for."""
-        size, digest = self.contract.action_size, self.loaded.digest
-        if request.digest != digest:
-            raise Refused(
-                f'Expect the digest {digest}, actually: {request.digest or "none"}.',
-                ResultCode.DIGEST_MISMATCH,
-            )
-        if request.agent != self.agent:
-            raise Refused(
-                f'Expect the agent {self.agent!r}, actually: {request.agent!r}.',
-                ResultCode.UNKNOWN_AGENT,
-            )
+        self.gate.check_terms(digest=request.digest, agent=request.agent)
+        size = self.contract.action_size
         if (
             not 0 < request.count <= _MOST_CANDIDATES
             or len(request.actions) != request.count * size

@@ -49,6 +49,9 @@ RULING = 'core/gate_rules/ruling.py'
 COMMANDS = 'core/commands.py'
 MEASURED = 'core/gate_rules/measured.py'
 GATE = 'core/gate.py'
+AUTHORITY = 'core/gate_authority.py'
+SENSES = 'core/gate_senses.py'
+OUTPUT = 'core/gate_output.py'
 
 _REFUSALS = 'test_gate_refusals.py::test_'
 _CHUNKS = 'test_gate_chunks.py::test_'
@@ -150,8 +153,7 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'The last sequence number that was heard is remembered',
         GATE,
-        '        self._lease = replace(self._lease, last_sequence=request.sequence)\n'
-        '        return',
+        '        self._authority.hear(request)\n        return',
         '        return',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
@@ -209,16 +211,16 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'The emergency stop latches',
-        GATE,
-        '            self._emergency = True\n',
-        '            self._emergency = not self._emergency and False\n',
+        AUTHORITY,
+        '            self.emergency = True\n',
+        '            self.emergency = False\n',
         (_PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',),
     ),
     Mutation(
         'The emergency stop does not wait for the timer',
         GATE,
-        '            return self.tick(now)\n        return ()',
-        '            return ()\n        return ()',
+        '        return self.tick(now) if self._authority.press(pressed) else ()',
+        '        return () if self._authority.press(pressed) else ()',
         (
             _PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',
             _LOCKSTEP + 'the_emergency_stop_does_not_wait_for_the_world',
@@ -227,29 +229,29 @@ _MUST_IT_STOP = (
     Mutation(
         'A latched emergency stop refuses arming',
         GATE,
-        '        self._refuse_unprobed()\n        if self._emergency:',
-        '        self._refuse_unprobed()\n        if False:',
+        '        self._refuse_unprobed()\n        self._authority.check_released()\n',
+        '        self._refuse_unprobed()\n',
         (_PRESSED + 'a_latched_emergency_stop_refuses_arming',),
     ),
     Mutation(
         'A pressed emergency stop is not cleared',
-        GATE,
+        AUTHORITY,
         '        if self._pressed:\n            raise',
         '        if False:\n            raise',
         (_PRESSED + 'a_pressed_emergency_stop_is_not_cleared',),
     ),
     Mutation(
         'The emergency stop is not cleared while its episode runs',
-        GATE,
-        '        if self._running:\n            raise',
+        AUTHORITY,
+        '        if self.running:\n            raise',
         '        if False:\n            raise',
         (_PRESSED + 'the_emergency_stop_is_not_cleared_while_its_episode_runs',),
     ),
     Mutation(
         'With the emergency stop its lease is gone',
         GATE,
-        '        self._emergency = False\n        self._end_lease()\n',
-        '        self._emergency = False\n',
+        '        self._authority.clear()\n        self._end_lease()\n',
+        '        self._authority.clear()\n',
         (_PRESSED + 'a_lease_from_before_the_emergency_stop_does_not_outlive_its_clearing',),
     ),
     Mutation(
@@ -285,9 +287,9 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'Frozen stamps are silence, however punctual',
-        GATE,
-        'age=received if captured is None else max(received, abs(captured))',
-        'age=received',
+        SENSES,
+        'age = received if age is None else max(received, abs(age))',
+        'age = received',
         (
             _SILENCE + 'a_sensor_that_is_punctual_with_frozen_stamps_is_a_silent_one',
             _HOLD + 'a_field_that_is_punctual_with_old_values_holds_too',
@@ -295,16 +297,16 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'A stamp of the future is as bad as one of the past',
-        GATE,
-        'max(received, abs(captured))',
-        'max(received, captured)',
+        SENSES,
+        'max(received, abs(age))',
+        'max(received, age)',
         (_SILENCE + 'a_sensor_from_the_future_is_no_better_than_one_from_the_past',),
     ),
     Mutation(
         'Silence is counted on the steady clock, whatever stamps say',
-        GATE,
-        'age=received if captured is None else max(received, abs(captured))',
-        'age=0.0 if captured is None else abs(captured)',
+        SENSES,
+        'age = received if age is None else max(received, abs(age))',
+        'age = 0.0 if age is None else abs(age)',
         (_SILENCE + 'a_sensor_without_a_stamp_is_judged_by_its_arrival',),
     ),
     Mutation(
@@ -518,37 +520,37 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'A pause saves up no speed',
-        GATE,
-        'return min(max((now.steady - self._emitted) / NANOSECONDS, 0.0), period)',
-        'return max((now.steady - self._emitted) / NANOSECONDS, 0.0)',
+        OUTPUT,
+        'return min(max((now.steady - self.emitted) / NANOSECONDS, 0.0), period)',
+        'return max((now.steady - self.emitted) / NANOSECONDS, 0.0)',
         (_LIMITS + 'a_pause_saves_up_no_speed',),
     ),
     Mutation(
         'Readings of the clock that overtake each other leave no time to move',
-        GATE,
-        'return min(max((now.steady - self._emitted) / NANOSECONDS, 0.0), period)',
-        'return min((now.steady - self._emitted) / NANOSECONDS, period)',
+        OUTPUT,
+        'return min(max((now.steady - self.emitted) / NANOSECONDS, 0.0), period)',
+        'return min((now.steady - self.emitted) / NANOSECONDS, period)',
         (_LIMITS + 'readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move',),
     ),
     Mutation(
         'The time of a command counts for the next one',
-        GATE,
-        '            self._emitted = now.steady\n',
-        '            self._emitted = self._emitted or now.steady\n',
+        OUTPUT,
+        '        self.emitted = now.steady\n',
+        '        self.emitted = self.emitted or now.steady\n',
         (_LIMITS + 'a_flood_of_requests_is_no_faster_than_one',),
     ),
     Mutation(
         'In lockstep a step is a period, however long it took',
-        GATE,
-        '        if self._emitted is None or self._contract.pacing is Pacing.LOCKSTEP:',
-        '        if self._emitted is None:',
+        OUTPUT,
+        '        if self.emitted is None or self._lockstep:',
+        '        if self.emitted is None:',
         (_LOCKSTEP + 'the_rate_is_that_of_one_period_however_long_the_policy_thought',),
     ),
     Mutation(
         'The first command starts from the measured state',
-        GATE,
-        '            previous = measured_command(self._limits, measurements)\n            seeded',
-        '            previous = (0.0,) * len(self._limits.low)\n            seeded',
+        OUTPUT,
+        '            previous = measured_command(limits, measurements)\n            return',
+        '            previous = (0.0,) * len(limits.low)\n            return',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
             _LEASES + 'a_rolling_robot_is_braked_from_its_measured_speed',
@@ -581,8 +583,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'After the driver took over the next command starts from the measured state',
-        GATE,
-        '        if previous is None or self._driver_took_over(now):',
+        OUTPUT,
+        '        if previous is None or self.driver_took_over(now):',
         '        if previous is None:',
         (
             _LIMITS + 'a_gate_that_hung_sets_no_robot_in_motion_that_came_to_rest',
@@ -592,8 +594,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A command that the driver has braked from is not held',
         GATE,
-        'in_force = None if self._command is None or self._driver_took_over(now) else self._goal',
-        'in_force = None if self._command is None else self._goal',
+        'held = output.command is not None and not output.driver_took_over(now)',
+        'held = output.command is not None',
         (_LIMITS + 'a_gate_that_hung_until_the_driver_braked_holds_no_command_any_more',),
     ),
 )
@@ -601,7 +603,7 @@ _WHAT_MAY_BE_PUBLISHED = (
 _LEASE_AND_EPISODE = (
     Mutation(
         'A lease is granted for the episode that was announced, while it lasts',
-        GATE,
+        AUTHORITY,
         'if episode is None or episode.id.episode_id != episode_id or episode.state.over:',
         'if episode is None:',
         (
@@ -611,9 +613,9 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'A lease that is out is granted to nobody else',
-        GATE,
-        '            if lease.holder == client:',
-        '            if True:',
+        AUTHORITY,
+        '        if lease.holder == client:',
+        '        if True:',
         (_LEASES + 'an_arming_is_refused_with_its_reason',),
     ),
     Mutation(
@@ -628,15 +630,15 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'Nobody arms a gate that heard what it needs too long ago',
-        GATE,
-        '            elif measurement.age > most:',
+        SENSES,
+        '            elif measurement.age > self._most[name]:',
         '            elif False:',
         (_LEASES + 'a_gate_that_no_longer_hears_its_sensors_is_not_armed',),
     ),
     Mutation(
         'At the end of a lease what moves is braked',
         GATE,
-        '        if self._over or self._braking is not None:\n',
+        '        if self._authority.over or self._authority.braking is not None:\n',
         '        if False:\n',
         (
             _LEASES + 'at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver',
@@ -646,7 +648,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A new arming does not cut short the braking of the last episode',
         GATE,
-        '        if self._moving and self._contract.pacing is Pacing.REALTIME:\n',
+        '        if self._moving and not self._lockstep:\n',
         '        if False:\n',
         (
             _LEASES + 'a_new_arming_does_not_cut_short_the_braking_of_the_last_episode',
@@ -655,22 +657,22 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'While it brakes for the last episode it hears nothing of the next',
-        GATE,
-        '            and self._braking is None\n',
+        AUTHORITY,
+        '            and self.braking is None\n',
         '',
         (_LEASES + 'while_it_brakes_for_the_last_episode_it_hears_nothing_of_the_next',),
     ),
     Mutation(
         'At rest after its end a lease is gone',
         GATE,
-        '            if self._over:\n                self._lease = None\n',
+        '            if self._authority.over:\n                self._authority.lease = None\n',
         '',
         ('test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
     ),
     Mutation(
         'Armed for an episode that is being reset it publishes nothing',
         GATE,
-        '        if not self._running:\n            return ()  # armed',
+        '        if not self._authority.running:\n            return ()  # armed',
         '        if False:\n            return ()  # armed',
         (_LEASES + 'during_the_reset_an_armed_gate_publishes_nothing',),
     ),
@@ -705,14 +707,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A held command is repeated once a period',
         GATE,
-        '        if not self._due(now, self._contract.period if again is None else again):',
+        '        if not output.due(now, self._contract.period if again is None else again):',
         '        if False:',
         (_SILENCE + 'a_held_command_is_repeated_once_a_period_not_at_every_tick',),
     ),
     Mutation(
         'At rest the stop is repeated once a period',
         GATE,
-        '            if resting and not self._due(now, self._contract.period):',
+        '            if resting and not output.due(now, self._contract.period):',
         '            if resting:',
         (_SILENCE + 'at_rest_the_stop_is_repeated_once_a_period',),
     ),
@@ -748,14 +750,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A takeover drops what is left of a chunk',
         GATE,
-        '            self._chunk = None\n            self._goal = self._command or ()\n',
-        '            self._goal = self._command or ()\n',
+        '            self._chunk = None\n            self._output.hand_over()\n',
+        '            self._output.hand_over()\n',
         ('test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
         'In lockstep a request waits for the sensors of its observation',
         GATE,
-        '            or not self._awaits(request.id.episode_id, request.id.step)\n',
+        '            or not self._senses.awaits(request.id.episode_id, request.id.step)\n',
         '            or True\n',
         (
             _LOCKSTEP + 'a_request_waits_for_the_sensors_of_its_observation',
@@ -795,16 +797,16 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'What the world said of the last episode is nothing to go by',
-        GATE,
+        SENSES,
         '        if report is None or report.report.id.episode_id != episode_id:',
         '        if report is None:',
         (_LOCKSTEP + 'what_the_world_said_of_the_last_episode_is_nothing_to_go_by',),
     ),
     Mutation(
         'In lockstep only the time of the world ages what it measured',
-        GATE,
-        '            return replace(latest, age=captured)',
-        '            return replace(latest, age=received)',
+        SENSES,
+        '        if not self._lockstep:\n            received',
+        '        if True:\n            received',
         (
             _LOCKSTEP + 'a_sensor_that_the_world_no_longer_feeds_stops_by_the_worlds_own_time',
             _HOLD + 'in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world',
@@ -860,7 +862,7 @@ _REST = (
     ),
     Mutation(
         'Where command and measured state have parted the limits begin anew',
-        GATE,
+        OUTPUT,
         '                or _apart(previous, nearer_sign',
         '                or False and _apart(previous, nearer_sign',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
@@ -868,8 +870,8 @@ _REST = (
     Mutation(
         'Nobody arms a gate that has not probed its drivers',
         GATE,
-        '        self._refuse_unprobed()\n        if self._emergency:',
-        '        if self._emergency:',
+        '        self._refuse_unprobed()\n        self._authority.check_released()\n',
+        '        self._authority.check_released()\n',
         ('test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',),
     ),
     Mutation(

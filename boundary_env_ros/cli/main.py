@@ -21,6 +21,7 @@ from boundary_env_ros.cli import (
     export,
     init,
     mark,
+    run,
     schema,
     summary,
 )
@@ -35,6 +36,7 @@ COMMANDS: tuple[Command, ...] = (
     diff.COMMAND,
     schema.COMMAND,
     demo.COMMAND,
+    run.COMMAND,
     confirm.COMMAND,
     audit.COMMAND,
     summary.COMMAND,

@@ -144,7 +144,9 @@ def ensembled(
     found = [(p, row) for p in predictions if (row := p.at(step)) is not None]
     if not found:
         raise BoundaryError(f'Expect a prediction for step {step}, actually: none.')
-    weights = [math.exp(-decay * age) for age in range(len(found))]
+    # Only their ratios count: the greatest is 1, so that none overflows.
+    most = max(0.0, -decay * (len(found) - 1))
+    weights = [math.exp(-decay * age - most) for age in range(len(found))]
     total = math.fsum(weights)
     rows = [row for _, row in found]
     mean = tuple(

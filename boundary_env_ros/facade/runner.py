@@ -4,181 +4,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from enum import Enum
 import math
 import threading
 
-from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Source, Verdict
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.chunking import ensembled, Prediction, refuse_no_mean, spliced
+from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
 from boundary_env_ros.facade.link import Asked, Delivery, Image, Link
 from boundary_env_ros.facade.policies.policy import Array, Policy
+from boundary_env_ros.facade.run_plan import Late, Plan
+from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_space, observation_values
 
 #: Inferences whose times tell how far ahead the next one has to begin.
 _RECENT = 10
-
-
-class Late(Enum):
-    """What becomes of a chunk that was not ready when the one before it was over."""
-
-    #: It is thrown away, and the policy is asked anew.
-    DROP = 'drop'
-    #: Its actions for the steps that passed meanwhile are left out, the others are sent.
-    SPLICE = 'splice'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """
-    How a policy is run.
-
-    Attributes
-    ----------
-    execute
-        Most actions of a chunk that are executed before the next; None: all that there are, as far
-        as the contract allows.
-    ensemble
-        Decay of temporal ensembling, see :func:`~boundary_env_ros.facade.chunking.ensembled`;
-        None: none.
-    asynchronous
-        Whether the next chunk is inferred while the last one is executed.
-    lead
-        How many steps before the end of a chunk the next is asked for; 0: as many as the last
-        inferences took, or 1 in lockstep.
-    late
-        What becomes of a chunk that is not ready in time.
-    deadline
-        Seconds within which an inference is in time; None: always.
-    give_up
-        Whether an episode is ended when an inference is not.
-    warm_up
-        Inferences before the first episode.
-    patience
-        Seconds after which nobody waits for an inference any longer.
-
-    """
-
-    execute: int | None = None
-    ensemble: float | None = None
-    asynchronous: bool = False
-    lead: int = 0
-    late: Late = Late.SPLICE
-    deadline: float | None = None
-    give_up: bool = False
-    warm_up: int = 1
-    patience: float = 60.0
-
-    def check(self, contract: Contract) -> None:
-        """
-        Refuse a plan that the contract does not allow.
-
-        Raises
-        ------
-        BoundaryError
-            If it sends more than one request may cover, or answers what is too old.
-
-        """
-        horizon, period = contract.horizon, contract.period
-        if self.execute is not None and not 1 <= self.execute <= horizon:
-            raise BoundaryError(
-                f'Expect to execute 1 to {horizon} actions of a chunk, actually: {self.execute}. '
-                f'The contract says `chunk: {{horizon: {horizon}}}`.'
-            )
-        if self.ensemble is not None:
-            if self.asynchronous or (self.execute or 1) > 1:
-                raise BoundaryError(
-                    'Expect temporal ensembling to infer at every step, actually: '
-                    f'{"asynchronously" if self.asynchronous else f"every {self.execute}"}. '
-                    'Leave one of the two out.'
-                )
-            if not math.isfinite(self.ensemble):
-                raise BoundaryError(f'Expect a finite decay, actually: {self.ensemble}.')
-            refuse_no_mean(contract)
-        if self.asynchronous and horizon == 1:
-            raise BoundaryError(
-                'Expect a contract with chunks for asynchronous inference, actually: every action '
-                'is asked for alone. Declare `chunk: {horizon: k}`.'
-            )
-        if self.lead > self.most_ahead(contract):
-            raise BoundaryError(
-                f'Expect a lead of at most {self.most_ahead(contract)} steps, actually: '
-                f'{self.lead}. The gate refuses what answers an observation older than '
-                f'{contract.safety.max_action_age:g} s (safety.max_action_age), and a step takes '
-                f'{period:g} s.'
-            )
-
-    def most_ahead(self, contract: Contract) -> int:
-        """Return the longest lead whose answers the gate does not find too old."""
-        # Half of a step for the way to the gate.
-        most = contract.safety.max_action_age / contract.period - 0.5
-        return max(1, min(contract.horizon, math.floor(most)))
-
-
-@dataclass(slots=True, kw_only=True)
-class EpisodeResult:
-    """
-    What became of one episode.
-
-    Attributes
-    ----------
-    seed, episode_id
-        Which it is; the id is empty if it was not begun.
-    steps
-        How many were closed.
-    total
-        The sum of all rewards.
-    cause, declared_by, terminated, truncated
-        How it ended; empty if it was left before its end.
-    left
-        Why it was left, in words; empty if it ended.
-    verdicts
-        Steps by what the gate made of their action; ``NONE`` without one.
-    intervened
-        Steps in which the gate did more than to admit.
-    inferences
-        Seconds that each took.
-    late_inferences
-        How many took longer than the deadline.
-    requests
-        How many were sent.
-    chunks_late, chunks_dropped
-        Chunks that were not ready in time, and chunks that were not sent.
-    skipped
-        Actions that were left out since their step was over.
-
-    """
-
-    seed: int
-    episode_id: str = ''
-    steps: int = 0
-    total: float = 0.0
-    cause: str = ''
-    declared_by: str = ''
-    terminated: bool = False
-    truncated: bool = False
-    left: str = ''
-    verdicts: Counter[str] = field(default_factory=Counter)
-    intervened: int = 0
-    inferences: list[float] = field(default_factory=list)
-    late_inferences: int = 0
-    requests: int = 0
-    chunks_late: int = 0
-    chunks_dropped: int = 0
-    skipped: int = 0
-
-    @property
-    def success(self) -> bool:
-        """Whether the task was done."""
-        return self.cause == SUCCESS
 
 
 class _LeftError(Exception):
@@ -409,7 +253,7 @@ class Runner:
         )
         if answer is None:
             if self._stop.is_set():
-                raise _LeftError('interrupted')
+                raise _LeftError(INTERRUPTED)
             self._result.late_inferences += 1
             raise _LeftError(f'no inference within {plan.deadline:g} s')
         self._result.inferences.append(answer.seconds)
@@ -433,7 +277,7 @@ class Runner:
     ) -> Delivery:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
-            raise _LeftError('interrupted')
+            raise _LeftError(INTERRUPTED)
         said, self._said = self._said, {}
         self._result.requests += 1
         self._result.skipped += skipped

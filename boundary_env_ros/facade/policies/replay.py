@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import Source
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Kind, Transition
@@ -24,7 +25,8 @@ class ReplayPolicy:
     Asks for what was asked for in a recorded run, blind to what it sees.
 
     An episode replays the recorded one with its seed. A step that no action answered asks for the
-    action before it once more; after the last one, the safe command is asked for.
+    action before it once more. After the last one the safe command is asked for; or the last once
+    more, if no action means that, as for an arm that is told where to be.
 
     Parameters
     ----------
@@ -57,8 +59,6 @@ class ReplayPolicy:
         any_seed: bool = False,
     ) -> None:
         self._path, self._any_seed = path, any_seed
-        # Where it asks for nothing, it is the one that does nothing.
-        self._rest = NoOpPolicy(loaded.contract)
         self._recorded: list[tuple[int, tuple[Vector, ...]]] = []
         self._left: list[tuple[int, tuple[Vector, ...]]] = []
         self._actions: Iterator[Vector] = iter(())
@@ -66,10 +66,6 @@ class ReplayPolicy:
         size, digests = loaded.contract.action_size, set()
         for seed, digest, actions in _episodes(path):
             digests.add(digest)
-            if any(len(action) != size for action in actions if action):
-                raise BoundaryError(
-                    f'Expect recorded actions of {size} numbers, actually: others in {path}.'
-                )
             self._recorded.append((seed, actions))
         if not self._recorded:
             raise BoundaryError(f'Expect an episode to replay, actually: {path} has none.')
@@ -79,6 +75,13 @@ class ReplayPolicy:
                 f'{", ".join(sorted(digests))} in {path}. Run it under the contract (and pacing) '
                 'that it was recorded under, or say other_contract=true.'
             )
+        recorded = {len(action) for _, actions in self._recorded for action in actions if action}
+        if recorded - {size}:
+            raise BoundaryError(
+                f'Expect recorded actions of {size} numbers, actually: '
+                f'{", ".join(map(str, sorted(recorded)))} in {path}.'
+            )
+        self._rest = _rest(loaded.contract)
 
     def reset(self, seed: int) -> None:
         """Begin the recorded episode of this seed; the next of them, if there are several."""
@@ -97,10 +100,19 @@ class ReplayPolicy:
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the next recorded action."""
         recorded = next(self._actions, None)
-        if recorded is None:
-            return self._rest(observation)
         self._last = recorded or self._last
-        return np.array(self._last) if self._last else self._rest(observation)
+        if self._last and (recorded is not None or self._rest is None):
+            return np.array(self._last)
+        if self._rest is None:
+            raise BoundaryError(f'Expect a recorded action, actually: none in {self._path}.')
+        return self._rest(observation)
+
+
+def _rest(contract: Contract) -> NoOpPolicy | None:
+    try:
+        return NoOpPolicy(contract)
+    except BoundaryError:
+        return None
 
 
 def _episodes(path: Path) -> Iterator[tuple[int, str, tuple[Vector, ...]]]:

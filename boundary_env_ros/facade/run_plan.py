@@ -1,0 +1,109 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How a policy is run: when it is asked, and what becomes of what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+import math
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.chunking import refuse_no_mean
+
+
+class Late(Enum):
+    """What becomes of a chunk that was not ready when the one before it was over."""
+
+    #: It is thrown away, and the policy is asked anew.
+    DROP = 'drop'
+    #: Its actions for the steps that passed meanwhile are left out, the others are sent.
+    SPLICE = 'splice'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """
+    How a policy is run.
+
+    Attributes
+    ----------
+    execute
+        Most actions of a chunk that are executed before the next; None: all that there are, as far
+        as the contract allows.
+    ensemble
+        Decay of temporal ensembling, see :func:`~boundary_env_ros.facade.chunking.ensembled`;
+        None: none.
+    asynchronous
+        Whether the next chunk is inferred while the last one is executed.
+    lead
+        How many steps before the end of a chunk the next is asked for; 0: as many as the last
+        inferences took, or 1 in lockstep.
+    late
+        What becomes of a chunk that is not ready in time.
+    deadline
+        Seconds within which an inference is in time; None: always.
+    give_up
+        Whether an episode is ended when an inference is not.
+    warm_up
+        Inferences before the first episode.
+    patience
+        Seconds after which nobody waits for an inference any longer.
+
+    """
+
+    execute: int | None = None
+    ensemble: float | None = None
+    asynchronous: bool = False
+    lead: int = 0
+    late: Late = Late.SPLICE
+    deadline: float | None = None
+    give_up: bool = False
+    warm_up: int = 1
+    patience: float = 60.0
+
+    def check(self, contract: Contract) -> None:
+        """
+        Refuse a plan that the contract does not allow.
+
+        Raises
+        ------
+        BoundaryError
+            If it sends more than one request may cover, or answers what is too old.
+
+        """
+        horizon, period = contract.horizon, contract.period
+        if self.execute is not None and not 1 <= self.execute <= horizon:
+            raise BoundaryError(
+                f'Expect to execute 1 to {horizon} actions of a chunk, actually: {self.execute}. '
+                f'The contract says `chunk: {{horizon: {horizon}}}`.'
+            )
+        if self.ensemble is not None:
+            if self.asynchronous or (self.execute or 1) > 1:
+                raise BoundaryError(
+                    'Expect temporal ensembling to infer at every step, actually: '
+                    f'{"asynchronously" if self.asynchronous else f"every {self.execute}"}. '
+                    'Leave one of the two out.'
+                )
+            if not math.isfinite(self.ensemble):
+                raise BoundaryError(f'Expect a finite decay, actually: {self.ensemble}.')
+            refuse_no_mean(contract)
+        if self.asynchronous and horizon == 1:
+            raise BoundaryError(
+                'Expect a contract with chunks for asynchronous inference, actually: every action '
+                'is asked for alone. Declare `chunk: {horizon: k}`.'
+            )
+        if self.lead > self.most_ahead(contract):
+            raise BoundaryError(
+                f'Expect a lead of at most {self.most_ahead(contract)} steps, actually: '
+                f'{self.lead}. The gate refuses what answers an observation older than '
+                f'{contract.safety.max_action_age:g} s (safety.max_action_age), and a step takes '
+                f'{period:g} s.'
+            )
+
+    def most_ahead(self, contract: Contract) -> int:
+        """Return the longest lead whose answers the gate does not find too old."""
+        # Half of a step for the way to the gate.
+        most = contract.safety.max_action_age / contract.period - 0.5
+        return max(1, min(contract.horizon, math.floor(most)))

@@ -1,0 +1,71 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What became of an episode that a policy was run for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from boundary_env_ros.core.causes import SUCCESS
+
+#: Why an episode was left that somebody broke off.
+INTERRUPTED = 'interrupted'
+
+
+@dataclass(slots=True, kw_only=True)
+class EpisodeResult:
+    """
+    What became of one episode.
+
+    Attributes
+    ----------
+    seed, episode_id
+        Which it is; the id is empty if it was not begun.
+    steps
+        How many were closed.
+    total
+        The sum of all rewards.
+    cause, declared_by, terminated, truncated
+        How it ended; empty if it was left before its end.
+    left
+        Why it was left, in words; empty if it ended.
+    verdicts
+        Steps by what the gate made of their action; ``NONE`` without one.
+    intervened
+        Steps in which the gate did more than to admit.
+    inferences
+        Seconds that each took.
+    late_inferences
+        How many took longer than the deadline.
+    requests
+        How many were sent.
+    chunks_late, chunks_dropped
+        Chunks that were not ready in time, and chunks that were not sent.
+    skipped
+        Actions that were left out since their step was over.
+
+    """
+
+    seed: int
+    episode_id: str = ''
+    steps: int = 0
+    total: float = 0.0
+    cause: str = ''
+    declared_by: str = ''
+    terminated: bool = False
+    truncated: bool = False
+    left: str = ''
+    verdicts: Counter[str] = field(default_factory=Counter)
+    intervened: int = 0
+    inferences: list[float] = field(default_factory=list)
+    late_inferences: int = 0
+    requests: int = 0
+    chunks_late: int = 0
+    chunks_dropped: int = 0
+    skipped: int = 0
+
+    @property
+    def success(self) -> bool:
+        """Whether the task was done."""
+        return self.cause == SUCCESS

@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.core.decision import GateState, Reason, REASON_TEXT, Verdict
 
-NODES = ('environment', 'recorder', 'safety_gate', 'simulated_robot')
+NODES = ('boundary_services', 'environment', 'recorder', 'safety_gate', 'simulated_robot')
 GATE = text_of('doc/nodes/safety_gate.md')
 RULES = text_of('boundary_env_ros/core/gate.py') + ''.join(
     path.read_text(encoding='utf-8')
@@ -76,7 +76,9 @@ def test_page_has_the_parameters_of_the_node(node: str) -> None:
     assert set(first_code(_before_options(page))) == set(_declared(node))
 
 
-@pytest.mark.parametrize('node', ['environment', 'safety_gate', 'simulated_robot'])
+@pytest.mark.parametrize(
+    'node', ['boundary_services', 'environment', 'safety_gate', 'simulated_robot']
+)
 def test_page_describes_the_parameters_as_the_node_declares_them(node: str) -> None:
     page = section(text_of(f'doc/nodes/{node}.md'), 'Parameters')
     described = {code(cells[0])[0]: cells[3] for cells in rows(_before_options(page))}

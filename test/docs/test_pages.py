@@ -16,6 +16,8 @@ import pytest
 EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
 #: It trains for minutes, with what not everybody has installed: test_train_cart.py.
 LONG = {'train_cart'}
+#: It needs the nodes: test_services.py.
+OVER_ROS = {'call_services'}
 
 _LINK = re.compile(r'\]\(([^)\s]+)\)')
 _FILE = re.compile(r'^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -54,7 +56,9 @@ def test_example_is_shown_or_linked_on_a_page(example: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    'example', [path for path in EXAMPLES if path.stem not in LONG], ids=lambda path: path.stem
+    'example',
+    [path for path in EXAMPLES if path.stem not in LONG | OVER_ROS],
+    ids=lambda path: path.stem,
 )
 def test_example_reaches_the_goal_without_ros(example: Path, tmp_path: Path) -> None:
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')

@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 import json
 import math
+from pathlib import Path
 import queue
 import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any, TYPE_CHECKING
@@ -45,10 +48,14 @@ pytestmark = pytest.mark.ros
 
 CLEAR = {'scenario': 'clear'}
 STILL, AHEAD = [0.0, 0.0], [0.3, 0.0]
-LIMIT = 20
-"""Steps of an episode; a step is a tenth of a second."""
+LIMIT = 36
+"""Steps of an episode, of a tenth of a second: enough for the example."""
+
+EXAMPLE = Path(__file__).parents[2] / 'examples/call_services.py'
 
 _SOON = 20.0
+# For a batch, on a machine that is busy otherwise.
+_LONG = 120.0
 
 
 @pytest.fixture(scope='module')
@@ -68,7 +75,7 @@ def _no_episode_is_left(world: World) -> Iterator[None]:
 
 @pytest.fixture
 def client(world: World) -> Iterator[BoundaryClient]:
-    with BoundaryClient('ann', domain_id=world.domain_id) as made:
+    with BoundaryClient('ann', domain_id=world.domain_id, timeout=_LONG) as made:
         yield made
 
 
@@ -402,6 +409,16 @@ def test_a_plan_says_what_the_gate_would_do_and_does_nothing(client: BoundaryCli
     assert [d.verdict.name for d in planned.decisions] == ['ADMITTED', 'LIMITED']
     assert len(planned.low) == len(planned.high) == 2
     assert client.observe().id.step == 0
+
+
+def test_the_example_reaches_the_goal_and_tells_of_the_gate(world: World) -> None:
+    finished = subprocess.run(
+        [sys.executable, str(EXAMPLE)], check=False, capture_output=True, text=True, timeout=120
+    )
+    assert finished.returncode == 0, finished.stderr
+    *told, last = finished.stdout.splitlines()
+    assert last == 'success'
+    assert any('LIMITED by' in line for line in told)
 
 
 # Events ------------------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ TESTS = Path('test/core')
 
 #: Seconds after which a mutant that hangs counts as noticed.
 TIMEOUT = 300
+#: Seconds for all tests together, before the first mutation.
+TIMEOUT_OF_ALL = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ class Copy:
         quiet = [test for test in mutation.tests if test not in failed] if ended else []
         return Outcome(mutation=mutation, problem=', '.join(f'{t} passes' for t in quiet))
 
-    def failures(self, tests: Iterable[str]) -> tuple[set[str], bool]:
+    def failures(self, tests: Iterable[str], timeout: float = TIMEOUT) -> tuple[set[str], bool]:
         """
         Run tests.
 
@@ -98,7 +100,7 @@ class Copy:
                 [sys.executable, '-m', 'pytest', '-q', '-rfE', '--tb=no', '-p', 'no:cacheprovider',
                  '-p', 'no:xdist', *(str(TESTS / test) for test in tests)],
                 cwd=self.folder, env=self._environment, check=False, capture_output=True,
-                text=True, timeout=TIMEOUT,
+                text=True, timeout=timeout,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return set(), False
@@ -118,9 +120,12 @@ def _try_all(mutations: list[Mutation], workers: int, folder: Path) -> int:
     """Try mutations out on copies; print a table, and return how many are no good."""
     copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     first = Copy(folder / '0')
-    failed, ended = first.failures(sorted({t for m in mutations for t in m.tests}))
+    failed, ended = first.failures(sorted({t for m in mutations for t in m.tests}), TIMEOUT_OF_ALL)
     if failed or not ended:
-        raise SystemExit(f'Expect tests that pass without a mutation, actually: {sorted(failed)}')
+        raise SystemExit(
+            'Expect tests that pass without a mutation, '
+            f'actually: {sorted(failed) or "they came to no end"}'
+        )
     for copy in (first, *(Copy(folder / str(i)) for i in range(1, workers))):
         copies.put(copy)
 

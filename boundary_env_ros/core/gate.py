@@ -15,7 +15,8 @@ caller publishes the command of a decision, then the decision. Time is an argume
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -264,6 +265,41 @@ class Gate:
     def begin_ticking(self) -> None:
         """Take note that the protecting timer starts: how long it did not run is no lateness."""
         self._health.forget()
+
+    def in_time(
+        self,
+        decide: Callable[[Instant], Decisions],
+        now: Instant,
+        clock: Callable[[], Instant],
+    ) -> Decisions:
+        """
+        Decide, and once more if the gate hung meanwhile: what it did not say in time is void.
+
+        Parameters
+        ----------
+        decide
+            What decides at an instant, :meth:`tick` for example.
+        now
+            When it begins.
+        clock
+            Tells how late it is.
+
+        """
+        if self._lockstep:
+            return decide(now)
+        kept = {
+            **self.__dict__,
+            '_authority': copy(self._authority),
+            '_output': self._output.twin(),
+            '_health': self._health.twin(),
+        }
+        decisions = decide(now)
+        then = clock()
+        if (then.steady - now.steady) / NANOSECONDS <= self._contract.safety.gate_lateness:
+            return decisions
+        # Of sensors it forgets nothing; nor of a probe, which fails now.
+        self.__dict__.update(kept)
+        return decide(then)
 
     @property
     def bounds(self) -> tuple[Vector, Vector]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
@@ -43,6 +44,12 @@ class Health:
         """Take note that the protecting timer has run."""
         if not self._lockstep:
             self._ticked = now
+
+    def twin(self) -> Health:
+        """Return another that remembers the same."""
+        twin = copy(self)
+        twin._late = self._late.copy()  # noqa: SLF001
+        return twin
 
     def forget(self) -> None:
         """Take note that the timer starts anew."""

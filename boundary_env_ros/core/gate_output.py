@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 import math
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -64,6 +65,13 @@ class Output:
         self._handed_over = False
         if self._recent is not None:
             self._recent.forget()
+
+    def twin(self) -> Output:
+        """Return another that remembers the same."""
+        twin = copy(self)
+        if self._recent is not None:
+            twin._recent = self._recent.twin()  # noqa: SLF001
+        return twin
 
     def hand_over(self) -> None:
         """Take note that somebody else asks now: he begins from what the robot does."""

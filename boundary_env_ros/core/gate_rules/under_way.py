@@ -56,6 +56,12 @@ class Recent:
         """Forget them all: the robot does what its driver says."""
         self._sent.clear()
 
+    def twin(self) -> Recent:
+        """Return another that remembers the same."""
+        twin = Recent(self._seconds)
+        twin._sent.extend(self._sent)
+        return twin
+
     def at(self, now: int) -> tuple[Sent, ...]:
         """Return what was sent, and how long before a time (ns), the oldest first."""
         return tuple(

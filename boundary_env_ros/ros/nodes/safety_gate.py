@@ -26,7 +26,7 @@ from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.gate_rules.limits import OPERATOR
 from boundary_env_ros.core.gate_words import sentence
 from boundary_env_ros.core.inputs import gate_inputs, Input
-from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
@@ -237,7 +237,12 @@ class SafetyGate(ContractNode):
             if reading is None:
                 return
             captured = self.clock.captured(reading.stamp, host)
-            self._send(self.gate.measure(item.name, reading.values, captured, now))
+            if item.name == OPERATOR:
+                self._decide(
+                    lambda at: self.gate.measure(item.name, reading.values, captured, at), now
+                )
+            else:
+                self._send(self.gate.measure(item.name, reading.values, captured, now))
 
         return on_message
 
@@ -248,7 +253,7 @@ class SafetyGate(ContractNode):
         request = from_msg(ActionRequest, message)
         if request.requested is not None:
             received = not_before(received, request.requested)
-        self._send(self.gate.request(request, received))
+        self._decide(lambda now: self.gate.request(request, now), received)
 
     def _on_episode(self, message: Any) -> None:
         before = self.gate.status(self.clock.now()).state
@@ -264,10 +269,9 @@ class SafetyGate(ContractNode):
         self._emergency_stop(pressed=message.data)
 
     def _emergency_stop(self, *, pressed: bool) -> None:
-        decisions = self.gate.emergency_stop(pressed, self.clock.now())
         if pressed:
             self.get_logger().warning('emergency stop', throttle_duration_sec=1.0)
-        self._send(decisions)
+        self._decide(lambda now: self.gate.emergency_stop(pressed, now), self.clock.now())
         self._say()
 
     def _on_timer(self) -> None:
@@ -276,7 +280,7 @@ class SafetyGate(ContractNode):
             self._latest = max(self._latest, (now.steady - self._ticked) / NANOSECONDS)
         self._ticked = now.steady
         before = self.gate.probing
-        self._send(self.gate.tick(now))
+        self._decide(self.gate.tick, now)
         if before and not self.gate.probing:
             self._tell_probe()
 
@@ -286,6 +290,10 @@ class SafetyGate(ContractNode):
             self._duplicate = self.clock.now().steady
 
     # Decisions -----------------------------------------------------------------------------------
+
+    def _decide(self, decide: Callable[[Instant], Decisions], now: Instant) -> None:
+        """Decide, and send what was decided in time."""
+        self._send(self.gate.in_time(decide, now, self.clock.now))
 
     def _send(self, decisions: Decisions) -> None:
         if not self._active:

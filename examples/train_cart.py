@@ -68,7 +68,7 @@ def make_cart(link: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
     return RecordWrappers(RescaleAction(env, np.float32(-1.0), np.float32(1.0)))
 
 
-def train(steps: int, carts: int) -> PPO:
+def train(steps: int, carts: int, contract: str) -> PPO:
     """Return a policy that was trained on some carts at once."""
     # Many small matrices: more threads would only wait for each other.
     torch.set_num_threads(1)
@@ -76,7 +76,7 @@ def train(steps: int, carts: int) -> PPO:
         make_cart,
         n_envs=carts,
         seed=0,
-        env_kwargs={'link': 'embedded'},
+        env_kwargs={'link': 'embedded', 'contract': contract},
         vec_env_cls=SubprocVecEnv,
     )
     try:
@@ -112,17 +112,18 @@ def drive(model: PPO, env: gymnasium.Env[Any, Any], episodes: int) -> Counter[st
 
 
 @contextmanager
-def nodes(run: Path) -> Iterator[int]:
+def nodes(run: Path, contract: str) -> Iterator[int]:
     """Run robot, gate, environment and recorder as processes; yield their ROS domain."""
     from boundary_env_ros.ros.domain import free_domain
     from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
 
     domain = free_domain()
     os.environ.update(isolated_environment(domain))
+    common = {'contract': contract, 'pacing': 'lockstep'}
     specs = [
-        NodeSpec(name='recorder', parameters={'pacing': 'lockstep', 'run': str(run)}),
+        NodeSpec(name='recorder', parameters={**common, 'run': str(run)}),
         *(
-            NodeSpec(name=name, parameters={'pacing': 'lockstep'})
+            NodeSpec(name=name, parameters=common)
             for name in ('simulated_robot', 'safety_gate', 'environment')
         ),
     ]
@@ -157,6 +158,11 @@ def main() -> None:
         default=Path('runs/train_cart'),
         help='new folder that the record over ROS goes to (default: %(default)s)',
     )
+    parser.add_argument(
+        '--contract',
+        default='warehouse_cart',
+        help='name of a shipped contract of the cart, or a file (default: %(default)s)',
+    )
     parser.add_argument('--steps', type=int, default=16384, help='of training (%(default)s)')
     parser.add_argument('--carts', type=int, default=4, help='in training (%(default)s)')
     parser.add_argument('--episodes', type=int, default=20, help='to judge by (%(default)s)')
@@ -165,15 +171,15 @@ def main() -> None:
     if given.policy.exists():
         model = PPO.load(given.policy, device='cpu')
     else:
-        model = train(given.steps, given.carts)
+        model = train(given.steps, given.carts, given.contract)
         model.save(given.policy)
     if given.link == 'embedded':
-        env = make_cart('embedded')
+        env = make_cart('embedded', contract=given.contract)
         endings = drive(model, env, given.episodes)
         env.close()
     else:
-        with nodes(given.run) as domain:
-            env = make_cart('ros', domain_id=domain)
+        with nodes(given.run, given.contract) as domain:
+            env = make_cart('ros', contract=given.contract, domain_id=domain)
             endings = drive(model, env, given.episodes)
             env.close()
     print(f'{given.link}: {endings["success"]} of {given.episodes} reach the goal', dict(endings))

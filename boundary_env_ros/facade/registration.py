@@ -16,6 +16,7 @@ from gymnasium.envs.registration import WrapperSpec
 IDS = {
     'boundary_env_ros/WarehouseCart-v0': 'warehouse_cart',
     'boundary_env_ros/DoorArm-v0': 'door_arm',
+    'boundary_env_ros/GuardedCart-v0': 'guarded_cart',
 }
 
 

@@ -14,6 +14,7 @@ import pytest
 from boundary_env_ros import errors
 from boundary_env_ros.facade.embedded import EmbeddedLink
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.facade.registration import IDS
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
@@ -48,6 +49,17 @@ def test_page_has_the_arguments_of_both_links() -> None:
     assert embedded is not None
     for name in inspect.signature(EmbeddedLink).parameters:
         assert name == 'loaded' or f'`{name}`' in embedded[0]
+
+
+def test_page_has_the_ids_that_are_registered_and_their_contracts() -> None:
+    table = re.search(r'^\| Id .*?\n\n', FACADE, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    listed = {code(cells[0])[0]: code(cells[1])[0] for cells in rows(table[0])}
+    assert listed == IDS
+
+
+def test_page_has_the_render_modes() -> None:
+    assert list(first_code(section(FACADE, 'Rendering'))) == BoundaryEnv.metadata['render_modes']
 
 
 def test_errors_on_the_page_exist() -> None:

@@ -82,6 +82,7 @@ def test_an_id_with_its_module_needs_no_import_and_no_robot() -> None:
 @pytest.mark.parametrize('name', sorted(IDS))
 def test_it_passes_gymnasiums_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip('pygame', reason='needs boundary_env_ros[render]')
+    pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
     monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')
     env = gymnasium.make(name, **EMBEDDED)
     with pytest.warns(UserWarning) as caught:  # noqa: PT030 - they are looked at below

@@ -5,9 +5,10 @@
 from boundary_env_ros.ros.launching import (
     Boundary,
     boundary_arguments,
+    boundary_services,
     environment,
     recorder,
-    safety_gate,
+    safety_gates,
 )
 from launch import LaunchDescription
 
@@ -15,5 +16,8 @@ from launch import LaunchDescription
 def generate_launch_description() -> LaunchDescription:
     """Return what ``ros2 launch boundary_env_ros robot_launch.py`` starts."""
     return LaunchDescription(
-        [*boundary_arguments(), Boundary(recorder(), safety_gate(), environment())]
+        [
+            *boundary_arguments(),
+            Boundary(recorder(), safety_gates, environment(), boundary_services()),
+        ]
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The boundary around the simulated warehouse cart."""
+"""The boundary around a simulated robot: the one named like the contract."""
 
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import PathJoinSubstitution
@@ -9,9 +9,10 @@ from launch_ros.substitutions import FindPackageShare
 from boundary_env_ros.ros.launching import (
     Boundary,
     boundary_arguments,
+    boundary_services,
     environment,
     recorder,
-    safety_gate,
+    safety_gates,
     simulated_robot,
 )
 from launch import LaunchDescription
@@ -30,6 +31,8 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=params,
                 description='File of parameters of the simulated robot.',
             ),
-            Boundary(simulated_robot(), recorder(), safety_gate(), environment()),
+            Boundary(
+                simulated_robot(), recorder(), safety_gates, environment(), boundary_services()
+            ),
         ]
     )

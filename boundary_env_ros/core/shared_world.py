@@ -3,8 +3,9 @@
 """
 One world and the environments of all its agents: nobody moves it before the others are ready.
 
-It is reset once all have asked for the same reset, and advances (lockstep) once all whose episode
-lasts have asked for that. An agent alone in its world never waits.
+It is reset once all have asked for the same reset; in realtime the episodes start together when
+the last is ready; in lockstep the world advances once all whose episode lasts have asked for that.
+An agent alone in its world never waits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boundary_env_ros.core import causes
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.environment import Effects, Environment
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.lockstep import WorldAdvance
@@ -28,14 +30,16 @@ class SharedWorld:
     ----------
     environments
         The environment of each agent, in the contract's order.
-    task
-        Name of the task, for messages.
+    contract
+        The contract.
 
     """
 
-    def __init__(self, environments: Mapping[str, Environment], task: str) -> None:
+    def __init__(self, environments: Mapping[str, Environment], contract: Contract) -> None:
         self._environments = environments
-        self._task = task
+        self._task = contract.task.name
+        # In lockstep nothing happens between the first start and the last.
+        self._start_together = contract.pacing is Pacing.REALTIME
         self._resets: dict[str, ResetWorld] = {}
         self._advances: dict[str, WorldAdvance] = {}
         self._starting = False
@@ -70,7 +74,11 @@ class SharedWorld:
                 f'differ. sample_reset of the task {self._task!r} must depend on its generator '
                 'and options alone.'
             )
-        self._starting = bool(others)
+        if others:
+            self._starting = True
+            for environment in self._environments.values() if self._start_together else ():
+                # Until it is looked at: it could be ready before.
+                environment.hold_back('the other agents to be ready')
         return first
 
     def advance(self, now: Instant) -> Mapping[str, WorldAdvance]:
@@ -134,6 +142,8 @@ class SharedWorld:
         if not self._starting:
             missing = [a for a in self._environments if a not in self._resets]
             return f'{", ".join(missing)} to begin as well' if missing else ''
+        if not self._start_together:
+            return ''
         unready = [
             other
             for other in self._in(EpisodeState.RESETTING)

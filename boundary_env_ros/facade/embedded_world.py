@@ -101,7 +101,7 @@ class EmbeddedWorld:
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
         self._shared = SharedWorld(
             {agent: boundary.environment for agent, boundary in self._boundaries.items()},
-            contract.task.name,
+            contract,
         )
         self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
         self._failed = ''

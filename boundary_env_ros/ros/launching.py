@@ -31,6 +31,7 @@ from std_srvs.srv import Trigger
 
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.contract_node import PARENT
+from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext
 
 _PACKAGE = 'boundary_env_ros'
@@ -86,6 +87,12 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Folder of the record, made by the recorder; nothing may be there yet.',
         ),
         DeclareLaunchArgument(
+            'services',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Serve the conversation to any ROS client, and publish events.',
+        ),
+        DeclareLaunchArgument(
             'log_level',
             default_value='info',
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -115,6 +122,8 @@ class BoundaryNode(LifecycleNode):
         Whether another process takes its place if it ends, unless the argument `respawn` is false.
     latch
         Service that is called on a successor before it is activated.
+    agent
+        Agent in the namespace of whose name it stands; empty: it serves all.
     condition
         Whether it is started at all; default: it is.
 
@@ -127,6 +136,7 @@ class BoundaryNode(LifecycleNode):
         parameters: Sequence[Any] = (),
         respawn: bool = False,
         latch: str = '',
+        agent: str = '',
         condition: IfCondition | None = None,
     ) -> None:
         respawns = LaunchConfiguration('respawn') if respawn else False
@@ -134,7 +144,7 @@ class BoundaryNode(LifecycleNode):
             package=_PACKAGE,
             executable=name,
             name=name,
-            namespace=LaunchConfiguration('namespace'),
+            namespace=[LaunchConfiguration('namespace'), f'/{agent}' if agent else ''],
             parameters=[
                 *parameters,
                 {
@@ -165,13 +175,28 @@ def environment() -> BoundaryNode:
     return BoundaryNode('environment', respawn=True)
 
 
-def safety_gate() -> BoundaryNode:
+def safety_gates(context: LaunchContext) -> tuple[BoundaryNode, ...]:
     """
-    Return the node ``safety_gate``.
+    Return the node ``safety_gate`` of each agent of the contract.
 
     Its successor cannot know whether an emergency stop was latched, so one is.
     """
-    return BoundaryNode('safety_gate', respawn=True, latch='emergency_stop')
+    try:
+        agents = load(LaunchConfiguration('contract').perform(context)).contract.agents
+    except BoundaryError:
+        agents = ('',)  # the nodes say what is wrong with it
+    if len(agents) == 1:
+        agents = ('',)
+    return tuple(
+        BoundaryNode(
+            'safety_gate',
+            parameters=[{'agent': agent}] if agent else [],
+            respawn=True,
+            latch='emergency_stop',
+            agent=agent,
+        )
+        for agent in agents
+    )
 
 
 def recorder() -> BoundaryNode:
@@ -180,6 +205,15 @@ def recorder() -> BoundaryNode:
         'recorder',
         parameters=[{'run': _parameter('run', str)}],
         condition=IfCondition(LaunchConfiguration('record')),
+    )
+
+
+def boundary_services() -> BoundaryNode:
+    """Return the node ``boundary_services``, if wanted. Its successor knows no session."""
+    return BoundaryNode(
+        'boundary_services',
+        respawn=True,
+        condition=IfCondition(LaunchConfiguration('services')),
     )
 
 
@@ -215,11 +249,14 @@ class Boundary(Action):
     Parameters
     ----------
     nodes
-        In the order in which they are activated.
+        In the order in which they are activated; a function returns those that depend on the
+        arguments of the launch.
 
     """
 
-    def __init__(self, *nodes: BoundaryNode) -> None:
+    def __init__(
+        self, *nodes: BoundaryNode | Callable[[LaunchContext], tuple[BoundaryNode, ...]]
+    ) -> None:
         super().__init__()
         self._nodes = nodes
         self._successors: dict[BoundaryNode, int] = {}
@@ -230,7 +267,12 @@ class Boundary(Action):
 
     def execute(self, context: LaunchContext) -> list[Any]:
         """Start the nodes whose condition holds."""
-        present = [n for n in self._nodes if n.condition is None or n.condition.evaluate(context)]
+        nodes = [
+            node
+            for given in self._nodes
+            for node in ((given,) if isinstance(given, BoundaryNode) else given(context))
+        ]
+        present = [n for n in nodes if n.condition is None or n.condition.evaluate(context)]
         # Now, since a launch file that includes several may give each other arguments.
         self._successors = {n: _MOST_RESPAWNS * n.respawns.evaluate(context) for n in present}
         self._phases = dict.fromkeys(present, _Phase.STARTED)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 import json
+import math
 import os
 import threading
 import time
@@ -118,7 +119,7 @@ class RosLink:
         self._lease_id = ''
         self._sequence = 0
         self._last: Delivery | None = None
-        self._deadline = 0.0
+        self._deadline = self._since = 0.0
         self._closed = False
 
         self._context = Context()
@@ -416,6 +417,7 @@ class RosLink:
         )
         self._sequence += 1
         self._requests.publish(to_msg(request, requested))
+        self._since = time.monotonic()
         return request
 
     def collect(
@@ -424,21 +426,26 @@ class RosLink:
         """Wait for what the request closes, the second part of :meth:`step`."""
         closed: list[Delivery] = []
         while True:
-            transition, delivered = self._next_transition()
-            delivery = self._deliver(transition, delivered, self._image_timeout)
+            delivery = self.take(math.inf)
+            assert delivery is not None  # it would have waited, or raised
             closed.append(delivery)
             if on_delivery is not None:
                 on_delivery(delivery)
-            if _closed_by(transition, request):
-                self._last = delivery
+            if closed_by(delivery.transition, request):
                 return tuple(closed)
 
-    def pass_over(self) -> tuple[Delivery, ...]:
-        """Wait for the next transition that is closed, without an action (realtime)."""
+    def pass_over(self) -> None:
+        """Let a step go by without an action (realtime), in place of :meth:`request`."""
         self._running()
-        self._last = self._deliver(*self._next_transition(), self._image_timeout)
-        ended = self._last.transition.terminated or self._last.transition.truncated
-        return (self._last,) if ended else (self._last, *self.observe())
+        self._since = time.monotonic()
+
+    def take(self, seconds: float) -> Delivery | None:
+        """Return the next transition that is closed; None if none comes within these seconds."""
+        found = self._next_transition(seconds)
+        if found is None:
+            return None
+        self._last = self._deliver(*found, self._image_timeout)
+        return self._last
 
     def observe(self) -> tuple[Delivery, ...]:
         """Return what was closed meanwhile; see :meth:`Link.observe`."""
@@ -471,29 +478,32 @@ class RosLink:
             )
         return last
 
-    def _next_transition(self) -> tuple[Transition, Instant]:
+    def _next_transition(self, seconds: float) -> tuple[Transition, Instant] | None:
         safety = self._contract.safety
         patience = safety.environment_timeout + safety.policy_timeout + 2 * self._contract.period
         if self._contract.pacing is Pacing.LOCKSTEP:
             patience += self._contract.lockstep_deadline
-        deadline = time.monotonic() + patience
+        until = time.monotonic() + seconds
         with self._changed:
             while not self._has_transition():
                 self._check_open()
                 now = time.monotonic()
+                if now > until:
+                    return None
                 silent = now - self._heard_environment
                 lost = self._lost()
                 if lost:
                     raise PeerLost(lost)
                 # The recorder's word on a dead environment is waited for a little, since it says
                 # why.
-                if now > deadline or silent > 2.0 * safety.environment_timeout + 1.0:
+                if now > self._since + patience or silent > 2.0 * safety.environment_timeout + 1.0:
                     raise PeerLost(
                         'Expect a transition or a sign of life of the environment, actually: '
                         f'silence for {silent:.2f} s. The environment node died or hangs; the '
                         'safety gate stops the robot by itself.'
                     )
-                self._changed.wait(0.05)
+                self._changed.wait(min(0.05, until - now))
+            self._since = time.monotonic()
             return self._transitions.popleft()
 
     def _lost(self) -> str:
@@ -617,7 +627,7 @@ def agent_of(contract: Contract, wanted: str) -> str:
     return contract.agents[0]
 
 
-def _closed_by(transition: Transition, request: ActionRequest) -> bool:
+def closed_by(transition: Transition, request: ActionRequest) -> bool:
     """
     Return whether a transition is the one that a request closed, or the last of the episode.
 

@@ -13,11 +13,16 @@ import uuid
 import numpy as np
 
 from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import ActionRequest
 from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError
 from boundary_env_ros.facade.link import Delivery
-from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.ros.link import closed_by, RosLink
 from boundary_env_ros.storage.contract_file import LoadedContract
+
+#: How long one agent is looked at before the next, s.
+_TURN = 0.02
 
 
 class RosWorld:
@@ -90,15 +95,47 @@ class RosWorld:
                 f'actually: {", ".join(actions) or "none"}.'
             )
         requests = {agent: self._links[agent].request(actions[agent]) for agent in actions}
-        closed = {agent: self._links[agent].collect(r) for agent, r in requests.items()}
-        # Afterwards, when the step of those who acted is over for the others, too.
-        return {
-            agent: closed[agent] if agent in closed else self._links[agent].pass_over()
-            for agent in running
-        }
+        for agent in lacking:
+            self._links[agent].pass_over()
+        closed: dict[str, list[Delivery]] = {agent: [] for agent in running}
+        waiting = list(running)
+        while waiting:
+            for agent in tuple(waiting):
+                delivery = self._links[agent].take(_TURN)
+                if delivery is None:
+                    continue
+                closed[agent].append(delivery)
+                if _is_closed(delivery.transition, requests.get(agent)):
+                    waiting.remove(agent)
+            waiting = self._to_wait_for(waiting, closed, acted=bool(requests))
+        return {agent: tuple(deliveries) for agent, deliveries in closed.items()}
+
+    def _to_wait_for(
+        self, waiting: list[str], closed: Mapping[str, list[Delivery]], *, acted: bool
+    ) -> list[str]:
+        """
+        Return those of the waiting that the others have to wait for.
+
+        In realtime an agent without a decision of its gate makes nobody late: as many ticks have
+        closed a step of it as one of those that are done, and it is returned with these.
+        """
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            return waiting
+        done = [len(closed[agent]) for agent in closed if agent not in waiting]
+        if acted and not done:
+            return waiting
+        ticks = min(done, default=1)
+        return [agent for agent in waiting if len(closed[agent]) < ticks]
 
     def close(self) -> None:
         """End what runs as ``abandoned``; let go of all links."""
         with ExitStack() as closing:
             for link in self._links.values():
                 closing.callback(link.close)
+
+
+def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:
+    """Return whether nothing is waited for after a transition."""
+    if request is None:
+        return transition.terminated or transition.truncated
+    return closed_by(transition, request)

@@ -286,6 +286,8 @@ class World:
         Parameters of the simulated robot, and of the gate.
     changes
         Sections of the shipped contract that are different here.
+    contract
+        Name of that contract.
 
     """
 
@@ -301,6 +303,7 @@ class World:
         robot: Mapping[str, float] | None = None,
         gate: Mapping[str, str | float | bool] | None = None,
         changes: Mapping[str, Any] | None = None,
+        contract: str = 'warehouse_cart',
     ) -> None:
         self.folder, self.domain_id, self.pacing, self.namespace = (
             folder,
@@ -310,7 +313,9 @@ class World:
         )
         self.run = folder / 'run'
         self.file = write_contract(
-            folder / 'contract.yaml', {'recorder': {'required': recorder}, **(changes or {})}
+            folder / 'contract.yaml',
+            {'recorder': {'required': recorder}, **(changes or {})},
+            contract,
         )
         self.loaded: LoadedContract = BoundaryEnv(self.file, pacing=pacing)._loaded
         common: dict[str, str | float | bool] = {'contract': str(self.file), 'pacing': pacing}

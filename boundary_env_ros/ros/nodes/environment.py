@@ -62,7 +62,7 @@ class EnvironmentNode(ContractNode):
             for agent in contract.agents
         }
         self._world = SharedWorld(
-            {agent: made.environment for agent, made in self._agents.items()}, contract.task.name
+            {agent: made.environment for agent, made in self._agents.items()}, contract
         )
         self._advances = self.speak(msg.WorldAdvance, names.WORLD_ADVANCE, names.RECORD)
         self.listen(

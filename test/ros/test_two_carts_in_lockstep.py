@@ -1,0 +1,118 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Two agents over ROS in lockstep: one advance of their world, and the record of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
+
+from carts_world import AGENTS, APART, carts_world, CartsWorld
+from lockstep_records import compared, of_kinds, plain, Records
+from pettingzoo.test import parallel_api_test
+
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.link import RosLink
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture(scope='module')
+def carts(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CartsWorld]:
+    """Return one world for all tests of this module; in the end its record is sound."""
+    with carts_world(tmp_path_factory.mktemp('carts'), 'lockstep') as world:
+        yield world
+    report = audit_path(world.run)
+    assert report.ok, str(report)
+
+
+def episode(env: BoundaryParallelEnv, steps: int) -> None:
+    """Drive at each other, at times wildly, as what was seen says."""
+    seen, _ = env.reset(seed=11, options={'scenario': 'aisle'})
+    for step in range(steps):
+        actions = {}
+        for agent in env.agents:
+            total = float(seen[agent]['scan'].sum()) + float(seen[agent]['front'].sum())
+            turn = np.sin(total) if step % 4 == 3 else 0.0
+            actions[agent] = np.array([0.6, turn], dtype=np.float32)
+        seen, *_ = env.step(actions)
+
+
+def test_the_record_of_both_over_ros_is_that_of_one_process(carts: CartsWorld) -> None:
+    records: list[Any] = []
+    embedded = BoundaryParallelEnv(
+        carts.file, link='embedded', robot=carts.robot(), sink=records.append
+    )
+    episode(embedded, 15)
+    episode(carts.env, 15)
+    for agent in AGENTS:
+        expected = of_kinds(records, embedded.last[agent].transition.id.episode_id)
+        wanted = carts.env.last[agent].transition.id.episode_id
+        enough = len(expected)
+        carts.probe.until(
+            lambda agent=agent, wanted=wanted, enough=enough: (
+                len(on_the_wire(carts, agent, wanted)) >= enough
+            ),
+            10.0,
+            f'{enough} records of {agent} on the wire',
+        )
+        found = on_the_wire(carts, agent, wanted)
+        assert [type(r).__name__ for r in found] == [type(r).__name__ for r in expected]
+        differences = [
+            difference
+            for one, other in zip(plain(found), plain(expected), strict=True)
+            for difference in compared(one, other, one['kind_of_record'])
+        ]
+        assert not differences, '\n'.join(differences[:20])
+    embedded.close()
+
+
+def on_the_wire(carts: CartsWorld, agent: str, episode_id: str) -> Records:
+    heard = [
+        from_msg(kind, message)
+        for kind, topic in (
+            (Transition, names.TRANSITION),
+            (EvaluatorRecord, names.EVALUATOR),
+            (ActuationEvidence, names.ACTUATION_EVIDENCE),
+        )
+        for message in carts.probe.messages(f'{agent}/{topic}')
+    ]
+    return of_kinds(heard, episode_id)
+
+
+def test_it_is_a_parallel_environment_by_pettingzoos_own_test(carts: CartsWorld) -> None:
+    parallel_api_test(carts.env, num_cycles=5)
+
+
+def test_who_does_not_decide_is_lost_and_who_waited_for_it_goes_on(carts: CartsWorld) -> None:
+    carts.env.close()
+    links = {
+        agent: RosLink(carts.loaded, domain_id=carts.domain_id, agent=agent) for agent in AGENTS
+    }
+    try:
+        for link in links.values():
+            link.ask_begin(seed=1, options=APART, wrappers=())
+        for link in links.values():
+            link.arm()
+        for link in links.values():
+            link.finish_begin()
+        # The other's policy thinks for ever; the world waits, and then goes on without it.
+        for _ in range(2):
+            (step,) = links['cart_a'].step((0.2, 0.0))
+            assert not step.transition.cause
+        assert carts.last('cart_b').cause == 'policy_lost'
+    finally:
+        for link in links.values():
+            link.close()
+        carts.renew()

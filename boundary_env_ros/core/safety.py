@@ -300,4 +300,7 @@ class Safety:
     @property
     def inputs(self) -> tuple[str, ...]:
         """Return the names of what the rules about distance and place measure."""
-        return tuple(rule.input for rule in (*self.obstacles, *self.workspaces))
+        return (
+            *(rule.input for rule in self.obstacles),
+            *(place.input for place in self.workspaces),
+        )

@@ -198,7 +198,8 @@ def picture_from(answer: Answer) -> Picture:
     """Return an answer of ``Render``, shape (height, width, 3), RGB, uint8."""
     image = answer.image
     shape = (image.height, image.width, 3)
-    return np.frombuffer(image.data, dtype=np.uint8).reshape(shape).copy()
+    picture: Picture = np.frombuffer(image.data, dtype=np.uint8).reshape(shape).copy()
+    return picture
 
 
 def planned_from(answer: Answer) -> Planned:

@@ -291,8 +291,8 @@ class BoundaryServices(ContractNode):
         )
 
     def _batch_step(self, request: Any) -> Any:
-        link, closed, completed = self.link, [], 0
-        result = msg.Result()
+        link, completed, result = self.link, 0, msg.Result()
+        closed: list[Transition] = []
         with self._stepping(request.episode_id):
             actions = batch_of(self.contract, request.actions, request.count)
             metadata = metadata_of(from_msg(KeyValue, pair) for pair in request.metadata)

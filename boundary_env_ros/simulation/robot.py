@@ -25,6 +25,9 @@ from boundary_env_ros.simulation.messages import Fields
 
 GROUP = 'boundary_env_ros.robots'
 
+#: Worlds that are no robots, each a subclass of EnvironmentPlugin; found like robots.
+PLUGINS = 'boundary_env_ros.plugins'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emission:
@@ -104,7 +107,7 @@ class RobotType(Protocol):
 
 def robot_type(contract: Contract, name: str = '') -> RobotType:
     """
-    Return an installed class of robots.
+    Return an installed class of robots; a plugin's is one around its process.
 
     Parameters
     ----------
@@ -116,10 +119,16 @@ def robot_type(contract: Contract, name: str = '') -> RobotType:
     """
     wanted = name or contract.name
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}
+    plugins = {entry.name: entry.value for entry in entry_points(group=PLUGINS)}
+    if wanted not in installed and wanted in plugins:
+        from boundary_env_ros.simulation.plugin_robot import InstalledPlugin
+
+        return InstalledPlugin(plugins[wanted])
     if wanted not in installed:
         raise BoundaryError(
             'Expect an installed simulated robot '
-            f'({", ".join(sorted(installed)) or "there is none"}), actually: {wanted!r}. '
+            f'({", ".join(sorted({*installed, *plugins})) or "there is none"}), '
+            f'actually: {wanted!r}. '
             'Name one of these, or install the package that has it.'
         )
     try:

@@ -1,0 +1,102 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The process of a plugin: it makes the plugin, and answers one call after the other.
+
+It ends when it is told to, or when whoever started it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+import runpy
+import socket
+import sys
+from typing import Any
+
+from boundary_env_ros.simulation.plugin import EnvironmentPlugin
+from boundary_env_ros.simulation.plugin_wire import (
+    from_baseline,
+    from_update,
+    Plain,
+    receive,
+    send,
+)
+
+#: Before the path of a script whose class is the plugin.
+FILE = 'file:'
+
+
+def load(target: str) -> type[EnvironmentPlugin]:
+    """Return the class that ``module:Class`` or ``file:path:Class`` names."""
+    place, _, name = target.rpartition(':')
+    if place.startswith(FILE):
+        # Under another name than __main__, so that what it does as a script is not done.
+        found: Any = runpy.run_path(place.removeprefix(FILE), run_name='__plugin__')
+        first, *rest = name.split('.')
+        found = found[first]
+    else:
+        found, rest = import_module(place), name.split('.')
+    for part in rest:
+        found = getattr(found, part)
+    if not (isinstance(found, type) and issubclass(found, EnvironmentPlugin)):
+        raise TypeError(f'expect a subclass of EnvironmentPlugin, actually: {found!r}')
+    return found
+
+
+def serve(connection: socket.socket, target: str) -> None:
+    """Answer calls until the end."""
+    plugin: EnvironmentPlugin | None = None
+    while True:
+        try:
+            call = receive(connection, None)
+        except EOFError:
+            return
+        if plugin is None and call['call'] == 'close':
+            return
+        try:
+            if plugin is None:
+                plugin = load(target)()
+            answer = _CALLS[call['call']](plugin, call)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
+            answer = {'error': f'{type(error).__name__}: {error}'}
+        try:
+            send(connection, answer)
+        except OSError:
+            return
+        if call['call'] == 'close':
+            return
+
+
+def _start(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return from_baseline(plugin.start(call['seed'], _vectors(call['target'])))
+
+
+def _reset(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return from_baseline(plugin.reset(call['seed'], _vectors(call['target'])))
+
+
+def _update(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return from_update(plugin.update(_vectors(call['setpoints']), call['seconds']))
+
+
+def _close(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    plugin.close()
+    return {}
+
+
+def _vectors(data: Plain) -> dict[str, tuple[float, ...]]:
+    return {name: tuple(values) for name, values in data.items()}
+
+
+_CALLS: dict[str, Callable[[EnvironmentPlugin, Plain], Plain]] = {
+    'start': _start,
+    'reset': _reset,
+    'update': _update,
+    'close': _close,
+}
+
+
+if __name__ == '__main__':
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

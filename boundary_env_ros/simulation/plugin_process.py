@@ -1,0 +1,162 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The process of a plugin, seen from its robot: every call has a deadline, and an end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+import socket
+import subprocess
+import sys
+import weakref
+
+from boundary_env_ros.errors import BoundaryError, SimulationFailed
+from boundary_env_ros.simulation.plugin import EnvironmentPlugin
+from boundary_env_ros.simulation.plugin_host import FILE
+from boundary_env_ros.simulation.plugin_wire import Plain, receive, send
+
+# For a plugin to let go of its world, s.
+_FAREWELL = 2.0
+
+
+def target_of(plugin: type[EnvironmentPlugin] | str) -> str:
+    """
+    Return how another process finds a class of plugins.
+
+    Raises
+    ------
+    BoundaryError
+        If it cannot: a class within a function, or one that was typed in.
+
+    """
+    if isinstance(plugin, str):
+        return plugin
+    module, name = plugin.__module__, plugin.__qualname__
+    if module == '__main__':
+        script = getattr(sys.modules['__main__'], '__file__', None)
+        module = '' if script is None else f'{FILE}{Path(script).absolute()}'
+    if not module or '<locals>' in name:
+        raise BoundaryError(
+            'Expect a plugin that another process can import, actually: '
+            f'{plugin.__module__}.{name}. Put the class at the top of a file.'
+        )
+    return f'{module}:{name}'
+
+
+class PluginProcess:
+    """
+    A plugin in a process of its own, which lives no longer than this object or this process.
+
+    Parameters
+    ----------
+    target
+        The class, as :func:`target_of` returns it.
+
+    """
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self._failure = ''
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    '-m',
+                    'boundary_env_ros.simulation.plugin_host',
+                    str(theirs.fileno()),
+                    target,
+                ],
+                pass_fds=(theirs.fileno(),),
+                env={**os.environ, 'PYTHONPATH': os.pathsep.join(p or '.' for p in sys.path)},
+                stdin=subprocess.DEVNULL,
+                # What a plugin prints is no answer of the program that runs it.
+                stdout=2,
+                # Ctrl-C is for whoever runs the robot, and closes it in order.
+                start_new_session=True,
+            )
+        self._connection = ours
+        self._finalizer = weakref.finalize(self, _end, self._process, ours)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it can be asked."""
+        return not self._failure and self._finalizer.alive
+
+    def call(self, name: str, deadline: float, /, **arguments: object) -> Plain:
+        """
+        Call a method of the plugin and return its answer.
+
+        Parameters
+        ----------
+        name
+            Of the method.
+        deadline
+            Seconds, steady. A plugin that misses it is killed.
+        arguments
+            Of the method, plain.
+
+        Raises
+        ------
+        SimulationFailed
+            If it raises, does not answer in time, or is gone.
+
+        """
+        if not self.alive:
+            raise SimulationFailed(self._failure or f'The plugin {self.target} was closed.')
+        try:
+            self._connection.settimeout(deadline)
+            send(self._connection, {'call': name, **arguments})
+            answer = receive(self._connection, deadline)
+        except TimeoutError:
+            raise self._lost(name, f'nothing within {deadline:g} s; it was killed') from None
+        except (EOFError, OSError):
+            raise self._lost(name, f'its process ended ({self._ending()})') from None
+        except ValueError as error:
+            raise self._lost(name, f'{error}; it was killed') from error
+        if 'error' in answer:
+            raise SimulationFailed(f'The plugin {self.target} in {name}: {answer["error"]}')
+        return answer
+
+    def close(self) -> None:
+        """Let the plugin close its world, and end its process."""
+        self._finalizer()
+
+    def _lost(self, name: str, actually: str) -> SimulationFailed:
+        self._failure = (
+            f'Expect an answer of the plugin {self.target} to {name}, actually: {actually}. '
+            'A reset starts it anew.'
+        )
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        return SimulationFailed(self._failure)
+
+    def _ending(self) -> str:
+        try:
+            code = self._process.wait(_FAREWELL)
+        except subprocess.TimeoutExpired:
+            return 'it closed its connection'
+        return f'signal {-code}' if code < 0 else f'exit code {code}'
+
+
+def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    """End a process: in order if it answers, by force if not."""
+    try:
+        if process.poll() is None:
+            connection.settimeout(_FAREWELL)
+            send(connection, {'call': 'close'})
+            process.wait(_FAREWELL)
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    finally:
+        connection.close()
+        if process.poll() is None:
+            process.kill()
+        process.wait()

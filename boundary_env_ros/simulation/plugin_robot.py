@@ -1,0 +1,431 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin as a simulated robot: its sensors are topics, its set-points the gate's commands."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+import math
+from typing import Any
+
+import numpy as np
+
+from boundary_env_ros.core.contract import ActionSpec, Contract
+from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError, IllegalMove, SimulationFailed
+from boundary_env_ros.simulation.messages import Fields, header
+from boundary_env_ros.simulation.plugin import (
+    Baseline,
+    EnvironmentPlugin,
+    PluginReading,
+    PluginSpace,
+    Update,
+)
+from boundary_env_ros.simulation.plugin_process import PluginProcess, target_of
+from boundary_env_ros.simulation.plugin_wire import Plain, to_baseline, to_update
+from boundary_env_ros.simulation.robot import Emission
+
+#: Topic with the rewards, each summed up since the reset, and how the world stands.
+OUTCOME = 'outcome'
+#: Its last value, and what that is.
+DONE = 'done'
+GOES_ON, ENDED, SUCCEEDED = 0.0, 1.0, 2.0
+
+#: After the topic of an actuator: what it did in the last update.
+APPLIED = 'applied'
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+ARRAY = 'std_msgs/msg/Float64MultiArray'
+IMAGE = 'sensor_msgs/msg/Image'
+
+_ENCODINGS = {1: 'mono8', 3: 'rgb8'}
+
+
+@dataclass(slots=True)
+class _SetPoint:
+    """What one actuator was told last, and when, ns."""
+
+    group: ActionSpec
+    values: Vector
+    arrived: int
+
+
+class PluginRobot:
+    """
+    A :class:`~boundary_env_ros.simulation.robot.SimulatedRobot` around a plugin's process.
+
+    A topic of the contract is a sensor of that name, or one of two that are made here:
+    ``<actuator>/applied``, the set-points of the last update, and ``outcome``, the rewards, each
+    summed up since the reset so that none is lost, and ``done``. A sensor is sent as the contract
+    wants it: ``sensor_msgs/msg/JointState``, whose names are those of its values, or
+    ``std_msgs/msg/Float64MultiArray``; a camera as ``sensor_msgs/msg/Image``.
+
+    The plugin is updated as often as its ``time_step`` fits into the time that passes; what it
+    measured is sent when that time has come, if it went farther than it was asked to. A command
+    takes effect with the next update. One that is older than the driver's timeout of the contract
+    becomes the safe command.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    start
+        Present time, ns; by default one period, at which an embedded world begins.
+    options
+        See ``OPTIONS``.
+    plugin
+        A subclass of :class:`~boundary_env_ros.simulation.plugin.EnvironmentPlugin`, or
+        ``module:Class``.
+
+    Raises
+    ------
+    BoundaryError
+        If the plugin does not start, or has not what the contract names.
+
+    """
+
+    OPTIONS: Mapping[str, tuple[float, str]] = {
+        'start_deadline': (30.0, 'Seconds, steady, for the plugin to start or to be reset.'),
+        'update_deadline': (5.0, 'Seconds, steady, for one update of the plugin.'),
+    }
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        start: int | None = None,
+        options: Mapping[str, float] | None = None,
+        plugin: type[EnvironmentPlugin] | str,
+    ) -> None:
+        if len(contract.agents) > 1:
+            raise BoundaryError(
+                f'Expect a contract with one agent for a plugin, actually: {len(contract.agents)}.'
+            )
+        given = {
+            **{name: default for name, (default, _) in self.OPTIONS.items()},
+            **(options or {}),
+        }
+        begin = to_nanoseconds(contract.period) if start is None else start
+        self._start_deadline = given['start_deadline']
+        self._update_deadline = given['update_deadline']
+        self._target = target_of(plugin)
+        self._setpoints = {
+            group.topic: _SetPoint(group, _at_rest(group), begin) for group in contract.action
+        }
+        self.topics: Mapping[str, str] = dict(sensor_topics(contract))
+        self._now = self._reached = begin
+        self._failure = ''
+        self._pending: deque[Emission] = deque()
+        self._sums: dict[str, float] = {}
+        self._state = GOES_ON
+        self._process = PluginProcess(self._target)
+        self._baseline = self._started('start', 0, {})
+        self._check_topics()
+        self._begin(self._baseline, begin)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the plugin."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """Let the plugin close its world; it cannot be used any more."""
+        self._process.close()
+
+    # Life ----------------------------------------------------------------------------------------
+
+    def reset(self, request: ResetWorld, at: int) -> WorldReset:
+        """Begin anew, in a fresh process if the one before is gone."""
+        target = by_name(request.target)
+        broken = [name for name, values in target.items() if not all(map(math.isfinite, values))]
+        if broken:
+            return WorldReset(error=f'Expect finite numbers for {broken[0]!r}, actually: not.')
+        if at < self._now:
+            return WorldReset(
+                error=f'Expect a reset at {self._now} ns (now) or later, actually: {at} ns.'
+            )
+        try:
+            call = 'reset'
+            if not self._process.alive:
+                self._process, call = PluginProcess(self._target), 'start'
+            baseline = self._started(call, request.seed, target)
+            self._check_same(baseline)
+            self._begin(baseline, at)
+        except BoundaryError as error:
+            self._failure = str(error)
+            return WorldReset(error=str(error))
+        unit = {item.name: item.unit for item in request.target}
+        return WorldReset(
+            achieved=tuple(
+                NamedValues(name=name, values=values, unit=unit.get(name, ()))
+                for name, values in baseline.achieved.items()
+            ),
+            completed=at,
+        )
+
+    def _started(self, call: str, seed: int, target: Mapping[str, Vector]) -> Baseline:
+        answer = self._process.call(
+            call, self._start_deadline, seed=seed, target={n: list(v) for n, v in target.items()}
+        )
+        return self._understood(call, to_baseline, answer)
+
+    def _begin(self, baseline: Baseline, at: int) -> None:
+        missing = sorted({space.name for space in baseline.sensors} - set(baseline.readings))
+        if missing:
+            raise SimulationFailed(
+                f'Expect a first reading of every sensor of the plugin {self._target}, actually: '
+                f'none of {", ".join(missing)}.'
+            )
+        self._failure = ''
+        self._now = self._reached = at
+        self._step = to_nanoseconds(baseline.time_step)
+        self._sums = dict.fromkeys(baseline.rewards, 0.0)
+        self._state = GOES_ON
+        self._pending.clear()
+        for setpoint in self._setpoints.values():
+            setpoint.values, setpoint.arrived = _at_rest(setpoint.group), at
+        self._measure(baseline.readings, self._applied(at))
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def command(self, topic: str, values: Vector, arrived: int) -> None:
+        """Take the set-point of an actuator."""
+        setpoint = self._setpoints.get(topic)
+        if setpoint is None:
+            raise BoundaryError(
+                f'Expect an actuator of the contract ({", ".join(self._setpoints)}), '
+                f'actually: {topic!r}.'
+            )
+        if len(values) != setpoint.group.size or not all(map(math.isfinite, values)):
+            raise BoundaryError(
+                f'{topic}: expect {setpoint.group.size} finite numbers, actually: {list(values)}.'
+            )
+        setpoint.values, setpoint.arrived = tuple(values), arrived
+
+    def advance(self, until: int) -> tuple[Emission, ...]:
+        """Update the plugin as often as its time step fits; return what is due."""
+        if until < self._now:
+            raise IllegalMove(
+                f'Expect to advance to {self._now} ns (now) or later, actually: {until} ns. '
+                'Time never runs backwards.'
+            )
+        if self._failure:
+            raise SimulationFailed(self._failure)
+        try:
+            while self._state == GOES_ON and self._reached + self._step <= until:
+                self._update()
+        except SimulationFailed as error:
+            self._failure = str(error)
+            raise
+        self._now = until
+        due = []
+        while self._pending and self._pending[0].stamp <= until:
+            due.append(self._pending.popleft())
+        # One type has no stamp to say so.
+        return tuple(replace(e, stamp=0) if e.type == ARRAY else e for e in due)
+
+    def _update(self) -> None:
+        applied = self._applied(self._reached)
+        answer = self._process.call(
+            'update',
+            self._update_deadline,
+            setpoints={name: list(values) for name, values in applied.items()},
+            seconds=self._step / NANOSECONDS,
+        )
+        update: Update = self._understood('update', to_update, answer)
+        elapsed = self._step if update.elapsed is None else to_nanoseconds(update.elapsed)
+        if elapsed <= 0:
+            raise SimulationFailed(
+                f'Expect the plugin {self._target} to let time pass in update, actually: '
+                f'{update.elapsed} s.'
+            )
+        self._reached += elapsed
+        self._count(update)
+        self._measure(update.readings, applied)
+
+    def _count(self, update: Update) -> None:
+        for name, value in update.rewards.items():
+            if name not in self._sums or not math.isfinite(value):
+                raise SimulationFailed(
+                    f'Expect finite rewards {", ".join(self._sums) or "(none)"} of the plugin '
+                    f'{self._target}, actually: {name} = {value}. Name them in the baseline.'
+                )
+            self._sums[name] += value
+        if update.done:
+            self._state = SUCCEEDED if update.success else ENDED
+
+    def _applied(self, at: int) -> dict[str, Vector]:
+        """Return the set-point of each actuator: the safe one, if nobody speaks any more."""
+        return {topic: _obeyed(setpoint, at) for topic, setpoint in self._setpoints.items()}
+
+    def _understood(self, call: str, read: Callable[[Plain], Any], answer: Plain) -> Any:
+        try:
+            return read(answer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SimulationFailed(
+                f'Expect an answer of the plugin {self._target} to {call}, actually: '
+                f'{type(error).__name__}: {error}.'
+            ) from error
+
+    # Messages ------------------------------------------------------------------------------------
+
+    def _measure(self, readings: Mapping[str, PluginReading], applied: dict[str, Vector]) -> None:
+        """Put what was measured at the plugin's own time into messages."""
+        outcome = (*self._sums.values(), self._state)
+        everything: dict[str, PluginReading] = {**readings, OUTCOME: outcome}
+        everything |= {f'{topic}/{APPLIED}': values for topic, values in applied.items()}
+        for topic, kind in self.topics.items():
+            if topic in everything:
+                fields = self._fields(topic, kind, everything[topic])
+                self._pending.append(
+                    Emission(topic=topic, type=kind, stamp=self._reached, fields=fields)
+                )
+
+    def _fields(self, topic: str, kind: str, reading: PluginReading) -> Fields:
+        space = self._spaces[topic]
+        if space.shape is not None:
+            if not isinstance(reading, np.ndarray) or reading.shape != space.shape:
+                raise SimulationFailed(self._wrong(topic, f'pixels of shape {space.shape}'))
+            return self._image(reading)
+        if isinstance(reading, np.ndarray) or len(reading) != len(space.values):
+            raise SimulationFailed(self._wrong(topic, f'{len(space.values)} numbers'))
+        if kind == ARRAY:
+            return {'layout': {'dim': [], 'data_offset': 0}, 'data': list(reading)}
+        return {
+            'header': header(self._reached, ''),
+            'name': list(space.values),
+            'position': list(reading),
+            'velocity': [],
+            'effort': [],
+        }
+
+    def _image(self, pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> Fields:
+        height, width, channels = pixels.shape
+        return {
+            'header': header(self._reached, ''),
+            'height': height,
+            'width': width,
+            'encoding': _ENCODINGS[channels],
+            'is_bigendian': 0,
+            'step': width * channels,
+            'data': pixels.tobytes(),
+        }
+
+    def _wrong(self, topic: str, expected: str) -> str:
+        return (
+            f'Expect {expected} of the sensor {topic!r} of the plugin {self._target}, as its '
+            'baseline says, actually: another number.'
+        )
+
+    # What the plugin has -------------------------------------------------------------------------
+
+    def _check_topics(self) -> None:
+        """Hold what the plugin has against what the contract names."""
+        baseline = self._baseline
+        self._check_baseline(baseline)
+        self._spaces = {space.name: space for space in baseline.sensors}
+        self._spaces[OUTCOME] = PluginSpace(name=OUTCOME, values=(*baseline.rewards, DONE))
+        actuators = {space.name: space for space in baseline.actuators}
+        for topic, setpoint in self._setpoints.items():
+            if topic not in actuators:
+                raise self._has_not(f'an actuator {topic!r}', actuators)
+            self._check_actuator(actuators[topic], setpoint.group)
+            applied = f'{topic}/{APPLIED}'
+            self._spaces[applied] = replace(actuators[topic], name=applied)
+        for topic, kind in self.topics.items():
+            if topic not in self._spaces:
+                raise self._has_not(f'a sensor {topic!r}', self._spaces)
+            fitting = (IMAGE,) if self._spaces[topic].shape else (JOINT_STATE, ARRAY)
+            if kind not in fitting:
+                raise BoundaryError(
+                    f'Expect the type {" or ".join(fitting)} for the sensor {topic!r} of a '
+                    f'plugin, actually: {kind}. Write it so in the contract.'
+                )
+
+    def _check_baseline(self, baseline: Baseline) -> None:
+        if not (math.isfinite(baseline.time_step) and to_nanoseconds(baseline.time_step) > 0):
+            raise BoundaryError(
+                f'Expect a time_step above 0 s of the plugin {self._target}, '
+                f'actually: {baseline.time_step}.'
+            )
+        for space in baseline.sensors:
+            if space.shape is not None and (
+                len(space.shape) != 3 or space.shape[2] not in _ENCODINGS
+            ):
+                raise BoundaryError(
+                    f'Expect a camera {space.name!r} with the shape (height, width, 1 or 3), '
+                    f'actually: {space.shape}.'
+                )
+
+    def _check_actuator(self, space: PluginSpace, group: ActionSpec) -> None:
+        if len(space.values) != group.size:
+            raise BoundaryError(
+                f'Expect {group.size} values of the actuator {space.name!r}, as the contract '
+                f'says, actually: {len(space.values)} ({", ".join(space.values)}).'
+            )
+        bounds = zip(space.values, space.low, space.high, group.low, group.high, strict=True)
+        for name, low, high, least, most in bounds:
+            if not low <= least <= most <= high:
+                raise BoundaryError(
+                    f'Expect bounds of the contract for {space.name}.{name} within '
+                    f'{low:g} to {high:g}, which the plugin obeys, actually: {least:g} to '
+                    f'{most:g}.'
+                )
+
+    def _check_same(self, baseline: Baseline) -> None:
+        known = (self._baseline.sensors, self._baseline.actuators, self._baseline.rewards)
+        if (baseline.sensors, baseline.actuators, baseline.rewards) != known:
+            raise SimulationFailed(
+                f'Expect the sensors, actuators and rewards of the plugin {self._target} to stay '
+                'those of its start, actually: they changed with a reset.'
+            )
+
+    def _has_not(self, what: str, known: Mapping[str, PluginSpace]) -> BoundaryError:
+        return BoundaryError(
+            f'Expect {what} of the plugin {self._target}, which the contract names, actually: it '
+            f'has {", ".join(known) or "none"}.'
+        )
+
+
+class InstalledPlugin:
+    """
+    An entry point of the group ``boundary_env_ros.plugins`` as a class of robots.
+
+    Parameters
+    ----------
+    target
+        What the entry point names; it is imported in the plugin's own process only.
+
+    """
+
+    OPTIONS = PluginRobot.OPTIONS
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def __call__(
+        self, contract: Contract, *, start: int, options: Mapping[str, float]
+    ) -> PluginRobot:
+        """Return a robot around a new process of the plugin."""
+        return PluginRobot(contract, start=start, options=options, plugin=self._target)
+
+
+def _at_rest(group: ActionSpec) -> Vector:
+    """Return the safe command; 0 for a dimension that is to hold what nobody has told it yet."""
+    return tuple(0.0 if math.isnan(value) else value for value in group.safe)
+
+
+def _obeyed(setpoint: _SetPoint, at: int) -> Vector:
+    timeout = setpoint.group.driver_timeout
+    if timeout is None or at - setpoint.arrived <= to_nanoseconds(timeout):
+        return setpoint.values
+    return tuple(
+        value if math.isnan(safe) else safe
+        for value, safe in zip(setpoint.values, setpoint.group.safe, strict=True)
+    )

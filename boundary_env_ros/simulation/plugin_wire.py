@@ -1,0 +1,174 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What goes between a plugin's process and its robot: JSON with its length before it, on a socket.
+
+Nothing on it is code: a plugin can send numbers, names and pixels.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+import json
+import socket
+import struct
+import time
+from typing import Any
+
+import numpy as np
+
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.simulation.plugin import Baseline, PluginReading, PluginSpace, Update
+
+Plain = dict[str, Any]
+
+_LENGTH = struct.Struct('!I')
+#: An answer that is longer is none, bytes.
+_MOST = 1 << 30
+
+
+def send(connection: socket.socket, message: Plain) -> None:
+    """Send one message."""
+    data = json.dumps(message).encode()
+    connection.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def receive(connection: socket.socket, seconds: float | None) -> Plain:
+    """
+    Return the next message.
+
+    Raises
+    ------
+    TimeoutError
+        If it is not there whole in that time (steady; None: it may take for ever).
+    EOFError
+        If the other end is gone.
+    ValueError
+        If what came is no message.
+
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+    (length,) = _LENGTH.unpack(_take(connection, _LENGTH.size, until))
+    if length > _MOST:
+        raise ValueError(f'a message of {length} bytes')
+    found = json.loads(_take(connection, length, until))
+    if not isinstance(found, dict):
+        raise ValueError(f'a message that is {type(found).__name__}')
+    return found
+
+
+def _take(connection: socket.socket, size: int, until: float | None) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        if until is not None:
+            left = until - time.monotonic()
+            if left <= 0.0:
+                raise TimeoutError
+            connection.settimeout(left)
+        else:
+            connection.settimeout(None)
+        try:
+            piece = connection.recv(min(size - len(data), 1 << 20))
+        except ConnectionError as error:
+            raise EOFError from error
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def from_baseline(baseline: Baseline) -> Plain:
+    """Return a baseline as plain data."""
+    return {
+        'sensors': [_from_space(space) for space in baseline.sensors],
+        'actuators': [_from_space(space) for space in baseline.actuators],
+        'readings': _from_readings(baseline.readings),
+        'time_step': float(baseline.time_step),
+        'rewards': [str(name) for name in baseline.rewards],
+        'achieved': {str(n): _numbers(values) for n, values in baseline.achieved.items()},
+    }
+
+
+def to_baseline(data: Plain) -> Baseline:
+    """Return the baseline that plain data holds."""
+    return Baseline(
+        sensors=tuple(map(_to_space, data['sensors'])),
+        actuators=tuple(map(_to_space, data['actuators'])),
+        readings=_to_readings(data['readings']),
+        time_step=float(data['time_step']),
+        rewards=tuple(data['rewards']),
+        achieved={name: tuple(values) for name, values in data['achieved'].items()},
+    )
+
+
+def from_update(update: Update) -> Plain:
+    """Return an update as plain data."""
+    return {
+        'readings': _from_readings(update.readings),
+        'rewards': {str(name): float(value) for name, value in update.rewards.items()},
+        'done': bool(update.done),
+        'success': bool(update.success),
+        'elapsed': None if update.elapsed is None else float(update.elapsed),
+    }
+
+
+def to_update(data: Plain) -> Update:
+    """Return the update that plain data holds."""
+    return Update(
+        readings=_to_readings(data['readings']),
+        rewards=dict(data['rewards']),
+        done=data['done'],
+        success=data['success'],
+        elapsed=data['elapsed'],
+    )
+
+
+def _from_space(space: PluginSpace) -> Plain:
+    return {
+        'name': str(space.name),
+        'values': [str(name) for name in space.values],
+        'low': _numbers(space.low),
+        'high': _numbers(space.high),
+        'unit': [str(unit) for unit in space.unit],
+        'shape': None if space.shape is None else [int(size) for size in space.shape],
+    }
+
+
+def _to_space(data: Plain) -> PluginSpace:
+    return PluginSpace(
+        name=data['name'],
+        values=tuple(data['values']),
+        low=tuple(data['low']),
+        high=tuple(data['high']),
+        unit=tuple(data['unit']),
+        shape=None if data['shape'] is None else tuple(data['shape']),
+    )
+
+
+def _from_readings(readings: Mapping[str, PluginReading]) -> Plain:
+    return {str(name): _from_reading(reading) for name, reading in readings.items()}
+
+
+def _from_reading(reading: PluginReading) -> object:
+    if isinstance(reading, np.ndarray) and reading.dtype == np.uint8 and reading.ndim == 3:
+        return {'shape': list(reading.shape), 'data': b64encode(reading.tobytes()).decode()}
+    return _numbers(reading)
+
+
+def _to_readings(data: Plain) -> dict[str, PluginReading]:
+    return {name: _to_reading(reading) for name, reading in data.items()}
+
+
+def _to_reading(data: Any) -> PluginReading:
+    if isinstance(data, dict):
+        pixels = np.frombuffer(b64decode(data['data']), np.uint8)
+        return pixels.reshape(data['shape'])
+    return tuple(map(float, data))
+
+
+def _numbers(values: Vector | Sequence[float] | PluginReading) -> list[float]:
+    return [float(value) for value in values]

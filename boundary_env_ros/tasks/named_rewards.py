@@ -1,0 +1,134 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The rewards and the end that a plugin's world itself tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import math
+
+import numpy as np
+
+from boundary_env_ros.core.causes import FAILURE, SUCCESS
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.task import Outcome, StepView
+from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.errors import BoundaryError
+
+#: From here on the last value of the field means: the world is at its end, and that a success.
+_ENDED, _SUCCEEDED = 0.5, 1.5
+
+
+class NamedRewards:
+    """
+    Take rewards and ending from a field of the state, as a plugin's robot sends it.
+
+    The field has one value for each reward, summed up since the reset, and a last one: 0 while the
+    world goes on, 1 at its end, 2 at an end that is a success. A term of the reward is by how much
+    its sum has grown in the step.
+
+    Parameters
+    ----------
+    rewards
+        Names of the rewards, in the order of the field.
+    field
+        The field, in ``state`` of the contract.
+    start
+        Start state by name: ``low``, ``high`` and ``unit``, lists of one length, which it is drawn
+        from.
+
+    Reset options: the name of a start value, with the values to start from.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        rewards: Sequence[str],
+        field: str = 'outcome',
+        start: Mapping[str, Mapping[str, Sequence[float | str]]] | None = None,
+    ) -> None:
+        self._rewards = tuple(rewards)
+        self._field = field
+        if len(set(self._rewards)) != len(self._rewards) or not all(self._rewards):
+            raise BoundaryError(f'rewards: expect names, each once, actually: {list(rewards)}.')
+        self._start = {name: _Box.read(name, box) for name, box in (start or {}).items()}
+
+    def sample_reset(
+        self, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> tuple[NamedValues, ...]:
+        """Return the start state, drawn from its boxes or as the options say."""
+        unknown = sorted(set(options) - set(self._start))
+        if unknown:
+            raise BoundaryError(
+                f'Expect the reset options {", ".join(self._start) or "(none)"}, '
+                f'actually: {", ".join(unknown)}.'
+            )
+        return tuple(
+            NamedValues(name=name, values=box.draw(rng, name, options.get(name)), unit=box.unit)
+            for name, box in self._start.items()
+        )
+
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        """Return no fields."""
+        return {}
+
+    def judge(self, step: StepView) -> Outcome:
+        """Return by how much each reward has grown, and the ending that the world tells of."""
+        before, after = self._told(step.before), self._told(step.after)
+        ended = SUCCESS if after[-1] >= _SUCCEEDED else FAILURE
+        return Outcome(
+            terms=tuple(
+                RewardTerm(name=name, value=now - then)
+                for name, now, then in zip(self._rewards, after, before, strict=False)
+            ),
+            cause=ended if after[-1] >= _ENDED else '',
+        )
+
+    def _told(self, values: Mapping[str, Vector]) -> Vector:
+        found = values.get(self._field, ())
+        if len(found) != len(self._rewards) + 1:
+            raise BoundaryError(
+                f'Expect a field {self._field!r} of {len(self._rewards) + 1} values in the state '
+                f'of the contract ({", ".join((*self._rewards, "done"))}), actually: '
+                f'{list(found)} among {", ".join(values)}.'
+            )
+        return found
+
+
+class _Box:
+    """What one start value is drawn from."""
+
+    def __init__(self, low: Vector, high: Vector, unit: tuple[str, ...]) -> None:
+        self.low, self.high, self.unit = low, high, unit
+
+    @classmethod
+    def read(cls, name: str, box: Mapping[str, Sequence[float | str]]) -> _Box:
+        if set(box) != {'low', 'high', 'unit'}:
+            raise BoundaryError(
+                f'start.{name}: expect low, high and unit, actually: {", ".join(sorted(box))}.'
+            )
+        low, high = (tuple(map(float, box[key])) for key in ('low', 'high'))
+        unit = tuple(map(str, box['unit']))
+        if not (
+            len(low) == len(high) == len(unit) > 0
+            and all(-math.inf < a <= b < math.inf for a, b in zip(low, high, strict=True))
+        ):
+            raise BoundaryError(
+                f'start.{name}: expect low <= high, finite, each with a unit, actually: '
+                f'{list(low)}, {list(high)}, {list(unit)}.'
+            )
+        return cls(low, high, unit)
+
+    def draw(self, rng: np.random.Generator, name: str, given: object) -> Vector:
+        """Return values; drawn even when they are given, so that the generator goes on alike."""
+        drawn = tuple(map(float, rng.uniform(self.low, self.high)))
+        if given is None:
+            return drawn
+        if not (isinstance(given, (list, tuple)) and len(given) == len(self.low)):
+            raise BoundaryError(f'{name}: expect {len(self.low)} numbers, actually: {given!r}.')
+        values = tuple(map(float, given))
+        for value, low, high in zip(values, self.low, self.high, strict=True):
+            if not low <= value <= high:
+                raise BoundaryError(f'{name}: expect {low:g} to {high:g}, actually: {value:g}.')
+        return values

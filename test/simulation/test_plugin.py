@@ -1,0 +1,390 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin keeps its own time in its own process, and whatever it does there the robot answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import odd_plugins
+import pytest
+import yaml
+
+from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError, IllegalMove, SimulationFailed
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.simulation.plugin import EnvironmentPlugin
+from boundary_env_ros.simulation.plugin_robot import PluginRobot
+from boundary_env_ros.simulation.robot import Emission
+from boundary_env_ros.storage.contract_file import load
+
+EXAMPLES = Path(__file__).parents[2] / 'examples'
+PERIOD = 100_000_000
+START = PERIOD
+_SOON = 20.0
+
+
+def joints(topic: str, names: list[str], **keys: Any) -> dict[str, Any]:
+    return {'topic': topic, 'type': 'sensor_msgs/msg/JointState', 'joints': names, **keys}
+
+
+def contract_data() -> dict[str, Any]:
+    """Return the contract of a place that is pushed along, made from that of the pendulum."""
+    data: dict[str, Any] = yaml.safe_load((EXAMPLES / 'pendulum.yaml').read_text())
+    data.update(contract='place', period=0.1, agents=['pusher'])
+    fresh = {'max_age': 0.5, 'when_stale': 'truncate'}
+    data['observation'] = {'place': joints('place', ['x'], unit='m', low=-9.0, high=99.0, **fresh)}
+    data['state']['outcome'].update(
+        joints=['way', 'cost', 'done'], unit='', low=-1000.0, high=1000.0, **fresh
+    )
+    data['action'] = {
+        'push': joints('push', ['speed'], quantity=['effort'], unit='m/s', low=-2.0, high=3.0,
+                       safe=0.0, rate=90.0, stop=90.0, driver_timeout=0.4,
+                       feedback=joints('push/applied', ['speed'], threshold=0.01)),
+    }  # fmt: skip
+    data['safety'].update(
+        hold_after=0.15, command_timeout=0.5, max_action_age=0.5, sensor_timeout=0.5
+    )
+    start = {'low': [0.0], 'high': [3.0], 'unit': ['m']}
+    data['task']['parameters'] = {'rewards': ['way', 'cost'], 'start': {'start': start}}
+    data['episode']['reset']['tolerance'] = {'start': [0.001]}
+    return data
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(data: dict[str, Any]) -> Path:
+        path = tmp_path / 'place.yaml'
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def file(write: Callable[..., Path]) -> Path:
+    return write(contract_data())
+
+
+@pytest.fixture
+def make(file: Path) -> Iterator[Callable[..., PluginRobot]]:
+    """Return a maker of robots, whose processes end with the test."""
+    with ExitStack() as stack:
+
+        def make(
+            plugin: type[EnvironmentPlugin] | str = odd_plugins.Plain,
+            contract: Path = file,
+            **options: float,
+        ) -> PluginRobot:
+            made = PluginRobot(
+                load(contract).contract, start=START, options=options, plugin=plugin
+            )
+            stack.callback(made.close)
+            return made
+
+        yield make
+
+
+def reset(robot: PluginRobot, x: float = 0.0, at: int = START) -> str:
+    target = NamedValues(name='start', values=(x,), unit=('m',))
+    return robot.reset(ResetWorld(seed=1, target=(target,)), at).error
+
+
+def shown(emissions: tuple[Emission, ...], topic: str) -> list[tuple[int, list[float]]]:
+    """Return stamp and values of what was sent on a topic."""
+    return [(e.stamp, e.fields['position']) for e in emissions if e.topic == topic and e.fields]
+
+
+def gone(pid: int) -> bool:
+    """Wait for a process to end."""
+    deadline = time.monotonic() + _SOON
+    while Path(f'/proc/{pid}').exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+# What it does ------------------------------------------------------------------------------------
+
+
+def test_sensors_set_points_and_rewards_go_over_topics_of_the_contract(
+    make: Callable[..., PluginRobot],
+) -> None:
+    robot = make()
+    assert set(robot.topics) == {'place', 'outcome', 'push/applied'}
+    assert reset(robot, 2.0) == ''
+    robot.command('push', (2.0,), START)
+    sent = robot.advance(START + 2 * PERIOD)
+    assert [s for s, _ in shown(sent, 'place')] == [START, START + PERIOD, START + 2 * PERIOD]
+    assert [v for _, (v,) in shown(sent, 'place')] == pytest.approx([2.0, 2.2, 2.4])
+    assert [v for _, (v,) in shown(sent, 'push/applied')] == [0.0, 2.0, 2.0]
+    # Summed up, so that whoever misses one loses nothing.
+    assert shown(sent, 'outcome')[-1][1] == pytest.approx([0.4, -0.5, 0.0])
+
+
+def test_end_of_the_world_is_told_and_it_is_not_updated_beyond(
+    make: Callable[..., PluginRobot],
+) -> None:
+    robot = make()
+    reset(robot, 3.0)
+    robot.command('push', (3.0,), START)
+    sent = robot.advance(START + 9 * PERIOD)
+    robot.command('push', (3.0,), START + 9 * PERIOD)
+    assert shown(sent, 'outcome')[-1][1][-1] == 0.0 or shown(sent, 'place')[-1][1][0] > 5.0
+    sent += robot.advance(START + 30 * PERIOD)
+    assert shown(sent, 'outcome')[-1][1][-1] == 1.0
+    assert 5.0 < shown(sent, 'place')[-1][1][0] < 5.31
+    assert reset(robot, at=START + 30 * PERIOD) == ''
+    assert shown(robot.advance(START + 30 * PERIOD), 'outcome')[-1][1] == [0.0, 0.0, 0.0]
+
+
+def test_plugin_keeps_its_own_time(make: Callable[..., PluginRobot]) -> None:
+    robot = make(odd_plugins.GoesFarther)
+    reset(robot)
+    quarter = 250_000_000
+    # It goes farther than it is asked to; what it measured there is sent when that time has come.
+    assert shown(robot.advance(START + PERIOD), 'place') == [(START, [0.0])]
+    assert shown(robot.advance(START + 2 * PERIOD), 'place') == []
+    assert shown(robot.advance(START + 3 * PERIOD), 'place') == [(START + quarter, [1.0])]
+    sent = robot.advance(START + 10 * PERIOD)
+    assert [s for s, _ in shown(sent, 'place')] == [START + n * quarter for n in (2, 3, 4)]
+
+
+def test_command_that_nobody_repeats_becomes_the_safe_one(
+    make: Callable[..., PluginRobot],
+) -> None:
+    robot = make()
+    reset(robot)
+    robot.command('push', (1.0,), START)
+    sent = robot.advance(START + 7 * PERIOD)
+    assert [v for _, (v,) in shown(sent, 'push/applied')] == [
+        0.0,
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+    ]
+
+
+def test_pixels_of_a_camera_are_an_image(
+    make: Callable[..., PluginRobot], write: Callable[..., Path]
+) -> None:
+    data = contract_data()
+    data['observation']['screen'] = {
+        'topic': 'screen', 'type': 'sensor_msgs/msg/Image', 'encoding': 'rgb8',
+        'shape': [4, 6, 3], 'max_age': 0.5,
+    }  # fmt: skip
+    file = write(data)
+    env = BoundaryEnv(file, link='embedded', robot=make(odd_plugins.Sees, file))
+    observation, _ = env.reset(seed=1, options={'start': [2.0]})
+    assert np.array_equal(observation['screen'], np.full((4, 6, 3), 20, np.uint8))
+    observation, *_ = env.step(np.array([3.0], np.float32))
+    assert np.array_equal(observation['screen'], np.full((4, 6, 3), 23, np.uint8))
+    env.close()
+
+
+def test_what_a_plugin_prints_is_no_output_of_the_program(
+    make: Callable[..., PluginRobot], capfd: pytest.CaptureFixture[str]
+) -> None:
+    robot = make(odd_plugins.Talks)
+    robot.advance(START + 2 * PERIOD)
+    robot.close()
+    written = capfd.readouterr()
+    assert written.out == ''
+    assert written.err.count('"update"') == 2
+
+
+# Behind the boundary -----------------------------------------------------------------------------
+
+
+def test_rewards_are_terms_and_its_end_is_that_of_the_episode(
+    file: Path, make: Callable[..., PluginRobot]
+) -> None:
+    seen: list[object] = []
+    env = BoundaryEnv(file, link='embedded', robot=make(), sink=seen.append)
+    env.reset(seed=3, options={'start': [3.0]})
+    rewards = []
+    ended = False
+    while not ended:
+        _, reward, terminated, truncated, info = env.step(np.array([3.0], np.float32))
+        rewards.append(reward)
+        ended = terminated or truncated
+    env.close()
+    assert (terminated, info['cause']) == (True, 'failure')
+    assert rewards == pytest.approx([0.3 - 0.25] * len(rewards))
+    terms = [t.reward_terms for t in seen if hasattr(t, 'reward_terms')][-1]
+    assert [term.name for term in terms] == ['way', 'cost']
+    assert [term.value for term in terms] == pytest.approx([0.3, -0.25])
+
+
+@pytest.mark.parametrize(
+    ('plugin', 'message'),
+    [
+        (odd_plugins.Hangs, 'to update, actually: nothing within 0.5 s; it was killed'),
+        (odd_plugins.Dies, r'to update, actually: its process ended \(exit code 3\)'),
+        (odd_plugins.Raises, 'in update: ZeroDivisionError: no way back'),
+        (odd_plugins.NamesNoReward, 'Expect finite rewards way .* actually: cost = -0.25'),
+        (odd_plugins.StandsStill, 'to let time pass in update, actually: 0.0 s'),
+        (odd_plugins.MeasuresTooMuch, "Expect 1 numbers of the sensor 'place'"),
+    ],
+)
+def test_plugin_that_fails_is_named_with_what_it_was_asked(
+    make: Callable[..., PluginRobot], plugin: type[EnvironmentPlugin], message: str
+) -> None:
+    robot = make(plugin, update_deadline=0.5)
+    robot.command('push', (-1.0,), START)
+    for _ in range(2):
+        with pytest.raises(SimulationFailed, match=message):
+            robot.advance(START + PERIOD)
+    # And the next episode gets a world again.
+    assert reset(robot, at=START) == ''
+
+
+def test_kill_minus_nine_ends_the_episode_and_the_next_one_has_a_new_process(
+    file: Path, make: Callable[..., PluginRobot]
+) -> None:
+    robot = make()
+    env = BoundaryEnv(file, link='embedded', robot=robot)
+    env.reset(seed=1)
+    env.step(np.array([0.5], np.float32))
+    first = robot.pid
+    os.kill(first, signal.SIGKILL)
+    *_, terminated, truncated, info = env.step(np.array([0.5], np.float32))
+    assert (terminated, truncated, info['cause']) == (False, True, 'simulation_failed')
+    env.reset(seed=2)
+    assert robot.pid != first
+    *_, terminated, truncated, _ = env.step(np.array([0.5], np.float32))
+    assert not terminated
+    assert not truncated
+    env.close()
+
+
+def test_reset_that_it_cannot_do_is_an_answer(make: Callable[..., PluginRobot]) -> None:
+    robot = make()
+    assert 'in reset: ValueError: there is a wall' in reset(robot, 4.5)
+    assert 'Expect finite numbers' in reset(robot, float('nan'))
+    assert reset(robot, 1.0) == ''
+
+
+# What it must have -------------------------------------------------------------------------------
+
+
+def _actuator_missing(data: dict[str, Any]) -> None:
+    data['action']['push']['topic'] = 'pull'
+    data['action']['push']['feedback']['topic'] = 'pull/applied'
+
+
+def _sensor_missing(data: dict[str, Any]) -> None:
+    data['observation']['place']['topic'] = 'somewhere'
+
+
+def _beyond(data: dict[str, Any]) -> None:
+    data['action']['push']['high'] = 4.0
+
+
+def _of_another_size(data: dict[str, Any]) -> None:
+    group = data['action']['push']
+    group['joints'] = group['feedback']['joints'] = ['speed', 'turn']
+
+
+def _of_another_type(data: dict[str, Any]) -> None:
+    field = data['observation']['place']
+    del field['joints']
+    field.update(type='geometry_msgs/msg/PointStamped', fields=['point.x'])
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (_actuator_missing, "an actuator 'pull' .* actually: it has push"),
+        (_sensor_missing, "a sensor 'somewhere' .* actually: it has place, outcome, push/applied"),
+        (_beyond, r'for push.speed within -3 to 3, which the plugin obeys, actually: -2 to 4'),
+        (_of_another_size, r'Expect 2 values of the actuator .push., .* actually: 1 \(speed\)'),
+        (_of_another_type, 'Expect the type sensor_msgs/msg/JointState or std_msgs'),
+    ],
+)
+def test_contract_that_names_what_a_plugin_has_not_is_refused(
+    make: Callable[..., PluginRobot],
+    write: Callable[..., Path],
+    change: Callable[[dict[str, Any]], None],
+    message: str,
+) -> None:
+    data = contract_data()
+    change(data)
+    with pytest.raises(BoundaryError, match=message):
+        make(contract=write(data))
+
+
+@pytest.mark.parametrize(
+    ('plugin', 'message'),
+    [
+        ('odd_plugins:NoPlugin', 'in start: TypeError: expect a subclass of EnvironmentPlugin'),
+        ('odd_plugins:Nobody', 'in start: AttributeError'),
+        ('no_such_module:Plugin', 'in start: ModuleNotFoundError'),
+    ],
+)
+def test_what_is_no_plugin_is_refused(
+    make: Callable[..., PluginRobot], plugin: str, message: str
+) -> None:
+    with pytest.raises(SimulationFailed, match=message):
+        make(plugin)
+
+
+def test_class_that_no_other_process_can_import_is_refused(
+    make: Callable[..., PluginRobot],
+) -> None:
+    class Local(odd_plugins.Plain):
+        pass
+
+    with pytest.raises(BoundaryError, match='Put the class at the top of a file'):
+        make(Local)
+
+
+# Life of the process -----------------------------------------------------------------------------
+
+
+def test_commands_and_times_that_are_none_are_refused(make: Callable[..., PluginRobot]) -> None:
+    robot = make()
+    for topic, values in (('pull', (0.0,)), ('push', (0.0, 0.0)), ('push', (float('inf'),))):
+        with pytest.raises(BoundaryError):
+            robot.command(topic, values, START)
+    with pytest.raises(IllegalMove):
+        robot.advance(START - 1)
+
+
+def test_process_ends_with_the_robot(make: Callable[..., PluginRobot]) -> None:
+    robot = make()
+    robot.close()
+    assert gone(robot.pid)
+    with pytest.raises(SimulationFailed, match='was closed'):
+        robot.advance(START + PERIOD)
+
+
+def test_process_ends_when_whoever_started_it_is_killed(file: Path) -> None:
+    program = (
+        'import sys, time; sys.path[:0] = sys.argv[2:]\n'
+        'from boundary_env_ros.simulation.plugin_robot import PluginRobot\n'
+        'from boundary_env_ros.storage.contract_file import load\n'
+        'robot = PluginRobot(load(sys.argv[1]).contract, start=1, plugin="odd_plugins:Plain")\n'
+        'print(robot.pid, flush=True); time.sleep(60)'
+    )
+    command = [sys.executable, '-c', program, str(file), *filter(None, sys.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    assert gone(pid)

@@ -9,12 +9,12 @@ whoever serves several clients at once asks it under a lock.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque, OrderedDict
 from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core import causes
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -55,6 +55,7 @@ class Session:
         self._client = ''
         self._episode_id = ''
         self._status: EpisodeStatus | None = None
+        self._announced: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended: OrderedDict[str, Ended] = OrderedDict()
 
     @property
@@ -75,6 +76,8 @@ class Session:
     def heard(self, status: EpisodeStatus) -> None:
         """Take note of where the environment says that its episode stands, whoever began it."""
         self._status = status
+        if status.id.episode_id not in self._announced:
+            self._announced.append(status.id.episode_id)
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -219,13 +222,12 @@ class Session:
     def _cause(self) -> str:
         """Return why the episode is over, by the environment's word; empty if it is not."""
         status = self._status
-        if (
-            status is not None
-            and status.id.episode_id == self._episode_id
-            and status.state in (EpisodeState.TERMINATED, EpisodeState.TRUNCATED)
-        ):
-            return status.cause
-        return ''
+        if status is None or self._episode_id not in self._announced:
+            return ''  # what was said last may be older than the episode
+        if status.id.episode_id != self._episode_id:
+            # It was started anew, and knows nothing of the episode.
+            return causes.ENVIRONMENT_LOST
+        return status.cause if status.state.over else ''
 
     @property
     def _over(self) -> bool:

@@ -119,6 +119,23 @@ def test_its_client_may_still_fetch_how_it_ended() -> None:
     assert session.state is SessionState.STEPPING
 
 
+def test_an_environment_that_was_started_anew_keeps_nobody_out() -> None:
+    session = Session()
+    session.heard(said('before', EpisodeState.TRUNCATED, 'abandoned'))
+    session.begin('ann')
+    session.began('one')
+    with refused(ResultCode.LEASE_HELD, "'ann'"):
+        session.begin('bob')  # what was said last is older than the episode
+    session.heard(said('one', EpisodeState.RUNNING))
+    with refused(ResultCode.LEASE_HELD, "'ann'"):
+        session.begin('bob')
+    session.heard(said('', EpisodeState.IDLE))
+    session.begin('bob')
+    session.began('two')
+    with pytest.raises(PeerLost, match='environment_lost'):
+        session.step('one')
+
+
 # Stepping ----------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,79 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""An installed plugin behind the nodes: the same class, the same contract, over DDS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+import os
+from pathlib import Path
+import signal
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from ros_world import processes_of, reserved_domain
+
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
+
+pytestmark = pytest.mark.ros
+
+EXAMPLES = Path(__file__).parents[2] / 'examples'
+CONTRACT = EXAMPLES / 'pendulum.yaml'
+
+
+@pytest.fixture
+def run(_run: str) -> str:
+    """Return the mark of every process that is started here."""
+    return _run
+
+
+@pytest.fixture
+def env(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BoundaryEnv]:
+    """Return a facade on nodes that run the pendulum, which is installed for them."""
+    installed = tmp_path / 'pendulum-1.0.dist-info'
+    installed.mkdir()
+    (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: pendulum\nVersion: 1.0\n')
+    (installed / 'entry_points.txt').write_text(
+        '[boundary_env_ros.plugins]\npendulum = pendulum_plugin:PendulumPlugin\n'
+    )
+    with ExitStack() as stack:
+        domain = stack.enter_context(reserved_domain())
+        for name, value in isolated_environment(domain).items():
+            monkeypatch.setenv(name, value)
+        before = os.environ.get('PYTHONPATH', '')
+        path = [str(tmp_path), str(EXAMPLES), *filter(None, [before])]
+        monkeypatch.setenv('PYTHONPATH', os.pathsep.join(path))
+        nodes = [
+            NodeSpec(name=name, parameters={'contract': str(CONTRACT)})
+            for name in ('simulated_robot', 'safety_gate', 'environment')
+        ]
+        stack.enter_context(running(nodes, domain_id=domain, logs=tmp_path / 'logs', timeout=60.0))
+        made = BoundaryEnv(CONTRACT, link='ros', domain_id=domain)
+        stack.callback(made.close)
+        yield made
+
+
+def test_pendulum_swings_up_over_ros_and_its_death_ends_the_episode(
+    run: str, env: BoundaryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    from pendulum_plugin import swing_up
+
+    observation, _ = env.reset(seed=1, options={'start': [3.0, 0.0]})
+    terminated = truncated = False
+    while not (terminated or truncated):
+        observation, _, terminated, truncated, info = env.step(swing_up(observation))
+    assert (terminated, info['cause']) == (True, 'success')
+
+    observation, _ = env.reset(seed=2)
+    (plugin,) = [pid for pid, line in processes_of(run).items() if 'plugin_host' in line]
+    os.kill(plugin, signal.SIGKILL)
+    *_, terminated, truncated, info = env.step(swing_up(observation))
+    assert (terminated, truncated, info['cause']) == (False, True, 'simulation_failed')
+    env.reset(seed=3)
+    *_, truncated, _ = env.step(swing_up(observation))
+    assert not truncated

@@ -110,12 +110,11 @@ class AgentEnvironment:
         if contract.pacing is Pacing.LOCKSTEP:
             self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
         for service, name, callback in (
-            (srv.BeginEpisode, 'begin_episode', self._on_begin),
-            (srv.EndEpisode, 'end_episode', self._on_end),
-            (srv.ConfirmReset, 'confirm_reset', self._on_confirm),
+            (srv.BeginEpisode, names.BEGIN_EPISODE, self._on_begin),
+            (srv.EndEpisode, names.END_EPISODE, self._on_end),
+            (srv.ConfirmReset, names.CONFIRM_RESET, self._on_confirm),
         ):
-            place = f'{node.get_name()}/{name}'
-            node.serve(service, node.topic_of(agent, place), callback)
+            node.serve(service, node.topic_of(agent, name), callback)
 
     def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
         return self._node.listen(kind, self._node.topic_of(self.agent, topic), callback, qos)

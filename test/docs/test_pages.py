@@ -77,8 +77,10 @@ def test_example_reaches_the_goal_without_ros(example: Path, tmp_path: Path) -> 
 
 _RUN = """
 import runpy, sys
-sys.path[:0] = [sys.argv[1], sys.argv[2].rsplit('/', 2)[0]]
-runpy.run_path(sys.argv[2], run_name='__main__')
+_, first, example = sys.argv
+sys.path[:0] = [first, example.rsplit('/', 2)[0]]
+sys.argv = [example]
+runpy.run_path(example, run_name='__main__')
 """
 
 

@@ -1,0 +1,32 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The page on several agents has the arguments that there are, and its program runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from pages import first_code, text_of
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
+
+from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
+
+PAGE = text_of('doc/agents.md')
+
+
+def test_page_has_the_arguments_of_the_environment() -> None:
+    table = re.search(r'^\| Argument.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    assert list(first_code(table[0])) == list(inspect.signature(BoundaryParallelEnv).parameters)
+
+
+def test_the_program_on_the_page_runs() -> None:
+    program = re.search(r'^```python\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+    assert program is not None
+    names: dict[str, object] = {}
+    exec(program[1], names)
+    assert names['truncations'] or names['terminations']

@@ -73,6 +73,18 @@ class Hands:
         self._asked: Vector = ()
         self._present: Intervention | None = None
 
+    def within(self, transition: Transition) -> Intervention | None:
+        """Return what an operator did in one step alone; None if nothing."""
+        self._episode, self._present = transition.id.episode_id, None
+        for decision in transition.decisions:
+            # What the policy asked for in this step, before or after him.
+            if decision.request is not None:
+                self._asked = self._wish(decision)
+        for decision in transition.decisions:
+            if decision.trigger is Trigger.OPERATOR:
+                self._by_hand(decision, transition)
+        return self._present
+
     def follow(self, transition: Transition) -> Iterator[Intervention]:
         """Take the decisions of a step, and yield each intervention that begins in it."""
         if transition.id.episode_id != self._episode:
@@ -128,6 +140,23 @@ class Hands:
         hand.dimensions.update(
             i for i, value in enumerate(wanted) if len(asked) != len(wanted) or value != asked[i]
         )
+
+
+def intervention_in(
+    transition: Transition, contract: Contract | None = None
+) -> Intervention | None:
+    """
+    Return what an operator did in one step; None if no command of his went through the gate.
+
+    Parameters
+    ----------
+    transition
+        The step.
+    contract
+        See :class:`Hands`.
+
+    """
+    return Hands(contract).within(transition)
 
 
 def interventions(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from boundary_env_ros.core.decision import REASON_TEXT, RuleResult, Verdict
+from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.link import Delivery
@@ -31,6 +32,10 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         What the gate made of the action (None if it got none in time), and why, in words.
     requested_action, admitted_action, commanded_action, measured_action
         The action, four times.
+    intervention
+        Whether a person had the robot in this step: None, or a mapping with ``by`` (the topic of
+        his commands), ``commands`` (how many went out) and ``dimensions`` (of the command, in
+        which he asked for anything else than the policy).
     clipped
         For each dimension, whether what was admitted differs from what was requested.
     latency
@@ -62,6 +67,7 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         'admitted_action': list(transition.admitted_action),
         'commanded_action': list(transition.commanded_action),
         'measured_action': list(transition.measured_action),
+        'intervention': _intervention(transition),
         'clipped': [
             asked != given
             for asked, given in zip(
@@ -86,6 +92,17 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
             'achieved': {v.name: list(v.values) for v in reset.achieved},
         }
     return info
+
+
+def _intervention(transition: Transition) -> Info | None:
+    found = intervention_in(transition)
+    if found is None:
+        return None
+    return {
+        'by': found.topic,
+        'commands': found.commands,
+        'dimensions': sorted(found.dimensions),
+    }
 
 
 def reasons_of(transition: Transition) -> list[str]:

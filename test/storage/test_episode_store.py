@@ -14,9 +14,10 @@ import sys
 from threading import Thread
 
 import pytest
-from storage_wire import DIGEST, EPISODE, instant, step_id, transition
+from storage_wire import decision, DIGEST, EPISODE, instant, step_id, transition
 
 from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
 from boundary_env_ros.errors import RecordError
@@ -223,6 +224,18 @@ def test_finished_index_is_one_plain_file(tmp_path: Path) -> None:
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
         assert only(reader).step_count == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
+
+
+def test_every_takeover_by_a_person_is_counted_once(store: EpisodeStore) -> None:
+    taken = replace(decision(1), trigger=Trigger.OPERATOR)
+    held = replace(decision(2), trigger=Trigger.TIMER)
+    obeyed = replace(decision(3), trigger=Trigger.REQUEST, verdict=Verdict.ADMITTED)
+    for step, decisions in enumerate(
+        [(obeyed,), (obeyed, taken, taken), (held, taken), (obeyed,), (taken, obeyed, taken)]
+    ):
+        store.add_step(replace(transition(step), decisions=decisions), now=1)
+        store.add_step(replace(transition(step), decisions=decisions), now=1)
+    assert only(store).interventions == 3
 
 
 # Marks -------------------------------------------------------------------------------------------

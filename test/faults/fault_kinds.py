@@ -332,16 +332,20 @@ _NO_ROBOT = frozenset({'robot_lost', 'sensor_lost'})
 _STALE = frozenset({'measurement-newest'})
 #: What a recorder that was not scheduled has lost, it says; what refers to that hangs in the air.
 _GAPS = frozenset({'command-decided', 'decision-sequence', 'decisions-agree', 'step-continuous'})
-#: Nothing can be held against a clock that jumped, but that it did.
+#: Nothing can be held against a clock that jumped, but that it did; and what came before it lies as
+#: far back for the audit as the clock says.
 _JUMPED = frozenset(
     {
         'time-advances',
         'measured-action',
+        'measurement-from-sensors',
         'measurement-newest',
         'fields-newest',
         'judgement-from-sensors',
     }
 )
+#: A frame with a request may reach the gate, and none with the same for the recorder come through.
+_UNHEARD = frozenset({'request-as-published'})
 _RUNS_ON = frozenset({'', 'abandoned', 'time_limit'})
 _KILL, _STOP = signal.SIGKILL, signal.SIGSTOP
 
@@ -755,6 +759,7 @@ _ALL = (
         reasons=_NO_POLICY,
         causes=frozenset({'policy_lost', *_RUNS_ON}),
         layout=FAR_POLICY,
+        marks=_UNHEARD,
     ),
     Kind(
         name='delay_policy',

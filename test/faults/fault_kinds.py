@@ -332,7 +332,7 @@ _NO_ROBOT = frozenset({'robot_lost', 'sensor_lost'})
 _STALE = frozenset({'measurement-newest'})
 #: What a recorder that was not scheduled has lost, it says; what refers to that hangs in the air.
 _GAPS = frozenset({'command-decided', 'decision-sequence', 'decisions-agree', 'step-continuous'})
-#: Nothing can be held against a clock that jumped, but that it did; and what came before it lies as
+#: Nothing can be held against a clock that jumped, but that it did; what came before it lies as
 #: far back for the audit as the clock says.
 _JUMPED = frozenset(
     {

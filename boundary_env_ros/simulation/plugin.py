@@ -50,7 +50,7 @@ class PluginSpace:
     low: Vector = ()
     high: Vector = ()
     unit: tuple[str, ...] = ()
-    shape: tuple[int, int, int] | None = None
+    shape: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

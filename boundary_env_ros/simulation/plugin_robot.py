@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ APPLIED = 'applied'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 ARRAY = 'std_msgs/msg/Float64MultiArray'
 IMAGE = 'sensor_msgs/msg/Image'
+
+T = TypeVar('T')
 
 _ENCODINGS = {1: 'mono8', 3: 'rgb8'}
 
@@ -238,7 +240,7 @@ class PluginRobot:
             setpoints={name: list(values) for name, values in applied.items()},
             seconds=self._step / NANOSECONDS,
         )
-        update: Update = self._understood('update', to_update, answer)
+        update = self._understood('update', to_update, answer)
         elapsed = self._step if update.elapsed is None else to_nanoseconds(update.elapsed)
         if elapsed <= 0:
             raise SimulationFailed(
@@ -264,7 +266,7 @@ class PluginRobot:
         """Return the set-point of each actuator: the safe one, if nobody speaks any more."""
         return {topic: _obeyed(setpoint, at) for topic, setpoint in self._setpoints.items()}
 
-    def _understood(self, call: str, read: Callable[[Plain], Any], answer: Plain) -> Any:
+    def _understood(self, call: str, read: Callable[[Plain], T], answer: Plain) -> T:
         try:
             return read(answer)
         except (KeyError, TypeError, ValueError) as error:

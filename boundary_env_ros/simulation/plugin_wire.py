@@ -17,6 +17,7 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.simulation.plugin import Baseline, PluginReading, PluginSpace, Update
@@ -165,8 +166,8 @@ def _to_readings(data: Plain) -> dict[str, PluginReading]:
 
 def _to_reading(data: Any) -> PluginReading:
     if isinstance(data, dict):
-        pixels = np.frombuffer(b64decode(data['data']), np.uint8)
-        return pixels.reshape(data['shape'])
+        pixels: NDArray[np.uint8] = np.frombuffer(b64decode(data['data']), np.uint8)
+        return pixels.reshape(tuple(data['shape']))
     return tuple(map(float, data))
 
 

@@ -1,0 +1,232 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Policies by name: baselines, a replay, factories of others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from shipped import changed
+
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import BoundaryError, DigestMismatch, RecordError
+from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.policies import (
+    GoToGoalPolicy,
+    make_policy,
+    NoOpPolicy,
+    OpenDoorPolicy,
+    RandomPolicy,
+)
+from boundary_env_ros.facade.policies.replay import ReplayPolicy
+from boundary_env_ros.facade.run_plan import Plan
+from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.spaces import action_space, observation_space
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.jsonl import read_jsonl, TransitionJsonl
+
+CLEAR = {'scenario': 'clear'}
+CART = changed('warehouse_cart')
+CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})
+DOOR = changed('door_arm')
+SEEN = observation_space(CART.contract).sample()
+
+
+def record(loaded: LoadedContract, path: Path, policy: object, *seeds: int) -> list[Transition]:
+    """Run a policy for an episode of each seed and leave the record."""
+    with TransitionJsonl(path) as file:
+        link = EmbeddedLink(
+            loaded, sink=lambda r: file.append(r) if isinstance(r, Transition) else None
+        )
+        runner = Runner(loaded.contract, link, policy, Plan(warm_up=0))  # type: ignore[arg-type]
+        for seed in seeds:
+            runner.episode(seed, CLEAR)
+        runner.close()
+        link.close()
+    return list(read_jsonl(path))
+
+
+# Baselines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('name', 'loaded', 'kind'),
+    [
+        ('no-op', CART, NoOpPolicy),
+        ('random', CART, RandomPolicy),
+        ('scripted', CART, GoToGoalPolicy),
+        ('scripted', DOOR, OpenDoorPolicy),
+    ],
+)
+def test_a_baseline_is_made_by_its_name(name: str, loaded: LoadedContract, kind: type) -> None:
+    policy = make_policy(name, loaded, {})
+    assert isinstance(policy, kind)
+    action = policy(observation_space(loaded.contract).sample())
+    assert action_space(loaded.contract).shape == np.shape(action)
+
+
+def test_options_reach_the_policy() -> None:
+    slow = make_policy('scripted', CART, {'speed': 0.01})
+    assert np.abs(slow(SEEN)[0]) <= 0.01 + 1e-9
+
+
+@pytest.mark.parametrize('loaded', [CART, CHUNKS], ids=['actions', 'chunks'])
+def test_doing_nothing_is_the_safe_command_for_every_step(loaded: LoadedContract) -> None:
+    action = NoOpPolicy(loaded.contract)(SEEN)
+    assert action_space(loaded.contract).contains(action)
+    assert not action.any()
+
+
+@pytest.mark.parametrize('loaded', [CART, CHUNKS], ids=['actions', 'chunks'])
+def test_random_actions_are_in_the_space_and_repeat_with_their_seed(
+    loaded: LoadedContract,
+) -> None:
+    policy, space = RandomPolicy(loaded.contract), action_space(loaded.contract)
+    drawn = []
+    for seed in (3, 3, 2**62):
+        policy.reset(seed)
+        drawn.append([policy(SEEN) for _ in range(5)])
+        assert all(space.contains(action) for action in drawn[-1])
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+
+
+def test_a_task_without_a_script_says_so() -> None:
+    with pytest.raises(BoundaryError, match=r"\(go_to_goal, open_door\), actually: 'swap_places'"):
+        make_policy('scripted', changed('two_carts'), {})
+
+
+# Replay ------------------------------------------------------------------------------------------
+
+
+def test_a_replayed_run_does_what_the_recorded_one_did(tmp_path: Path) -> None:
+    first = record(CART, tmp_path / 'run.jsonl', GoToGoalPolicy(), 5, 6)
+    replay = ReplayPolicy(CART, tmp_path / 'run.jsonl')
+    # Each episode finds the one with its seed, in whatever order they come.
+    again = record(CART, tmp_path / 'again.jsonl', replay, 6, 5)
+    of = {
+        name: {
+            seed: [
+                (t.id.step, t.requested_action, t.commanded_action, t.reward, t.cause)
+                for t in steps
+                if t.seed == seed
+            ]
+            for seed in (5, 6)
+        }
+        for name, steps in (('first', first), ('again', again))
+    }
+    assert of['first'] == of['again']
+    assert first[-1].cause == 'success'
+    request = again[1].decisions[0].request
+    assert request is not None
+    assert request.source.name == 'REPLAY'
+
+
+def test_what_was_recorded_in_chunks_is_replayed_step_by_step(tmp_path: Path) -> None:
+    def chunk(observation: object) -> object:
+        return np.tile([0.3, 0.1], (4, 1))
+
+    first = record(CHUNKS, tmp_path / 'run.jsonl', chunk, 5)
+    replay = ReplayPolicy(CHUNKS, tmp_path / 'run.jsonl')
+    again = record(CHUNKS, tmp_path / 'again.jsonl', replay, 5)
+    asked = [[t.requested_action for t in steps] for steps in (first, again)]
+    assert asked[0] == asked[1]
+
+
+def test_a_replay_under_another_contract_is_refused_by_name(tmp_path: Path) -> None:
+    record(CART, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 1)
+    with pytest.raises(DigestMismatch, match=r'Expect a run under the digest sha256:.*actually: '):
+        ReplayPolicy(CHUNKS, tmp_path / 'run.jsonl')
+    ReplayPolicy(CHUNKS, tmp_path / 'run.jsonl', other_contract=True)
+    with pytest.raises(BoundaryError, match='Expect recorded actions of 7 numbers, actually: 2'):
+        ReplayPolicy(DOOR, tmp_path / 'run.jsonl', other_contract=True)
+
+
+def test_a_seed_that_was_not_recorded_is_refused_unless_any_will_do(tmp_path: Path) -> None:
+    steps = record(CART, tmp_path / 'run.jsonl', GoToGoalPolicy(), 5)
+    with pytest.raises(BoundaryError, match=r'with the seed 9, actually: 5 in .*any_seed=true'):
+        ReplayPolicy(CART, tmp_path / 'run.jsonl').reset(9)
+    policy = ReplayPolicy(CART, tmp_path / 'run.jsonl', any_seed=True)
+    policy.reset(9)
+    assert policy(SEEN).tolist() == list(steps[1].requested_action)
+
+
+def test_after_the_last_recorded_action_the_safe_command_is_asked_for(tmp_path: Path) -> None:
+    steps = record(CART, tmp_path / 'run.jsonl', GoToGoalPolicy(), 5)
+    policy = ReplayPolicy(CART, tmp_path / 'run.jsonl')
+    policy.reset(5)
+    count = sum(step.kind is Kind.STEP for step in steps)
+    asked = [policy(SEEN).tolist() for _ in range(count + 2)]
+    assert asked[-3] == list(steps[-1].requested_action)
+    assert asked[-2:] == [[0.0, 0.0]] * 2
+
+
+def test_nothing_to_replay_is_an_error_with_a_name(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match='nothing is there'):
+        make_policy(f'replay:{tmp_path / "none"}', CART, {})
+
+
+# Factories of others -----------------------------------------------------------------------------
+
+MODULE = """
+class Policy:
+    def __init__(self, contract, speed=0.1):
+        self.speed, self.size = speed, contract.action_size
+
+    def __call__(self, observation):
+        return [self.speed] * self.size
+
+def make(contract, **options):
+    return Policy(contract, **options)
+
+def nothing(contract):
+    return None
+
+number = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of a module on the path, and leave its file beside."""
+    name = f'policy_of_{tmp_path.name.replace("-", "_")}'
+    (tmp_path / f'{name}.py').write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_a_factory_is_called_with_the_contract_and_the_options(
+    module: str, tmp_path: Path
+) -> None:
+    for name in (f'{module}:make', f'{module}:Policy', f'{tmp_path / module}.py:make'):
+        assert make_policy(name, CART, {'speed': 0.25})(SEEN) == [0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ('name', 'options', 'says'),
+    [
+        ('no_such', {}, 'Expect a policy: no-op, random, scripted, replay:PATH'),
+        ('replay:', {}, 'Expect a policy: no-op'),
+        (':make', {}, 'Expect a policy: no-op'),
+        ('no_such_module_here:make', {}, 'actually: no_such_module_here: No module named'),
+        ('no/such/file.py:make', {}, 'actually: no/such/file.py: .*No such file'),
+        ('MODULE:none', {}, "Expect a function or class 'none' in .*, actually: none"),
+        ('MODULE:number', {}, "Expect a function or class 'number' in .*, actually: 3"),
+        ('MODULE:nothing', {}, 'to return a policy, which can be called, actually: None'),
+        ('MODULE:Policy', {'sped': 1}, r"Expect options that .*speed=0\.1\), actually: .*'sped'"),
+        ('random', {'x': 1}, "Expect options that random takes, .* argument 'x'"),
+        ('onnx:none.onnx', {}, 'Expect an ONNX model, actually: none.onnx is none'),
+    ],
+)
+def test_what_is_no_policy_is_refused_by_name(
+    module: str, name: str, options: dict[str, object], says: str
+) -> None:
+    if name.startswith('onnx:'):
+        pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
+    with pytest.raises(BoundaryError, match=says):
+        make_policy(name.replace('MODULE', module), CART, options)

@@ -1,0 +1,339 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Adapters on real models, made here: what they compute is what the model computes.
+
+Those of Stable-Baselines3 and LeRobot are run where these are installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+import sys
+from typing import Any
+
+import gymnasium
+from gymnasium import spaces
+import numpy as np
+import pytest
+from shipped import changed
+
+from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.facade.policies import make_policy
+from boundary_env_ros.facade.spaces import action_space, observation_space
+
+CART = changed('warehouse_cart')
+CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})
+SPACE = observation_space(CART.contract)
+SPACE.seed(1)
+SEEN: Mapping[str, Any] = SPACE.sample()
+FLAT = spaces.flatten_space(SPACE).shape[0]
+
+
+@pytest.mark.parametrize(
+    ('name', 'package', 'extra'),
+    [
+        ('onnx', 'onnxruntime', 'onnx'),
+        ('sb3', 'stable_baselines3', 'sb3'),
+        ('lerobot', 'lerobot.configs.policies', 'lerobot'),
+    ],
+)
+def test_an_adapter_without_its_package_names_the_extra(
+    name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependency, match=rf'boundary_env_ros\[{extra}\]'):
+        make_policy(f'{name}:model', CART, {})
+
+
+# ONNX --------------------------------------------------------------------------------------------
+
+
+def linear(path: Path, inputs: Mapping[str, tuple[int, ...]], rows: int = 1) -> Any:
+    """
+    Write a model that adds up linear functions of its inputs; return what computes the same.
+
+    Each input has a batch dimension in front; the answer has the shape (1, 2), or (1, rows, 2).
+    """
+    onnx = pytest.importorskip('onnx', reason='needs onnx')
+    pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
+    from onnx import helper, numpy_helper, TensorProto
+
+    random = np.random.default_rng(0)
+    nodes, weights, values, terms = [], {}, [], []
+    for name, shape in inputs.items():
+        size = int(np.prod(shape))
+        weights[name] = random.normal(size=(size, 2 * rows)).astype(np.float32) / size
+        values.append(numpy_helper.from_array(weights[name], f'{name}_weight'))
+        nodes += [
+            helper.make_node('Cast', [name], [f'{name}_float'], to=TensorProto.FLOAT),
+            helper.make_node('Flatten', [f'{name}_float'], [f'{name}_flat']),
+            helper.make_node('MatMul', [f'{name}_flat', f'{name}_weight'], [f'{name}_term']),
+        ]
+        terms.append(f'{name}_term')
+    shape = (1, 2) if rows == 1 else (1, rows, 2)
+    values.append(numpy_helper.from_array(np.array(shape, dtype=np.int64), 'shape'))
+    nodes += [
+        helper.make_node('Sum', terms, ['sum']),
+        helper.make_node('Reshape', ['sum', 'shape'], ['action']),
+        helper.make_node('Neg', ['action'], ['other']),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        'policy',
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ('batch', *size))
+            for name, size in inputs.items()
+        ],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name in ('action', 'other')
+        ],
+        values,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+    def compute(**fed: Any) -> Any:
+        total = sum(np.ravel(fed[name]).astype(np.float32) @ weights[name] for name in weights)
+        return total if rows == 1 else total.reshape(rows, 2)
+
+    return compute
+
+
+def test_an_onnx_model_is_given_the_fields_of_its_inputs(tmp_path: Path) -> None:
+    compute = linear(tmp_path / 'a.onnx', {'pose': (3,), 'goal': (2,)})
+    policy = make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
+    expected = compute(pose=SEEN['pose'], goal=SEEN['goal'])
+    np.testing.assert_allclose(policy(SEEN), expected, rtol=1e-5)
+
+
+def test_an_onnx_model_with_one_input_is_given_the_whole_observation(tmp_path: Path) -> None:
+    compute = linear(tmp_path / 'a.onnx', {'obs': (FLAT,)})
+    policy = make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
+    flat = spaces.flatten(SPACE, dict(SEEN))
+    np.testing.assert_allclose(policy(SEEN), compute(obs=flat), rtol=1e-4)
+
+
+def test_inputs_output_and_layout_of_images_can_be_declared(tmp_path: Path) -> None:
+    shape = SPACE['front'].shape
+    assert shape is not None
+    compute = linear(tmp_path / 'a.onnx', {'x': (3,), 'image': (shape[2], *shape[:2])})
+    options = {
+        'inputs': {'x': 'pose', 'image': 'front'},
+        'channels_first': True,
+        'image_scale': 1.0 / 255.0,
+        'output': 'other',
+    }
+    policy = make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, options)
+    image = SEEN['front'].transpose(2, 0, 1) / 255.0
+    np.testing.assert_allclose(policy(SEEN), -compute(x=SEEN['pose'], image=image), rtol=1e-4)
+
+
+def test_an_onnx_model_may_answer_with_a_chunk(tmp_path: Path) -> None:
+    compute = linear(tmp_path / 'a.onnx', {'pose': (3,)}, rows=5)
+    answer = make_policy(f'onnx:{tmp_path / "a.onnx"}', CHUNKS, {})(SEEN)
+    assert answer.shape == (5, 2)
+    np.testing.assert_allclose(answer, compute(pose=SEEN['pose']), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ('inputs', 'options', 'says'),
+    [
+        (
+            {'obs': (3,)},
+            {},
+            rf"\('batch', 3\) for the input 'obs', actually: \(1, {FLAT}\)",
+        ),
+        ({'pose': (4,)}, {}, r"of shape \('batch', 4\) for the input 'pose', actually: \(1, 3\)"),
+        ({'pose': (3,), 'h': (8,)}, {}, "for the input 'h' of .*, actually: 'h'"),
+        ({'pose': (3,)}, {'inputs': {'pose': 'none'}}, "for the input 'pose' of .*: 'none'"),
+        ({'pose': (3,)}, {'inputs': {'x': 'pose'}}, r'inputs of the model \(pose\), actually: x'),
+        ({'pose': (3,)}, {'output': 'value'}, r"\(action, other\), actually: 'value'"),
+    ],
+)
+def test_an_onnx_model_that_does_not_fit_is_refused_by_name(
+    inputs: dict[str, tuple[int, ...]], options: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    linear(tmp_path / 'a.onnx', inputs)
+    with pytest.raises(BoundaryError, match=says):
+        make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, options)
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
+    (tmp_path / 'a.onnx').write_bytes(b'not a model')
+    with pytest.raises(BoundaryError, match='Expect a model that ONNX Runtime can run, actually'):
+        make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
+
+
+# Stable-Baselines3 -------------------------------------------------------------------------------
+
+
+class Standing(gymnasium.Env[Any, Any]):
+    """Spaces to train on, and nothing that moves."""
+
+    def __init__(self, observed: spaces.Space[Any], acted: spaces.Space[Any]) -> None:
+        self.observation_space, self.action_space = observed, acted
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observation_space.sample(), 0.0, False, False, {}
+
+
+WITHOUT_IMAGE = spaces.Dict({name: s for name, s in SPACE.spaces.items() if name != 'front'})
+
+
+def test_a_model_on_fields_is_given_those_fields(tmp_path: Path) -> None:
+    sb3 = pytest.importorskip('stable_baselines3', reason='needs boundary_env_ros[sb3]')
+    model = sb3.PPO(
+        'MultiInputPolicy', Standing(WITHOUT_IMAGE, action_space(CART.contract)), n_steps=8
+    )
+    model.save(tmp_path / 'model.zip')
+    action = make_policy(f'sb3:{tmp_path / "model.zip"}', CART, {})(SEEN)
+    fields = {name: SEEN[name] for name in WITHOUT_IMAGE.spaces}
+    np.testing.assert_allclose(action, model.predict(fields, deterministic=True)[0])
+
+
+def test_a_model_on_a_vector_is_given_the_flattened_normalised_observation(
+    tmp_path: Path,
+) -> None:
+    sb3 = pytest.importorskip('stable_baselines3', reason='needs boundary_env_ros[sb3]')
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+    unit = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    flat = spaces.flatten_space(SPACE)
+    env = VecNormalize(DummyVecEnv([lambda: Standing(flat, unit)]), training=True)
+    env.reset()
+    for _ in range(5):
+        env.step(np.zeros((1, 2)))
+    model = sb3.PPO('MlpPolicy', env, n_steps=8)
+    model.save(tmp_path / 'model.zip')
+    env.save(tmp_path / 'normalize.pkl')
+    options = {'normalize': str(tmp_path / 'normalize.pkl'), 'rescale': True}
+    action = make_policy(f'sb3:{tmp_path / "model.zip"}', CART, options)(SEEN)
+    seen = env.normalize_obs(spaces.flatten(SPACE, dict(SEEN)))
+    asked = model.predict(seen, deterministic=True)[0]
+    box = action_space(CART.contract)
+    assert isinstance(box, spaces.Box)
+    np.testing.assert_allclose(action, box.low + (asked + 1) / 2 * (box.high - box.low), rtol=1e-5)
+    with pytest.raises(BoundaryError, match='RescaleAction, say rescale=true'):
+        make_policy(f'sb3:{tmp_path / "model.zip"}', CART, {})
+
+
+def test_a_model_on_another_observation_is_refused(tmp_path: Path) -> None:
+    sb3 = pytest.importorskip('stable_baselines3', reason='needs boundary_env_ros[sb3]')
+    other = spaces.Box(-1.0, 1.0, (3,), np.float32)
+    sb3.PPO('MlpPolicy', Standing(other, action_space(CART.contract)), n_steps=8).save(
+        tmp_path / 'model.zip'
+    )
+    with pytest.raises(BoundaryError, match=r'one on the shape \(3,\), not'):
+        make_policy(f'sb3:{tmp_path / "model.zip"}', CART, {})
+
+
+# LeRobot -----------------------------------------------------------------------------------------
+
+PLAIN = ('pose', 'goal')
+
+
+@pytest.fixture(scope='module')
+def act(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an untrained ACT, as LeRobot saves it with its processors."""
+    pytest.importorskip('lerobot.policies.act.modeling_act', reason='needs LeRobot')
+    from lerobot.configs.types import FeatureType, PolicyFeature
+    from lerobot.policies.act.configuration_act import ACTConfig
+    from lerobot.policies.act.modeling_act import ACTPolicy
+    from lerobot.policies.factory import make_pre_post_processors
+    import torch
+
+    height, width, channels = SPACE['front'].shape or (0, 0, 0)
+    config = ACTConfig(
+        input_features={
+            'observation.state': PolicyFeature(type=FeatureType.STATE, shape=(5,)),
+            'observation.images.front': PolicyFeature(
+                type=FeatureType.VISUAL, shape=(channels, height, width)
+            ),
+        },
+        output_features={'action': PolicyFeature(type=FeatureType.ACTION, shape=(2,))},
+        chunk_size=6,
+        n_action_steps=6,
+        dim_model=32,
+        n_heads=2,
+        dim_feedforward=32,
+        n_encoder_layers=1,
+        use_vae=False,
+        pretrained_backbone_weights=None,
+        device='cpu',
+    )
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp('act')
+    ACTPolicy(config).save_pretrained(folder)
+    ones = {'mean': torch.full((2,), 0.25), 'std': torch.full((2,), 0.5)}
+    statistics = {
+        'observation.state': {'mean': torch.zeros(5), 'std': torch.ones(5)},
+        'observation.images.front': {
+            'mean': torch.zeros(channels, 1, 1),
+            'std': torch.ones(channels, 1, 1),
+        },
+        'action': ones,
+    }
+    for processor in make_pre_post_processors(config, dataset_stats=statistics):
+        processor.save_pretrained(folder)
+    return folder
+
+
+def by_hand(folder: Path) -> Any:
+    """Return the chunk that the policy predicts for the sample, in the units of the contract."""
+    from lerobot.policies.act.modeling_act import ACTPolicy
+    import torch
+
+    policy = ACTPolicy.from_pretrained(folder)
+    state = np.concatenate([SEEN[name] for name in PLAIN]).astype(np.float32)
+    batch = {
+        'observation.state': torch.from_numpy(state)[None],
+        'observation.images.front': torch.from_numpy(SEEN['front'])[None]
+        .permute(0, 3, 1, 2)
+        .float()
+        / 255.0,
+    }
+    return policy.predict_action_chunk(batch)[0].numpy() * 0.5 + 0.25
+
+
+def test_a_lerobot_policy_predicts_chunks_from_declared_features(act: Path) -> None:
+    options = {'features': {'observation.state': list(PLAIN)}}
+    policy = make_policy(f'lerobot:{act}', CHUNKS, options)
+    policy.reset(1)  # type: ignore[attr-defined]
+    answer = policy(SEEN)
+    assert answer.shape == (6, 2)
+    np.testing.assert_allclose(answer, by_hand(act), rtol=1e-4, atol=1e-5)
+
+
+def test_a_lerobot_policy_keeps_its_own_queue_where_the_contract_has_no_chunks(act: Path) -> None:
+    options = {'features': {'observation.state': list(PLAIN)}}
+    policy = make_policy(f'lerobot:{act}', CART, options)
+    policy.reset(1)  # type: ignore[attr-defined]
+    answers = [policy(SEEN) for _ in range(6)]
+    np.testing.assert_allclose(answers, by_hand(act), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ('options', 'says'),
+    [
+        ({}, r"Expect 5 numbers \(5,\) for the feature 'observation\.state', actually: \d+"),
+        ({'features': {'observation.state': ['pose', 'none']}}, "'observation.state', .*: 'none'"),
+        (
+            {'features': {'observation.state': list(PLAIN), 'observation.x': 'pose'}},
+            'Expect features of the policy .*actually: observation.x',
+        ),
+    ],
+)
+def test_a_lerobot_policy_that_does_not_fit_is_refused_by_name(
+    act: Path, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(BoundaryError, match=says):
+        make_policy(f'lerobot:{act}', CART, options)

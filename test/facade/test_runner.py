@@ -1,0 +1,347 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The policy runner over the embedded link: chunks, ensembling, overlap, endings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from shipped import changed
+
+from boundary_env_ros.core.decision import ActionRequest, Source
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import BoundaryError, PolicyFailed
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.policies import GoToGoalPolicy
+from boundary_env_ros.facade.run_plan import Plan
+from boundary_env_ros.facade.run_result import EpisodeResult
+from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_text import RunText
+
+CLEAR = {'scenario': 'clear'}
+CHUNKS = changed('warehouse_cart', chunk={'horizon': 6})
+SINGLE = changed('warehouse_cart')
+
+go_to_goal = GoToGoalPolicy(speed=0.6)
+
+
+def chunk(observation: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    """Predict eight steps: the same action for all, so that a mean is none but that."""
+    return np.tile(go_to_goal(observation), (8, 1))
+
+
+Transitions = list[Transition]
+Run = Callable[..., tuple[EpisodeResult, Transitions]]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Return what runs one episode and returns its result and its record."""
+    closed: list[Callable[[], None]] = []
+
+    def make(
+        plan: Plan,
+        policy: Callable[..., Any] = chunk,
+        *,
+        loaded: LoadedContract = CHUNKS,
+        seed: int = 1,
+        **more: Any,
+    ) -> tuple[EpisodeResult, Transitions]:
+        records: list[object] = []
+        link = EmbeddedLink(loaded, sink=records.append)
+        closed.append(link.close)
+        runner = Runner(loaded.contract, link, policy, plan, **more)
+        closed.append(runner.close)
+        result = runner.episode(seed, CLEAR)
+        return result, [r for r in records if isinstance(r, Transition)]
+
+    yield make
+    for close in reversed(closed):
+        close()
+
+
+def requests_of(transitions: Transitions) -> list[ActionRequest]:
+    """Return the request that each step answers, in their order."""
+    found = [t.decisions[t.decision].request for t in transitions if t.decision >= 0]
+    return [request for request in found if request is not None]
+
+
+# Ways to run -------------------------------------------------------------------------------------
+
+
+def test_an_episode_is_run_to_its_end_and_told(run: Run) -> None:
+    told: list[int] = []
+    result, steps = run(Plan(), go_to_goal, loaded=SINGLE, told=lambda r: told.append(r.steps))
+    assert (result.cause, result.success, result.terminated, result.left) == (
+        'success', True, True, '',
+    )  # fmt: skip
+    assert result.steps == steps[-1].id.step == result.requests == len(result.inferences)
+    assert result.total == pytest.approx(sum(step.reward for step in steps))
+    assert result.episode_id == steps[-1].id.episode_id
+    assert told == list(range(result.steps + 1))
+    assert sum(result.verdicts.values()) == result.steps
+    assert result.intervened == sum(v for k, v in result.verdicts.items() if k != 'ADMITTED')
+
+
+def test_as_many_actions_of_a_chunk_are_executed_as_the_plan_says(run: Run) -> None:
+    result, steps = run(Plan(execute=3))
+    assert [r.observed_step for r in requests_of(steps)][:9] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+    assert {r.horizon for r in requests_of(steps)} == {3}
+    assert result.success
+    whole, steps = run(Plan())
+    assert {r.horizon for r in requests_of(steps)} == {6}, 'all that the contract allows'
+    assert len(whole.inferences) < len(result.inferences)
+
+
+def test_ensembling_infers_at_every_step_and_says_of_how_many_each_action_is_the_mean(
+    run: Run,
+) -> None:
+    result, steps = run(Plan(ensemble=0.01))
+    requests = requests_of(steps)
+    assert [r.blended for r in requests][:10] == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
+    assert [r.observed_step for r in requests] == list(range(result.steps))
+    assert {(r.horizon, r.skipped) for r in requests} == {(1, 0)}
+    assert result.success
+
+
+def test_an_ensembled_action_is_the_weighted_mean_of_the_predictions(run: Run) -> None:
+    answers = iter([[[0.0, 0.0], [0.1, 0.0], [0.2, 0.0]], [[0.3, 0.0], [0.4, 0.0]]] * 40)
+    _, steps = run(Plan(ensemble=np.log(2.0)), lambda _: next(answers))
+    # Of 0.1 (weight 1), then 0.3 (weight 1/2).
+    assert steps[2].requested_action[0] == pytest.approx((0.1 + 0.3 / 2) / 1.5)
+
+
+@pytest.mark.parametrize(('lead', 'execute'), [(1, 3), (2, 3), (2, 2), (3, 5)])
+def test_asynchronous_inference_says_what_it_answered_and_what_it_skipped(
+    run: Run, lead: int, execute: int
+) -> None:
+    result, steps = run(Plan(asynchronous=True, lead=lead, execute=execute))
+    requests = list(dict.fromkeys(requests_of(steps)))
+    assert [r.id.step for r in requests] == list(range(1, result.steps + 1, execute))
+    assert requests[0].skipped == 0
+    assert {r.skipped for r in requests[1:]} == {lead}
+    for request in requests[1:]:
+        assert request.observed_step == request.id.step - lead - 1
+        assert request.observed == steps[request.observed_step].closed
+    assert result.success
+    assert (result.chunks_late, result.chunks_dropped) == (0, 0)
+    assert result.skipped == lead * (len(requests) - 1)
+
+
+def test_the_next_chunk_is_inferred_while_this_one_is_executed(run: Run) -> None:
+    # Every inference but the first is asked for at step 1, 4, 7, ..., and answers only once the
+    # step after that was closed: who waited for it first would wait for ever.
+    inferring, moved = threading.Event(), threading.Event()
+    answered: list[bool] = []
+
+    def policy(observation: Mapping[str, Any]) -> object:
+        inferring.set()
+        answered.append(not answered or moved.wait(20.0))
+        moved.clear()
+        return chunk(observation)
+
+    def told(result: EpisodeResult) -> None:
+        if result.steps % 3 == 2 and not result.cause:
+            assert inferring.wait(20.0)
+            moved.set()
+        inferring.clear()
+
+    result, _ = run(Plan(asynchronous=True, lead=2, execute=3), policy, told=told)
+    assert result.success
+    assert len(answered) > 5
+    assert all(answered)
+
+
+def test_a_prediction_that_is_over_before_it_is_needed_is_dropped_and_said_so(run: Run) -> None:
+    # Three actions, of which all are over when the chunk before them is.
+    result, steps = run(Plan(asynchronous=True, lead=3, execute=3), lambda seen: chunk(seen)[:3])
+    assert result.chunks_dropped > 3
+    said = [d.value for step in steps for d in step.diagnostics if d.key == 'chunks_dropped']
+    assert set(said) == {'1'}
+    assert {r.skipped for r in requests_of(steps)} == {0}
+
+
+@pytest.mark.parametrize(
+    'plan',
+    [Plan(execute=2), Plan(ensemble=0.1), Plan(asynchronous=True, lead=2, execute=3)],
+    ids=['chunks', 'ensemble', 'async'],
+)
+def test_the_same_seed_gives_the_same_steps_and_a_clean_record(plan: Plan, tmp_path: Path) -> None:
+    runs = []
+    for name in ('one', 'other'):
+        writer = RunText(RunFolder.create(tmp_path / name), CHUNKS)
+        link = EmbeddedLink(CHUNKS, sink=writer)
+        runner = Runner(CHUNKS.contract, link, chunk, plan)
+        results = [runner.episode(seed, CLEAR) for seed in (4, 5)]
+        runner.close()
+        link.close()
+        writer.close()
+        runs.append([(r.steps, r.total, r.cause) for r in results])
+    assert runs[0] == runs[1]
+    report = audit_path(tmp_path / 'one')
+    assert report.ok, str(report)
+
+
+def test_a_record_in_which_the_policy_saw_something_else_is_found(
+    run: Run, tmp_path: Path
+) -> None:
+    _, steps = run(Plan(asynchronous=True, lead=2, execute=3))
+
+    def forged(step: Transition) -> Transition:
+        if step.decision < 0:
+            return step
+        decisions = list(step.decisions)
+        decision = decisions[step.decision]
+        assert decision.request is not None
+        # It claims to have seen the observation just before, as one that does not overlap would.
+        fresh = replace(decision.request, observed_step=decision.request.id.step - 1, skipped=0)
+        decisions[step.decision] = replace(decision, request=fresh)
+        return replace(step, decisions=tuple(decisions))
+
+    writer = RunText(RunFolder.create(tmp_path / 'run'), CHUNKS)
+    for step in steps:
+        writer(forged(step))
+    writer.close()
+    report = audit_path(tmp_path / 'run')
+    assert 'answered-observation' in {finding.rule for finding in report.findings}
+
+
+# What does not go well ---------------------------------------------------------------------------
+
+
+def test_a_policy_that_raises_is_named_with_its_step(run: Run) -> None:
+    def policy(observation: Mapping[str, Any]) -> object:
+        raise ValueError('no weights')
+
+    with pytest.raises(PolicyFailed, match=r'for the observation of step 0, actually: ValueError'):
+        run(Plan(), policy)
+
+
+def test_what_is_no_action_ends_the_run_before_anything_is_sent(run: Run) -> None:
+    with pytest.raises(PolicyFailed, match=r'Expect an action of shape \(2,\)'):
+        run(Plan(), lambda observation: np.zeros(3))
+
+
+def test_warming_up_finds_a_wrong_policy_before_the_robot_is_touched() -> None:
+    link = EmbeddedLink(SINGLE)
+    runner = Runner(SINGLE.contract, link, lambda _: [0.0], Plan(warm_up=2))
+    with pytest.raises(PolicyFailed, match='warming up: Expect an action of shape'):
+        runner.warm_up()
+    runner.close()
+    link.close()
+
+
+def test_a_policy_is_warmed_up_on_members_of_its_space_and_reset_afterwards(run: Run) -> None:
+    class Told:
+        def __init__(self) -> None:
+            self.calls: list[str] = []
+
+        def reset(self, seed: int) -> None:
+            self.calls.append(f'reset {seed}')
+
+        def close(self) -> None:
+            self.calls.append('close')
+
+        def __call__(self, observation: Mapping[str, Any]) -> object:
+            self.calls.append('called')
+            return go_to_goal(observation)
+
+    policy, link = Told(), EmbeddedLink(SINGLE)
+    runner = Runner(SINGLE.contract, link, policy, Plan(warm_up=2))
+    runner.warm_up()
+    runner.episode(7, CLEAR)
+    runner.close()
+    link.close()
+    assert policy.calls[:4] == ['called', 'called', 'reset 7', 'called']
+    assert policy.calls[-1] == 'close'
+
+
+def test_a_policy_that_hangs_is_given_up_by_name(run: Run) -> None:
+    never = threading.Event()
+
+    def policy(observation: Mapping[str, Any]) -> object:
+        never.wait(30.0)
+        return go_to_goal(observation)
+
+    with pytest.raises(PolicyFailed, match=r'within 0\.2 s, actually: none\. Does it hang\?'):
+        run(Plan(patience=0.2), policy)
+    never.set()
+
+
+def test_late_inferences_are_counted_and_the_episode_goes_on(run: Run) -> None:
+    result, _ = run(Plan(deadline=1e-9))
+    assert result.late_inferences == len(result.inferences) > 5
+    assert result.success
+
+
+def test_an_episode_is_left_at_a_late_inference_if_the_plan_says_so(run: Run) -> None:
+    result, _ = run(Plan(deadline=1e-9, give_up=True))
+    assert (result.left, result.late_inferences) == ('no inference within 1e-09 s', 1)
+    assert (result.cause, result.steps) == ('', 0)
+
+
+def test_an_interrupted_episode_is_left_after_its_step_and_ended_in_order() -> None:
+    stop, records = threading.Event(), []
+    link = EmbeddedLink(SINGLE, sink=records.append)
+
+    def told(result: EpisodeResult) -> None:
+        if result.steps == 5:
+            stop.set()
+
+    runner = Runner(SINGLE.contract, link, go_to_goal, Plan(), told=told, stop=stop)
+    result = runner.episode(1, CLEAR)
+    assert (result.left, result.steps) == ('interrupted', 5)
+    runner.close()
+    link.close()
+    last = [r for r in records if isinstance(r, Transition)][-1]
+    assert (last.cause, last.truncated) == ('abandoned', True)
+
+
+def test_the_record_says_who_chose(run: Run) -> None:
+    class Replaying:
+        source = Source.REPLAY
+
+        def __call__(self, observation: Mapping[str, Any]) -> object:
+            return go_to_goal(observation)
+
+    _, steps = run(Plan(), Replaying(), loaded=SINGLE)
+    assert {r.source for r in requests_of(steps)} == {Source.REPLAY}
+
+
+# Plans that are refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('plan', 'loaded', 'says'),
+    [
+        (Plan(execute=7), CHUNKS, r'Expect to execute 1 to 6 actions of a chunk, actually: 7'),
+        (Plan(execute=0), CHUNKS, r'1 to 6 actions of a chunk, actually: 0'),
+        (Plan(execute=2), SINGLE, r'1 to 1 actions of a chunk, actually: 2'),
+        (Plan(asynchronous=True), SINGLE, 'Expect a contract with chunks for asynchronous'),
+        (Plan(ensemble=0.1, execute=2), CHUNKS, 'infer at every step, actually: every 2'),
+        (Plan(ensemble=0.1, asynchronous=True), CHUNKS, 'every step, actually: asynchronously'),
+        (Plan(ensemble=float('nan')), CHUNKS, 'Expect a finite decay, actually: nan'),
+        (
+            Plan(asynchronous=True, lead=4),
+            CHUNKS,
+            r'a lead of at most 3 steps, actually: 4\. The gate refuses .* older than 0\.4 s',
+        ),
+    ],
+)
+def test_a_plan_that_the_contract_does_not_allow_is_refused(
+    plan: Plan, loaded: LoadedContract, says: str
+) -> None:
+    with pytest.raises(BoundaryError, match=says):
+        plan.check(loaded.contract)

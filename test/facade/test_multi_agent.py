@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from pettingzoo.test import (
     seed_test,
 )
 
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -34,8 +36,10 @@ from boundary_env_ros.errors import (
     Refused,
     ResetNeeded,
 )
+from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
+from boundary_env_ros.storage.reader import open_records
 
 APART = {'scenario': 'apart'}
 #: The goal of cart_b right ahead of its start, so that its episode ends early.
@@ -157,6 +161,20 @@ def test_each_has_the_info_of_its_own_gate(carts: BoundaryParallelEnv) -> None:
     assert carts.last['cart_b'].transition.id.agent == 'cart_b'
 
 
+def test_the_record_of_both_passes_the_audit(tmp_path: Path) -> None:
+    place = tmp_path / 'transitions.jsonl'
+    made = parallel_env('two_carts', link='embedded', record=place)
+    made.reset(seed=1, options=B_ENDS)
+    for _ in range(20):
+        made.step(ahead(made, 0.6))
+    made.close()
+    report = audit_path(place)
+    assert report.ok, str(report)
+    steps = Counter(t.id.agent for t in open_records(place).records(Transition))
+    assert steps['cart_a'] == 22
+    assert 1 < steps['cart_b'] < 20
+
+
 def test_the_picture_shows_what_each_sees_side_by_side(carts: BoundaryParallelEnv) -> None:
     with pytest.raises(ResetNeeded, match='Call reset'):
         carts.render()
@@ -188,12 +206,12 @@ def test_in_turn_the_world_stands_still_until_the_last_has_acted() -> None:
 def test_in_turn_who_has_ended_takes_one_more_step_without_an_action_and_is_gone() -> None:
     made = env('two_carts', link='embedded')
     made.reset(seed=1, options=B_ENDS)
-    for agent in made.agent_iter():
+    for _ in made.agent_iter():
         *_, terminated, truncated, info = made.last()
         if terminated or truncated:
             break
         made.step(np.array([0.6, 0.0]))
-    assert (agent, info['cause']) == ('cart_b', 'success')
+    assert (made.agent_selection, info['cause']) == ('cart_b', 'success')
     made.step(None)
     assert made.agents == ['cart_a']
     made.step(np.array([0.1, 0.0]))
@@ -216,7 +234,7 @@ def test_a_step_before_the_reset_is_refused(carts: BoundaryParallelEnv) -> None:
         ({'cart_a': [0.0, 0.0], 'cart_b': None}, 'none of cart_b'),
         ({'cart_a': [0.0], 'cart_b': [0.0, 0.0]}, r'^cart_a: Expect .*actually: shape \(1,\)'),
         ({'cart_a': [0.0, 0.0], 'cart_b': [0.0, np.nan]}, '^cart_b: .*finite'),
-        (dict.fromkeys(('cart_a', 'cart_b', 'cart_c'), [0.0, 0.0]), 'of cart_c as well'),
+        ({f'cart_{x}': [0.0, 0.0] for x in 'abc'}, 'of cart_c as well'),
     ],
 )
 def test_wrong_actions_are_refused_and_nothing_is_sent(

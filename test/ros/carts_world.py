@@ -41,9 +41,9 @@ PATIENT: Mapping[str, Any] = {
     'safety': {
         'max_action_age': 3.0,
         'robot_timeout': 8.0,
-        'gate_timeout': 2.0,
-        'environment_timeout': 1.5,
-        'policy_timeout': 2.0,
+        'gate_timeout': 2.5,
+        'environment_timeout': 2.0,
+        'policy_timeout': 5.0,
         'sensor_timeout': 1.0,
         'command_timeout': 1.0,
         'gate_lateness': 3.0,

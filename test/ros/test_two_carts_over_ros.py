@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +15,15 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from carts_world import AGENTS, APART, carts_world, CartsWorld
+from ros_world import reserved_domain
 
 from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import PeerLost, ResetFailed
+from boundary_env_ros.errors import LinkError, PeerLost, ResetFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.ros.processes import NodeSpec, running
 from boundary_env_ros.storage.reader import open_records
 
 pytestmark = pytest.mark.ros
@@ -53,12 +56,13 @@ def test_all_begin_over_one_reset_and_carts_that_meet_are_stopped_apart_by_their
         assert observation['pose'][:2] == pytest.approx(start[:2], abs=0.2)
 
     def both_stopped(now: dict[str, Any]) -> bool:
-        return all(info['verdict'] == 'STOPPED' for info in now.values())
+        return all(
+            Reason.OBSTACLE_STOP in rules_of(carts.env.last[agent].transition) for agent in AGENTS
+        )
 
     carts.drive(until=both_stopped, speed=0.6)
     for agent in AGENTS:
         last = carts.env.last[agent].transition
-        assert Reason.OBSTACLE_STOP in rules_of(last)
         assert {field.name: field.values for field in last.state}['contact'] == (0.0,)
         assert {d.id.agent for d in last.decisions} == {agent}
 
@@ -114,6 +118,16 @@ def test_whose_gate_is_killed_stands_still_and_the_other_goes_on(carts: CartsWor
     assert velocity[0] == pytest.approx(0.0, abs=0.05)
     infos = carts.drive(until=lambda infos: infos['cart_a']['verdict'] == 'ADMITTED')
     assert set(infos) == {'cart_a'}
+
+
+def test_a_gate_that_is_not_told_whose_it_is_refuses(tmp_path: Path) -> None:
+    spec = NodeSpec(name='safety_gate', parameters={'contract': 'two_carts'})
+    with (
+        reserved_domain() as domain,
+        pytest.raises(LinkError, match='Expect the parameter agent out of cart_a, cart_b'),
+        running([spec], domain_id=domain, logs=tmp_path),
+    ):
+        pytest.fail('it came up')
 
 
 def test_when_the_environment_is_killed_the_recorder_declares_the_end_of_both(

@@ -58,6 +58,15 @@ def test_gap_in_decisions_is_counted(sequences: list[int], lost: int) -> None:
     assert count.lost == lost
 
 
+def test_each_gate_counts_its_own_decisions() -> None:
+    count = LossCount()
+    for sequence, gate in ((1, 'a'), (1, 'b'), (2, 'a'), (2, 'b'), (3, 'b'), (3, 'a')):
+        count.decision(sequence, gate)
+    assert count.lost == 0
+    count.decision(6, 'a')
+    assert count.lost == 2
+
+
 @pytest.mark.parametrize(
     ('steps', 'lost'),
     [

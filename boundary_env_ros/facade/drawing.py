@@ -103,7 +103,8 @@ class Drawing:
         page.card(HEIGHT, 10, WIDTH - 10, HEIGHT - 10)
         self._panel(page, transition, values)
         smaller = picture.resize((WIDTH, HEIGHT), self._image.Resampling.LANCZOS)
-        return np.asarray(smaller, dtype=np.uint8).copy()
+        found: Picture = np.array(smaller, dtype=np.uint8)
+        return found
 
     def step(self, transition: Transition) -> None:
         """Remember where the robot is, for the way so far."""
@@ -153,7 +154,7 @@ class Drawing:
     # The panel -----------------------------------------------------------------------------------
 
     def _panel(self, page: _Page, transition: Transition, values: dict[str, Vector]) -> None:
-        contract, x, right, y = self._contract, HEIGHT + 14, WIDTH - 24, 20
+        contract, x, right, y = self._contract, HEIGHT + 14.0, WIDTH - 24.0, 20.0
         page.text(x, y, contract.name, 17, _INK)
         step = transition.id.step
         page.text(x, y + 24, f'step {step}    {step * contract.period:.1f} s', 13, _DIM)

@@ -250,7 +250,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             step_info(last, missed),
         )
 
-    def render(self) -> Array | str | None:  # type: ignore[override]
+    def render(self) -> Array | str | None:
         """
         Return the last step as ``render_mode`` says: a picture, a text, or None.
 

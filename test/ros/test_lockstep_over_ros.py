@@ -17,10 +17,12 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from lockstep_records import compared, of_kinds, plain, Records
 from ros_world import PATIENT, seek_goal, World
 
+from boundary_env_ros.core.decision import ActionRequest
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.interfaces import msg
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -31,7 +33,9 @@ pytestmark = pytest.mark.ros
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
     """Return one world in lockstep for all tests of this module."""
-    return make_world(pacing='lockstep', changes=PATIENT)
+    made = make_world(pacing='lockstep', changes=PATIENT)
+    made.probe.listen(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +105,37 @@ def test_the_record_over_ros_is_that_of_one_process(world: World, scenario: str)
         difference
         for one, other in zip(plain(found), plain(expected), strict=True)
         for difference in compared(one, other, one['kind_of_record'])
+    ]
+    assert not differences, '\n'.join(differences[:20])
+
+
+def test_the_requests_over_ros_are_those_that_one_process_records(world: World) -> None:
+    over_ros = world.environment()
+    seen = episode(over_ros, 22, 'clear')
+    records: list[Any] = []
+    embedded = BoundaryEnv(world.file, link='embedded', pacing='lockstep', sink=records.append)
+    episode(embedded, 22, 'clear')
+    embedded.close()
+
+    def heard() -> list[ActionRequest]:
+        messages = world.probe.messages(names.ACTION_REQUEST)
+        found = [from_msg(ActionRequest, message) for message in messages]
+        return [request for request in found if request.id.episode_id == over_ros.episode_id]
+
+    world.probe.until(lambda: len(heard()) == len(seen) - 1, 10.0, 'every request on the wire')
+    expected = [record for record in records if isinstance(record, ActionRequest)]
+    resets = (
+        on_the_wire(world, over_ros.episode_id)[0],
+        of_kinds(records, embedded.episode_id)[0],
+    )
+    one, other = (
+        plain([reset, *requests])[1:]  # times count from the reset on
+        for reset, requests in zip(resets, (heard(), expected), strict=True)
+    )
+    differences = [
+        difference
+        for its, same in zip(one, other, strict=True)
+        for difference in compared(its, same, 'ActionRequest')
     ]
     assert not differences, '\n'.join(differences[:20])
 

@@ -240,8 +240,9 @@ def marks_in_index(path: Path) -> tuple[EpisodeMark, ...]:
 
     Empty without an index that can be read.
     """
-    run = folder_of(path)
-    if run is None or not run.episodes.is_file():
+    around = (RunFolder(place) for place in (path, path.parent, path.parent.parent))
+    run = next((run for run in around if run.has_records and run.episodes.is_file()), None)
+    if run is None:
         return ()
     try:
         with EpisodeStore.open(run.episodes) as store:

@@ -1,0 +1,154 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The command that runs a policy: what it prints, what it leaves, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.run_folder import RunFolder
+
+Output = pytest.CaptureFixture[str]
+
+CART = ('--link', 'embedded', '--option', 'scenario=clear')
+
+
+def test_it_runs_episodes_and_prints_a_line_for_each_and_a_table(capsys: Output) -> None:
+    assert main(['run', '--policy', 'scripted', *CART, '--episodes', '2', '--seed', '4']) == 0
+    text = capsys.readouterr().out
+    first, second, *table = [' '.join(line.split()) for line in text.splitlines() if line]
+    assert first.startswith('seed 4 ')
+    assert second.startswith('seed 5 ')
+    assert 'terminated success' in first
+    assert 'episodes 2' in table
+    assert any(row.startswith('success, a truncation counted as failure 100 %') for row in table)
+    assert any(row.startswith('success, of those that terminated 100 %') for row in table)
+    assert 'ended by success 2' in table
+    assert any(row.startswith('inference p50, p99, greatest') for row in table)
+
+
+def test_json_holds_plan_figures_and_episodes(capsys: Output) -> None:
+    words = ['--policy', 'no-op', *CART, '--inference-deadline', '1e-9', '--json']
+    assert main(['run', *words]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told['contract'] == 'warehouse_cart 1.0.0'
+    assert told['plan']['deadline'] == 1e-9
+    (episode,) = told['episodes']
+    assert (episode['cause'], episode['steps'], episode['success']) == ('time_limit', 60, False)
+    assert told['summary']['endings'] == {'time_limit': 1}
+    assert told['summary']['success'] == {
+        'count': 0, 'of': 1, 'value': 0.0, 'interval': told['summary']['success']['interval'],
+    }  # fmt: skip
+    assert told['summary']['late_inferences'] == told['summary']['inferences'] == 60
+
+
+def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: Output) -> None:
+    place = tmp_path / 'run'
+    words = ['--policy', 'scripted', *CART, '--record', str(place), '--client', 'mine']
+    assert main(['run', *words]) == 0
+    report = audit_path(place)
+    assert report.ok, str(report)
+    with EpisodeStore.open(RunFolder(place).episodes) as store:
+        (row,) = store.episodes()
+    assert row.cause == 'success'
+    capsys.readouterr()
+    assert main(['run', '--policy', f'replay:{place}', *CART, '--json']) == 0
+    assert json.loads(capsys.readouterr().out)['summary']['endings'] == {'success': 1}
+    assert main(['run', *words]) == 2, 'not written over'
+    assert 'exists already, not overwritten' in capsys.readouterr().err
+
+
+def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / 'mine.py').write_text(
+        'def make(contract, gains, name):\n'
+        '    assert gains == [1, 2.5] and name == "x"\n'
+        '    return lambda observation: [0.0, 0.0]\n'
+    )
+    words = ['--policy', f'{tmp_path}/mine.py:make', '--policy-option', 'gains=[1, 2.5]']
+    assert main(['run', *words, '--policy-option', 'name=x', *CART]) == 0
+
+
+@pytest.mark.parametrize(
+    ('words', 'says'),
+    [
+        (['--policy', 'none'], 'Expect a policy: no-op, random, scripted'),
+        (['--policy', 'no-op', '--execute', '3'], 'Expect to execute 1 to 1 actions of a chunk'),
+        (['--policy', 'no-op', '--contract', 'none'], 'none'),
+        (['--policy', 'no-op', '--policy-option', 'x'], "expect NAME=VALUE, actually: 'x'"),
+        (['--policy', 'no-op', '--patience', '0'], "seconds, more than 0, actually: '0'"),
+        (['--policy', 'no-op', '--late', 'never'], "invalid choice: 'never'"),
+        (['--policy', 'no-op', '--link', 'ros', '--record', 'x'], 'the recorder node leaves'),
+        ([], 'the following arguments are required: --policy'),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is(
+    words: list[str], says: str, capsys: Output
+) -> None:
+    assert main(['run', '--link', 'embedded', *words]) == 2
+    output = capsys.readouterr()
+    assert says in output.err
+    assert output.out == ''
+
+
+def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
+    tmp_path: Path, capsys: Output
+) -> None:
+    (tmp_path / 'mine.py').write_text(
+        'def make(contract):\n    def policy(observation):\n        raise RuntimeError("broken")\n'
+        '    return policy\n'
+    )
+    assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART]) == 1
+    output = capsys.readouterr()
+    assert 'actually: RuntimeError: broken' in output.err
+    assert 'episodes' in output.out, 'the table of what was done'
+
+
+@pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_episode_in_order(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    # It says when it is in the midst of an episode, and takes its time.
+    (tmp_path / 'slow.py').write_text(
+        'import pathlib, time\n'
+        'def make(contract):\n'
+        '    def policy(observation):\n'
+        f'        pathlib.Path({str(tmp_path / "begun")!r}).touch()\n'
+        '        time.sleep(0.05)\n'
+        '        return [0.0, 0.0]\n'
+        '    return policy\n'
+    )
+    place = tmp_path / 'run'
+    words = ['--policy', 'slow.py:make', '--warm-up', '0', '--record', str(place)]
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'run', *CART, *words],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while not (tmp_path / 'begun').exists() and process.poll() is None:
+            signal.sigtimedwait([], 0.02)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60.0)
+    finally:
+        process.kill()
+    assert process.returncode == code, errors
+    assert 'left: interrupted' in output
+    with EpisodeStore.open(RunFolder(place).episodes) as store:
+        (row,) = store.episodes()
+    assert row.cause == 'abandoned'
+    assert audit_path(place).ok

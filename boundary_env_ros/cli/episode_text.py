@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from boundary_env_ros.core.mark import agreed, EpisodeMark, latest
+from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
 from boundary_env_ros.storage.episode_store import EpisodeRow
@@ -162,14 +162,15 @@ def _state(row: EpisodeRow) -> str:
 
 
 def _marked(row: EpisodeRow) -> str:
-    verdict = agreed(row.marks)
+    """Return what people agree on, and (!) if it is not what the environment says."""
+    verdict, marks = agreed(row.marks), latest(row.marks)
     if verdict is None:
         return '-'
-    people = ', '.join(mark.who for mark in latest(row.marks))
-    otherwise = row.success is not None and verdict.name == (
-        'FAILURE' if row.success else 'SUCCESS'
-    )
-    return f'{verdict.name.lower()}{" (!)" if otherwise else ""} by {people}'
+    if verdict is MarkVerdict.UNCLEAR:
+        return ', '.join(f'{mark.verdict.name.lower()} by {mark.who}' for mark in marks)
+    people = ', '.join(mark.who for mark in marks if mark.verdict is verdict)
+    against = row.success is not None and row.success is not (verdict is MarkVerdict.SUCCESS)
+    return f'{verdict.name.lower()}{" (!)" if against else ""} by {people}'
 
 
 def _mark(mark: EpisodeMark) -> str:

@@ -186,13 +186,16 @@ def test_mark_against_the_environment_is_seen_in_the_table(runs: Path, capsys: O
         ('ada', '0a', 'success'),
         ('bob', '0a', 'unclear'),
         ('bob', '0b', 'success'),
+        ('ada', '1c', 'success'),
+        ('bob', '1c', 'failure'),
     ):
         assert main(['mark', run, episode, verdict, '--who', who]) == 0
     capsys.readouterr()
     assert main(['episodes', run, '--marked']) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].endswith('success by ada, bob')
-    assert lines[3].endswith('success (!) by bob')
+    assert lines[2].endswith('  success by ada')
+    assert lines[3].endswith('  success (!) by bob')
+    assert lines[4].endswith('  success by ada, failure by bob')
     assert main(['episodes', run, '--show', '0a', '--json']) == 0
     (shown,) = json.loads(capsys.readouterr().out)
     assert (shown['success'], shown['marked'], len(shown['marks'])) == (True, 'SUCCESS', 3)

@@ -50,9 +50,9 @@ def test_what_came_to_the_recorder_late_is_found(
     first = from_third_second(tape)
 
     def held_back(sent: Sent) -> Sent:
-        """Return a message as it comes after one that got lost: with the next heartbeat."""
-        lost = first < sent.log_time < first + 3000 * MS
-        return replace(sent, log_time=first + 3000 * MS) if lost else sent
+        """Return a message as it comes after one that got lost: with a heartbeat."""
+        lost = first < sent.log_time < first + 8000 * MS
+        return replace(sent, log_time=first + 8000 * MS) if lost else sent
 
     report = audited(raw(tape, topic, held_back))
     assert report.counts == {}, f'\n{report}'

@@ -259,6 +259,7 @@ def _fresh(world: FaultWorld, request: ActionRequest) -> ActionRequest:
         request,
         id=replace(request.id, step=closed.id.step + 1),
         observed=closed.closed,
+        observed_step=closed.id.step,
         delivered=closed.closed,
         requested=closed.closed,
     )
@@ -331,7 +332,20 @@ _NO_ROBOT = frozenset({'robot_lost', 'sensor_lost'})
 #: A gate that was not scheduled decides, when it wakes up, on what it had heard before.
 _STALE = frozenset({'measurement-newest'})
 #: What a recorder that was not scheduled has lost, it says; what refers to that hangs in the air.
-_GAPS = frozenset({'command-decided', 'decision-sequence', 'decisions-agree', 'step-continuous'})
+_GAPS = frozenset(
+    {
+        'command-decided',
+        'command-on-topic',
+        'decision-sequence',
+        'decisions-agree',
+        'evaluator-from-sensors',
+        'fields-from-sensors',
+        'measured-from-sensors',
+        'measurement-from-sensors',
+        'request-as-published',
+        'step-continuous',
+    }
+)
 #: Nothing can be held against a clock that jumped, but that it did; what came before it lies as
 #: far back for the audit as the clock says.
 _JUMPED = frozenset(

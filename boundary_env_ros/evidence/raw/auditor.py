@@ -34,9 +34,10 @@ from boundary_env_ros.evidence.rules.base import NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
 
-#: Nanoseconds of log time after which everything that a record can be of has come. What got lost on
-#: its way to the recorder is sent again with a heartbeat, of which Fast DDS makes one in 3 s.
-DELAY = 4 * NANOSECONDS
+#: Nanoseconds of log time after which everything that a record can be of has come. What got lost
+#: on its way to the recorder is sent again with a heartbeat, of which Fast DDS makes one in 3 s; a
+#: recorder that hung may need three of them until it has all.
+DELAY = 12 * NANOSECONDS
 
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'

@@ -26,6 +26,9 @@ BEGINNING = 2 * NANOSECONDS
 #: Reports of advances (lockstep) that are remembered.
 _REPORTS = 128
 
+#: Messages that got lost, of which further records may speak, that are remembered.
+_MISSED = 256
+
 #: Delays of the transport that are remembered.
 _DELAYS = 256
 
@@ -87,6 +90,7 @@ class Tape:
                     self._uses.setdefault(use.topic, []).append(use)
                     self._windows.setdefault(use.topic, Window())
         self._lost = self._forgiven = 0
+        self._missed: deque[tuple[str, int | None]] = deque(maxlen=_MISSED)
         self._host, self._own_host = host, bool(host)
         self._announced: dict[str, dict[int, int]] = {}
         self._reports: deque[tuple[StepId, Mapping[str, int]]] = deque(maxlen=_REPORTS)
@@ -174,14 +178,22 @@ class Tape:
 
         """
         first = self.window(use).first
-        if first is None or (
-            log_time - first.log_time < BEGINNING
-            and (sent is None or sent < (first.stamp or first.publish_time))
-        ):
+        if first is None:
+            early = True
+        elif sent is None:
+            early = log_time - first.log_time < BEGINNING
+        else:
+            early = 0 < (first.stamp or first.publish_time) - sent < BEGINNING
+        if early:
             self.unsupported[use.name] += 1
             return True
+        missing = (use.topic, sent)
+        if sent is not None and missing in self._missed:
+            self.unsupported[use.name] += 1
+            return True  # It is one message, however many speak of it.
         if self._lost > self._forgiven:
             self._forgiven += 1
+            self._missed.append(missing)
             self.unsupported[use.name] += 1
             return True
         return False

@@ -17,7 +17,7 @@ from boundary_env_ros.evidence.rules.base import WRONG_INPUT
 from boundary_env_ros.storage.records import Message as Recorded
 
 #: Nanoseconds that messages are remembered; a topic that is silent for longer keeps its last ones.
-KEEP, KEPT = 10 * NANOSECONDS, 64
+KEEP, KEPT = 20 * NANOSECONDS, 64
 
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024

@@ -59,12 +59,14 @@ def uses_of(contract: Contract) -> Mapping[str, Sequence[Use]]:
 
 def listened_topics(contract: Contract) -> Mapping[str, str]:
     """Return the type of each topic that the robot has to send on, every agent's."""
-    looked_up = {spec.topic for spec in looked_up_fields(contract)}
+    others = {spec.topic for spec in looked_up_fields(contract)}
+    if contract.safety.operator is not None:
+        others.add(contract.safety.operator.topic)  # a person's device
     return {
         contract.topic_of(agent, topic): kind
         for agent in contract.agents
         for topic, kind in sensor_topics(contract).items()
-        if topic not in looked_up
+        if topic not in others
     }
 
 

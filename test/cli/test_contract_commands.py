@@ -63,7 +63,7 @@ def test_a_good_contract_has_no_problem(path: Path, capsys: Output) -> None:
 
 
 def test_shipped_contracts_go_by_their_names(capsys: Output) -> None:
-    assert main(['check', 'warehouse_cart', 'door_arm', 'two_carts']) == 0
+    assert main(['check', 'warehouse_cart', 'guarded_cart', 'door_arm', 'two_carts']) == 0
     assert capsys.readouterr().out.count('no problem') == 3
 
 

@@ -63,7 +63,7 @@ def test_the_robot_of_a_shipped_contract_sends_every_topic_of_the_contract(name:
     assert wanted.items() <= dict(robot.topics).items()
 
 
-@pytest.mark.parametrize('name', ['warehouse_cart', 'two_carts', 'door_arm'])
+@pytest.mark.parametrize('name', ['warehouse_cart', 'guarded_cart', 'two_carts', 'door_arm'])
 def test_the_options_of_a_shipped_robot_are_described(name: str) -> None:
     options = robot_type(contract_of(name)).OPTIONS
     assert options

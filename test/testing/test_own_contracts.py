@@ -20,6 +20,14 @@ class TestWarehouseCart(ContractTests, TaskTests):
         return ({}, {'scenario': 'clear', 'start': [0.0, 0.0, 0.0], 'goal': [1.0, 1.0]})
 
 
+class TestGuardedCart(ContractTests, TaskTests):
+    def contract(self) -> str:
+        return 'guarded_cart'
+
+    def valid_options(self) -> Sequence[Mapping[str, object]]:
+        return ({}, {'scenario': 'charging'})
+
+
 class TestDoorArm(ContractTests, TaskTests):
     def contract(self) -> str:
         return 'door_arm'

@@ -16,6 +16,13 @@ class TestWarehouseCart(RobotTests):
         return 'warehouse_cart'
 
 
+class TestGuardedCart(RobotTests):
+    seconds = 1.0
+
+    def contract(self) -> str:
+        return 'guarded_cart'
+
+
 class TestDoorArm(RobotTests):
     seconds = 1.0
 

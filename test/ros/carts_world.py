@@ -41,6 +41,7 @@ PATIENT: Mapping[str, Any] = {
     'safety': {
         'max_action_age': 3.0,
         'robot_timeout': 8.0,
+        'recorder_timeout': 8.0,
         'gate_timeout': 2.5,
         'environment_timeout': 2.0,
         'policy_timeout': 5.0,
@@ -162,11 +163,13 @@ class CartsWorld:
     def drive(self, *agents: str, until: Any, speed: float = 0.3) -> dict[str, dict[str, Any]]:
         """Step these agents ahead until something holds of the infos; return those of the step."""
         deadline = time.monotonic() + 30.0
-        while True:
+        while self.env.agents:
             *_, infos = self.env.step(self.forward(*agents, speed=speed))
             if until(infos):
                 return infos
             assert time.monotonic() < deadline, f'Expect what was waited for, actually: {infos}.'
+        ended = {agent: delivery.transition.cause for agent, delivery in self.env.last.items()}
+        raise AssertionError(f'Expect what was waited for before all ended, actually: {ended}.')
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.findings import AuditReport
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
-# The policy's requests are no records of the embedded world, and nobody stops it.
-NOT_THERE = {'emergency-stop-heard', 'request-as-published', 'request-answered'}
+# Nobody stops the embedded world.
+NOT_THERE = {'emergency-stop-heard'}
 
 _TAPES: dict[str, Tape] = {}
 

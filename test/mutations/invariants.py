@@ -70,6 +70,7 @@ _COMMANDS = 'test_commands.py::test_'
 _WORKSPACE = 'test_workspace.py::test_'
 _REPUBLISH = 'test_gate_republish.py::test_'
 _HEALTH = 'test_gate_health.py::test_'
+_IN_TIME = 'test_gate_in_time.py::test_'
 
 _IS_IT_A_COMMAND = (
     Mutation(
@@ -821,6 +822,16 @@ _REST = (
         "    if since is not None and since > limit:\n        results.append(_stop('gate'",
         "    if False:\n        results.append(_stop('gate'",
         (_HEALTH + 'a_timer_that_comes_too_late_stops_the_robot_to_the_end',),
+    ),
+    Mutation(
+        'What was decided before the gate hung is void',
+        GATE,
+        '        if (then.steady - now.steady) / NANOSECONDS <= self._contract.safety.gate_lateness:',
+        '        if True:',
+        (
+            _IN_TIME + 'a_request_that_was_admitted_before_the_gate_hung_moves_nothing',
+            _IN_TIME + 'a_step_of_the_timer_that_was_not_said_in_time_is_taken_back',
+        ),
     ),
     Mutation(
         'What was stopped stays stopped until something is asked for',

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+import os
 import runpy
 import socket
 import sys
+import threading
+import time
 from typing import Any
 
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
@@ -23,6 +26,9 @@ from boundary_env_ros.simulation.plugin_wire import (
     receive,
     send,
 )
+
+# Between two looks for the parent, s.
+_LOOK = 0.5
 
 #: Before the path of a script whose class is the plugin.
 FILE = 'file:'
@@ -98,5 +104,13 @@ _CALLS: dict[str, Callable[[EnvironmentPlugin, Plain], Plain]] = {
 }
 
 
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, also while the plugin is at work, or hangs."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
+
+
 if __name__ == '__main__':
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

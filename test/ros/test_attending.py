@@ -33,6 +33,7 @@ from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ CHANGES: dict[str, Any] = {
             'deadline': 30.0,
             'procedure': [
                 {'world': 'reset_world', 'deadline': 8.0},
-                {'confirm': PROMPT, 'deadline': 4.0},
+                {'confirm': PROMPT, 'deadline': 8.0},
             ],
         }
     },
@@ -162,7 +163,7 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
         terminal.type('n what is typed before the question is no answer')
         with resetting(env) as reset:
             terminal.until(f'asks: {PROMPT}')
-            terminal.until('Done? [y, or n and why, at most 4 s left]')
+            terminal.until('Done? [y, or n and why, at most 8 s left]')
             terminal.type('what?')
             terminal.until('Done?')
             terminal.type('y')
@@ -185,6 +186,12 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
             row = store.get(step.id.episode_id)
         assert row is not None
         assert (row.marks, row.cause, row.success) == ((mark,), 'abandoned', False)
+
+        world.probe.until(
+            lambda: mark in list(open_records(world.run).records(EpisodeMark)),
+            _SOON,
+            'the mark in the bag',
+        )
 
         with resetting(env) as reset:
             terminal.until('Done?')

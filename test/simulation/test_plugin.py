@@ -374,15 +374,24 @@ def test_process_ends_with_the_robot(make: Callable[..., PluginRobot]) -> None:
         robot.advance(START + PERIOD)
 
 
-def test_process_ends_when_whoever_started_it_is_killed(file: Path) -> None:
+@pytest.mark.parametrize('plugin', ['Plain', 'Hangs'])
+def test_process_ends_when_whoever_started_it_is_killed(file: Path, plugin: str) -> None:
     program = (
-        'import sys, time; sys.path[:0] = sys.argv[2:]\n'
+        'import sys, time; sys.path[:0] = sys.argv[3:]\n'
         'from boundary_env_ros.simulation.plugin_robot import PluginRobot\n'
         'from boundary_env_ros.storage.contract_file import load\n'
-        'robot = PluginRobot(load(sys.argv[1]).contract, start=1, plugin="odd_plugins:Plain")\n'
-        'print(robot.pid, flush=True); time.sleep(60)'
+        'robot = PluginRobot(load(sys.argv[1]).contract, start=1, plugin=sys.argv[2])\n'
+        'print(robot.pid, flush=True)\n'
+        'robot.advance(10**9); time.sleep(60)'
     )
-    command = [sys.executable, '-c', program, str(file), *filter(None, sys.path)]
+    command = [
+        sys.executable,
+        '-c',
+        program,
+        str(file),
+        f'odd_plugins:{plugin}',
+        *filter(None, sys.path),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())

@@ -826,8 +826,8 @@ _REST = (
     Mutation(
         'What was decided before the gate hung is void',
         GATE,
-        '        if (then.steady - now.steady) / NANOSECONDS <= self._contract.safety.gate_lateness:',
-        '        if True:',
+        '(then.steady - now.steady) / NANOSECONDS <= self._contract.safety.gate_lateness:',
+        'True:',
         (
             _IN_TIME + 'a_request_that_was_admitted_before_the_gate_hung_moves_nothing',
             _IN_TIME + 'a_step_of_the_timer_that_was_not_said_in_time_is_taken_back',

@@ -124,13 +124,12 @@ class LeRobotPolicy:
         with torch.inference_mode():
             batch = self._before(batch)
             if not self._chunk:
-                answer = self._after(self._policy.select_action(batch))
-                return _array(answer)[0]
+                (action,) = _array(self._after(self._policy.select_action(batch)))
+                return np.asarray(action)
             rows = self._policy.predict_action_chunk(batch)
             # The processor undoes the normalisation of one action at a time.
-            return np.concatenate(
-                [_array(self._after(rows[:, index])) for index in range(rows.shape[1])]
-            )
+            parts = [_array(self._after(rows[:, index])) for index in range(rows.shape[1])]
+            return np.concatenate(parts)
 
 
 def _array(tensor: Any) -> Array:

@@ -1,0 +1,141 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A slow policy that infers while the cart moves: what comes late, and what the record says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import time
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from ros_world import PATIENT, seek_goal, World
+
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.facade.run_plan import Late, Plan
+from boundary_env_ros.facade.run_result import EpisodeResult
+from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.storage.reader import open_records
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+#: Steps of an episode, and the most actions of a chunk.
+STEPS, HORIZON, EXECUTE = 50, 10, 3
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return a world in realtime with a recorder, for policies that predict chunks."""
+    changes = {**PATIENT, 'chunk': {'horizon': HORIZON}}
+    # A busy machine may take its time to reset; nothing here is about that.
+    episode = {'time_limit': STEPS * 0.1, 'reset': {'deadline': 40.0}}
+    return make_world(recorder=True, changes={**changes, 'episode': episode})
+
+
+@pytest.fixture
+def link(world: World) -> Iterator[RosLink]:
+    """Return a link that is closed, and its episode ended, after the test."""
+    made = RosLink(world.loaded, domain_id=world.domain_id)
+    yield made
+    made.close()
+    world.end_episode()
+
+
+def run(world: World, link: RosLink, plan: Plan, seconds: float) -> EpisodeResult:
+    """Run an episode of a policy that takes so long for every chunk."""
+
+    def policy(observation: Any) -> Any:
+        time.sleep(seconds)
+        return np.tile(seek_goal(observation) * 0.2, (HORIZON + 4, 1))
+
+    runner = Runner(world.loaded.contract, link, policy, plan)
+    result = runner.episode(3, {'scenario': 'far'})
+    runner.close()
+    return result
+
+
+def steps_of(world: World, result: EpisodeResult) -> list[Transition]:
+    """Return the recorded steps of an episode, as soon as the last one is there."""
+    deadline = time.monotonic() + 10.0
+    while True:
+        found = [
+            entry.record
+            for entry in open_records(world.run).entries(Transition)
+            if isinstance(entry.record, Transition)
+            and entry.record.id.episode_id == result.episode_id
+        ]
+        if found and found[-1].cause:
+            return found
+        assert time.monotonic() < deadline, 'Expect the end of the episode in the record.'
+        time.sleep(0.1)
+
+
+def said(steps: list[Transition], key: str) -> list[str]:
+    return [item.value for step in steps for item in step.diagnostics if item.key == key]
+
+
+def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosLink) -> None:
+    # Asked for one step before the last chunk ends, it takes seven: late every time.
+    plan = Plan(asynchronous=True, execute=EXECUTE, lead=1, late=Late.SPLICE)
+    result = run(world, link, plan, seconds=0.7)
+    steps = steps_of(world, result)
+    assert result.chunks_late >= 1
+    assert result.chunks_dropped == 0
+    assert set(said(steps, 'chunk_late')) == {'spliced'}
+    requests = dict.fromkeys(
+        d.request for s in steps for d in s.decisions if d.request is not None
+    )
+    late = [r for r in requests if any(item.key == 'chunk_late' for item in r.metadata)]
+    assert late
+    for request in requests:
+        assert request.id.step == request.observed_step + request.skipped + 1
+        answered = steps[request.observed_step]
+        assert answered.id.step == request.observed_step
+        assert request.observed == answered.closed
+    # More than what the lead alone leaves out: the steps that passed meanwhile.
+    assert all(request.skipped > plan.lead for request in late)
+    assert any(step.overrun for step in steps), 'nobody had anything to do meanwhile'
+    assert result.steps == len(steps) - 1
+
+
+def test_late_chunks_are_dropped_and_the_record_says_so(world: World, link: RosLink) -> None:
+    plan = Plan(asynchronous=True, execute=EXECUTE, lead=1, late=Late.DROP)
+    result = run(world, link, plan, seconds=0.7)
+    steps = steps_of(world, result)
+    assert result.chunks_dropped >= 1
+    # One that comes when the episode is over is neither.
+    assert result.chunks_late - result.chunks_dropped in (0, 1)
+    assert len(said(steps, 'chunks_dropped')) >= result.chunks_dropped - 1
+    assert said(steps, 'chunk_late') == []
+
+
+def test_the_next_chunk_is_asked_for_as_early_as_the_last_inferences_took(
+    world: World, link: RosLink
+) -> None:
+    # Longer than a step, so that two steps ahead is the least that is in time.
+    result = run(world, link, Plan(asynchronous=True, execute=6), seconds=0.12)
+    steps = steps_of(world, result)
+    assert result.cause == 'time_limit'
+    requests = dict.fromkeys(
+        d.request for s in steps for d in s.decisions if d.request is not None
+    )
+    in_time = [r for r in requests if r.skipped and not r.metadata]
+    assert in_time, 'none was there when the chunk before it was over'
+    assert all(request.skipped >= 2 for request in in_time)
+
+
+def test_the_record_of_what_was_answered_is_clean(world: World) -> None:
+    world.processes['recorder'].stop()
+    report = audit_path(world.run)
+    # On a machine without a free core a command may leave later than it was decided on, and its
+    # time step is then not what the audit makes of it; that is not what is tested here.
+    assert {finding.rule for finding in report.findings} <= {'time-step'}, str(report)

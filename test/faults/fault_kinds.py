@@ -351,7 +351,10 @@ _GAPS = frozenset(
 _JUMPED = frozenset(
     {
         'time-advances',
+        'evaluator-from-sensors',
+        'fields-from-sensors',
         'measured-action',
+        'measured-from-sensors',
         'measurement-from-sensors',
         'measurement-newest',
         'fields-newest',

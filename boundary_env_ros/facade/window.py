@@ -34,7 +34,7 @@ class Window:
     MissingDependency
         If pygame is not installed.
     BoundaryError
-        If there is a window of this process already.
+        If there is a window of this process already, or no screen.
 
     """
 
@@ -57,7 +57,13 @@ class Window:
         self._rate = rate
         self._clock = pygame.time.Clock()
         self._screen: Any = None
-        pygame.display.init()
+        try:
+            pygame.display.init()
+        except pygame.error as error:
+            raise BoundaryError(
+                f"Expect a screen for render_mode='human', actually: {error}. Use 'rgb_array', or "
+                'set SDL_VIDEODRIVER=dummy.'
+            ) from error
         pygame.display.set_caption(title)
         Window._open = self
 

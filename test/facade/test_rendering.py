@@ -179,6 +179,17 @@ def test_a_second_window_of_a_process_is_refused_until_the_first_is_closed(
     assert pygame.display.get_init()
 
 
+def test_a_window_without_a_screen_says_what_to_do(
+    pygame: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('SDL_VIDEODRIVER', 'nowhere')
+    env = make(render_mode='human')
+    with pytest.raises(BoundaryError, match='nowhere.*set SDL_VIDEODRIVER=dummy'):
+        env.reset(seed=1)
+    monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')
+    env.reset(seed=1)
+
+
 # Text -------------------------------------------------------------------------------------------
 
 

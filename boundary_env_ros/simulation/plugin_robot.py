@@ -371,6 +371,11 @@ class PluginRobot:
                 f'Expect {group.size} values of the actuator {space.name!r}, as the contract '
                 f'says, actually: {len(space.values)} ({", ".join(space.values)}).'
             )
+        if not len(space.low) == len(space.high) == group.size:
+            raise BoundaryError(
+                f'Expect a low and a high of each value of the actuator {space.name!r}, actually: '
+                f'{list(space.low)} and {list(space.high)}.'
+            )
         bounds = zip(space.values, space.low, space.high, group.low, group.high, strict=True)
         for name, low, high, least, most in bounds:
             if not low <= least <= most <= high:

@@ -115,6 +115,12 @@ class Talks(Plain):
         return super().update(setpoints, seconds)
 
 
+class Unbounded(Plain):
+    """Does not say what its actuator obeys."""
+
+    actuator = PluginSpace(name='push', values=('speed',))
+
+
 class Sees(Plain):
     """Has a camera."""
 

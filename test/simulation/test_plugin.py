@@ -344,6 +344,11 @@ def test_what_is_no_plugin_is_refused(
         make(plugin)
 
 
+def test_actuator_without_bounds_is_refused(make: Callable[..., PluginRobot]) -> None:
+    with pytest.raises(BoundaryError, match=r'Expect a low and a high of each value .*\[\] and'):
+        make(odd_plugins.Unbounded)
+
+
 def test_class_that_no_other_process_can_import_is_refused(
     make: Callable[..., PluginRobot],
 ) -> None:

@@ -5,8 +5,8 @@ A policy in a process of its own that drives ahead, episode after episode, when 
 
 Arguments: contract file, domain. A line ``drive SEED`` on standard input begins an episode, and
 ends the one that runs; the end of the input ends the process. What happens is told on standard
-output, an object of JSON a line: ``running`` with the episode, ``ended`` with cause and declarer,
-or ``error``.
+output, an object of JSON a line: ``running`` with seed and episode, ``ended`` with cause and
+declarer, or ``error``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def spoken_to() -> bool:
 def drive(env: BoundaryEnv, seed: int) -> None:
     """Drive one episode, until it ends or the next word comes."""
     env.reset(seed=seed, options={'scenario': 'far'})
-    told('running', episode=env.episode_id)
+    told('running', seed=seed, episode=env.episode_id)
     while not spoken_to():
         *_, terminated, truncated, info = env.step(AHEAD)
         if terminated or truncated:
@@ -58,12 +58,13 @@ def main(file: str, domain_id: int) -> None:
     try:
         # Not an iteration over the file: that would read ahead of what select sees.
         while line := sys.stdin.readline():
+            seed = int(line.split()[1])
             try:
                 env = env or BoundaryEnv(file, link='ros', domain_id=domain_id)
-                drive(env, int(line.split()[1]))
+                drive(env, seed)
             except BoundaryError as error:
                 # A link that lost a peer is not trusted again.
-                told('error', kind=type(error).__name__, message=str(error))
+                told('error', seed=seed, kind=type(error).__name__, message=str(error))
                 if env is not None:
                     env.close()
                 env = None

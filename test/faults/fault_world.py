@@ -364,9 +364,10 @@ class FaultWorld(World):
             self._seed += 1
             before = self.policy.drive(self._seed)
 
-            def answer(before: int = before) -> dict[str, Any] | None:
+            def answer(before: int = before, seed: int = self._seed) -> dict[str, Any] | None:
+                # What it says now may still be of the drive before.
                 said = self.policy.events[before:]
-                return next((e for e in said if e['event'] in ('running', 'error')), None)
+                return next((e for e in said if e.get('seed') == seed), None)
 
             self.probe.until(answer, READY, 'a word of the policy')
             event = answer()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import json
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -15,6 +16,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import PATIENT, seek_goal, World
 
+from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.run_plan import Late, Plan
@@ -139,3 +141,16 @@ def test_the_record_of_what_was_answered_is_clean(world: World) -> None:
     # On a machine without a free core a command may leave later than it was decided on, and its
     # time step is then not what the audit makes of it; that is not what is tested here.
     assert {finding.rule for finding in report.findings} <= {'time-step'}, str(report)
+
+
+def test_the_command_drives_the_nodes(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = make_world(pacing='lockstep', changes=PATIENT)
+    words = ['--contract', str(world.file), '--link-option', f'domain_id={world.domain_id}']
+    words += ['--pacing', 'lockstep', '--policy', 'scripted', '--client', 'commanded']
+    assert main(['run', *words, '--option', 'scenario=clear', '--json']) == 0
+    told = json.loads(capsys.readouterr().out)
+    (episode,) = told['episodes']
+    assert (told['link'], told['pacing'], told['failure']) == ('ros', 'lockstep', '')
+    assert (episode['cause'], episode['left']) == ('success', '')

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 import select
+import signal
 import sys
 import termios
 import time
@@ -141,9 +142,9 @@ def attend(
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
         try:
-            with suppress(KeyboardInterrupt):
-                contract = _contract(node, executor, wait)
-                _Terminal(node, executor, contract, who=who, yes=yes, mark=mark, say=say).run()
+            with suppress(KeyboardInterrupt), _spinner(executor) as spin:
+                contract = _contract(node, spin, wait)
+                _Terminal(node, spin, contract, who=who, yes=yes, mark=mark, say=say).run()
             say('')
         finally:
             executor.shutdown()
@@ -154,7 +155,28 @@ def attend(
     return 0
 
 
-def _contract(node: Node, executor: SingleThreadedExecutor, wait: float) -> Contract:
+@contextmanager
+def _spinner(executor: SingleThreadedExecutor) -> Iterator[Callable[[], None]]:
+    """
+    Return a function that lets messages in for a moment, and raises KeyboardInterrupt after it.
+
+    In the middle of a call of the middleware an interrupt would be an error of another name.
+    """
+    signals: list[int] = []
+
+    def spin() -> None:
+        executor.spin_once(timeout_sec=_LOOK)
+        if signals:
+            raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
+    try:
+        yield spin
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _contract(node: Node, spin: Callable[[], None], wait: float) -> Contract:
     """Wait for a node of the boundary, and return the contract that it has latched."""
     described: list[Any] = []
     topic = node.resolve_topic_name(names.CONTRACT)
@@ -169,7 +191,7 @@ def _contract(node: Node, executor: SingleThreadedExecutor, wait: float) -> Cont
                     f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
                     'Start one, or check domain and namespace.'
                 )
-            executor.spin_once(timeout_sec=_LOOK)
+            spin()
     finally:
         node.destroy_subscription(subscription)
     return contract_of(from_msg(ContractDescription, described[0])).contract
@@ -181,7 +203,7 @@ class _Terminal:
     def __init__(
         self,
         node: Node,
-        executor: SingleThreadedExecutor,
+        spin: Callable[[], None],
         contract: Contract,
         *,
         who: str,
@@ -189,7 +211,7 @@ class _Terminal:
         mark: bool,
         say: Callable[[str], None],
     ) -> None:
-        self._executor = executor
+        self._spin = spin
         self._contract = contract
         self._who = who
         self._yes, self._mark, self._say = yes, mark, say
@@ -226,7 +248,7 @@ class _Terminal:
         if not any(isinstance(step, ConfirmStep) for step in contract.episode.reset.steps):
             self._say('No reset of this contract asks a person for anything.')
         while True:
-            self._executor.spin_once(timeout_sec=_LOOK)
+            self._spin()
             self._go_on()
 
     # What is to be asked -------------------------------------------------------------------------
@@ -360,7 +382,7 @@ class _Terminal:
                     f'expect the service {client.srv_name} within {_ANSWER:g} s, actually: '
                     'nobody serves it.'
                 )
-            self._executor.spin_once(timeout_sec=_LOOK)
+            self._spin()
         future = client.call_async(request)
         while not future.done():
             if time.monotonic() > deadline:
@@ -368,7 +390,7 @@ class _Terminal:
                 return (
                     f'expect an answer of {client.srv_name} within {_ANSWER:g} s, actually: none.'
                 )
-            self._executor.spin_once(timeout_sec=_LOOK)
+            self._spin()
         result = future.result().result
         return str(result.message or f'code {result.code}') if result.code else ''
 

@@ -113,7 +113,7 @@ class Terminal:
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
     """Return a world whose resets ask for a person, with a recorder."""
-    made = make_world(changes=CHANGES, recorder=True)
+    made = make_world(changes=CHANGES, recorder=True, pacing='lockstep')
     made.probe.listen(names.EPISODE_MARK, msg.EpisodeMark, names.RECORD)
     return made
 

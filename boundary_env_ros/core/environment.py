@@ -448,11 +448,21 @@ class Environment:
         return (*effects, *(() if self._lacking(now) else self._start(now)))
 
     def _world_time(self, now: Instant) -> Instant:
-        """Return now, by the world's account: its answer may overtake its ``/clock``."""
-        if self._advanced is None or now.ros.clock is not Clock.ROS:
+        """
+        Return now, by the world's account, which may have overtaken its ``/clock``.
+
+        Its answer to an advance tells how far it is. Before that its sensors do, within the
+        advance that was asked for.
+        """
+        if now.ros.clock is not Clock.ROS:
             return now
-        latest = max(now.ros.nanoseconds, self._advanced.now)
-        return replace(now, ros=replace(now.ros, nanoseconds=latest))
+        if self._advanced is not None:
+            world = self._advanced.now
+        elif self._advance is not None:
+            world = min(self._sight.newest, now.ros.nanoseconds + self._advance.duration)
+        else:
+            return now
+        return replace(now, ros=replace(now.ros, nanoseconds=max(now.ros.nanoseconds, world)))
 
     def hold_back(self, lacking: str) -> None:
         """
@@ -624,8 +634,9 @@ class Environment:
         if self.state is EpisodeState.RUNNING and self._contract.pacing is Pacing.LOCKSTEP:
             found = self._silent(now)
             if found:
+                at = self._world_time(now)
                 self._advance = self._advanced = None
-                return self._close(now, None, found)
+                return self._close(at, None, found)
         return ()
 
     def end(self, cause: str, declared_by: str, message: str, now: Instant) -> Effects:
@@ -647,8 +658,9 @@ class Environment:
             return self._reset_failed(message or cause, now)
         if self.state is not EpisodeState.RUNNING:
             return ()
+        at = self._world_time(now)
         self._advance = self._advanced = None
-        return self._close(now, None, {cause: (declared_by, message)})
+        return self._close(at, None, {cause: (declared_by, message)})
 
     def _close(
         self, now: Instant, late: float | None, found: Mapping[str, tuple[str, str]]

@@ -88,6 +88,12 @@ class Sight:
             self.latest[spec.name] = Sample(values=supplied, captured=now.ros)
         return ''
 
+    @property
+    def newest(self) -> int:
+        """When the last sample was captured, ns; 0 if none has a stamp."""
+        stamps = (sample.captured for sample in self.latest.values())
+        return max((stamp.nanoseconds for stamp in stamps if stamp is not None), default=0)
+
     def lacking(self, since: int) -> tuple[str, ...]:
         """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
         return tuple(

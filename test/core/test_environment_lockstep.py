@@ -290,3 +290,29 @@ def test_time_goes_by_the_worlds_account_though_its_clock_is_late(world: Episode
     world.carry(world.environment.advanced(Advanced(report=report, now=ahead), late))
     assert world.observations[-1].observed.ros.nanoseconds == ahead
     assert world.observations[-1].observed.steady == late.steady
+
+
+@pytest.mark.parametrize('ends', ['gate_lost', 'abandoned'])
+def test_an_ending_amid_an_advance_is_not_before_what_the_sensors_saw_of_it(
+    world: EpisodeWorld, ends: str
+) -> None:
+    """The sensors of an advance may overtake the ``/clock`` that belongs to it."""
+    world.alive.discard('robot')
+    world.step(0.3, 0.0)
+    ahead = world.time.stamp(ago=-0.02)
+    world.speak('pose', ahead)
+    if ends == 'abandoned':
+        world.carry(world.environment.end(ends, 'policy', '', world.now))
+    else:
+        world.alive.discard('gate')
+        wait(world, CONTRACT.safety.gate_timeout + 0.3)
+    last = world.transitions[-1]
+    assert last.cause == ends
+    assert all(field.age is None or field.age >= 0.0 for field in last.after)
+    assert last.closed.ros == ahead
+
+
+def test_a_sensor_whose_clock_is_ahead_is_told_as_such_at_an_ending(world: EpisodeWorld) -> None:
+    world.speak('pose', world.time.stamp(ago=-0.02))
+    world.carry(world.environment.end('abandoned', 'policy', '', world.now))
+    assert min(field.age for field in world.transitions[-1].after if field.age is not None) < 0.0

@@ -592,7 +592,12 @@ class RosLink:
 
     def abandon(self) -> None:
         """End a running episode of this client as ``abandoned``, and stay open."""
-        if not self._episode_id or self._over() or not self._end.service_is_ready():
+        if (
+            self._closed
+            or not self._episode_id
+            or self._over()
+            or not self._end.service_is_ready()
+        ):
             return
         request = srv.EndEpisode.Request(
             digest=self._digest,

@@ -178,7 +178,11 @@ class BoundaryServices(ContractNode):
         """Keep the newest transition, from wherever it came first."""
         with self._lock:
             last = self._last
-            if last is not None and transition.closed.steady <= last.closed.steady:
+            # Another episode may be of an environment on another host, with another steady clock.
+            begins = transition.kind is Kind.RESET and (
+                last is None or transition.id.episode_id != last.id.episode_id
+            )
+            if not begins and last is not None and transition.closed.steady <= last.closed.steady:
                 return
             self._last = transition
             if isinstance(self._drawing, Drawing):

@@ -342,6 +342,7 @@ _GAPS = frozenset(
         'fields-from-sensors',
         'measured-from-sensors',
         'measurement-from-sensors',
+        'observation-as-published',
         'request-as-published',
         'step-continuous',
     }

@@ -98,7 +98,8 @@ def test_page_has_the_options_of_every_robot() -> None:
     from boundary_env_ros.storage.contract_file import load
 
     page = section(text_of('doc/nodes/simulated_robot.md'), 'Options of the robots')
-    shipped = [load(name).contract for name in ('warehouse_cart', 'guarded_cart', 'two_carts', 'door_arm')]
+    names = ('warehouse_cart', 'guarded_cart', 'two_carts', 'door_arm')
+    shipped = [load(name).contract for name in names]
     options = {name for contract in shipped for name in robot_type(contract).OPTIONS}
     assert set(first_code(page)) == options
 

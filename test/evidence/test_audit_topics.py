@@ -345,7 +345,7 @@ def test_memory_stays_flat_as_the_bag_grows(
     # With smaller windows a short bag fills them.
     monkeypatch.setattr(memory, 'WINDOW', 64)
     monkeypatch.setattr(memory, 'RECENT', 8)
-    monkeypatch.setattr(published, '_WAITING', 64)
+    monkeypatch.setattr(published, '_WAITING', 160)
     monkeypatch.setattr(window, 'KEEP', 13_000_000_000)
     peaks = []
     for rounds in (2, 6):

@@ -21,7 +21,7 @@ T = TypeVar('T')
 _LATE = NANOSECONDS // 10
 
 #: Requests, observations and records that wait to be spoken of.
-_WAITING = 1024
+_WAITING = 8192
 
 
 class _Waiting(OrderedDict[tuple[object, ...], T]):

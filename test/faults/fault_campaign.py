@@ -285,7 +285,8 @@ class Campaign:
             self._going = None
             pause = outcome.moment - (time.monotonic_ns() - begun) / NANOSECONDS
             time.sleep(max(0.0, pause))
-            if world.driving() and not world.ended(episode):
+            # A fault may need a request that the probe has heard.
+            if world.driving() and world.requests(episode) and not world.ended(episode):
                 return episode
             outcome.discarded += 1
         raise AssertionError('Expect a drive until the fault, actually: it ends each time.')

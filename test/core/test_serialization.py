@@ -41,6 +41,7 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.lockstep import WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.observation import (
     FieldStatus,
     ImageReference,
@@ -62,8 +63,8 @@ from boundary_env_ros.errors import RecordError
 
 #: Every record that has a message of its own in msg/.
 RECORDS: tuple[type, ...] = (
-    ActionRequest, ActuationEvidence, ClockOffset, EpisodeStatus, EvaluatorRecord, GateDecision,
-    GateStatus, ImageReference, Instant, Latency, LatencyStage, Measurement, NamedValues,
+    ActionRequest, ActuationEvidence, ClockOffset, EpisodeMark, EpisodeStatus, EvaluatorRecord,
+    GateDecision, GateStatus, ImageReference, Instant, Latency, LatencyStage, Measurement, NamedValues,
     Observation, ObservationField, ResetRecord, RewardTerm, RuleResult, Sent, Stamp, StepId,
     Tightened, Transition, WorldAdvance, WorldAdvanced,
 )  # fmt: skip

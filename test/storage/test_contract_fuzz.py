@@ -260,7 +260,8 @@ def test_a_broken_text_is_a_contract_or_refused_by_name(text: str) -> None:
         assert error.problems  # noqa: PT017 - both outcomes are right
     else:
         is_sound(loaded.contract)
-        assert loads(f'# more\n{text}').digest == loaded.digest
+        # A mark of byte order is one at the very beginning only.
+        assert loads('# more\n' + text.removeprefix('\ufeff')).digest == loaded.digest
 
 
 @settings(max_examples=150, deadline=None)

@@ -197,7 +197,7 @@ def test_messages_of_any_topic_are_decoded_on_demand(run: RunFolder) -> None:
     assert (found[2].log_time, found[2].publish_time) == (BEGIN + 2, BEGIN + 5)
     assert found[2].data == message_cdr(TWIST)
     assert found[2].decode().twist.angular.z == 0.0
-    assert len(list(source.messages())) == 14
+    assert len(list(source.messages())) == 16
 
 
 # What others record ------------------------------------------------------------------------------

@@ -145,13 +145,14 @@ class Lazy(Gate):
     """Brakes at half the rate that the contract asks for."""
 
     def tick(self, now: Instant) -> tuple[GateDecision, ...]:
-        before = self._command
+        before = self._output.command
         decisions = super().tick(now)
         if before is None or not decisions or not decisions[-1].command:
             return decisions
         pairs = zip(before, decisions[-1].command, strict=True)
-        self._command = tuple((was + value) / 2.0 for was, value in pairs)
-        return (replace(decisions[-1], command=self._command),)
+        lazy = tuple((was + value) / 2.0 for was, value in pairs)
+        self._output.command = lazy
+        return (replace(decisions[-1], command=lazy),)
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ from boundary_env_ros.errors import RecordError
 RECORDS: tuple[type, ...] = (
     ActionRequest, ActuationEvidence, ClockOffset, EpisodeMark, EpisodeStatus, EvaluatorRecord,
     GateDecision, GateStatus, ImageReference, Instant, Latency, LatencyStage, Measurement,
-    NamedValues, Observation, ObservationField, ResetRecord, RewardTerm, RuleResult, Sent, Stamp, StepId,
-    Tightened, Transition, WorldAdvance, WorldAdvanced,
+    NamedValues, Observation, ObservationField, ResetRecord, RewardTerm, RuleResult, Sent, Stamp,
+    StepId, Tightened, Transition, WorldAdvance, WorldAdvanced,
 )  # fmt: skip
 each_record = pytest.mark.parametrize('cls', RECORDS, ids=lambda cls: cls.__name__)
 

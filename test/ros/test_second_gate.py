@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 import time
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import PATIENT, World
 
-from boundary_env_ros.core.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
@@ -61,8 +61,10 @@ def second(world: World, tmp_path: Path) -> Iterator[NodeProcess]:
     made.stop()
 
 
-def drive_until(world: World, env: BoundaryEnv, reason: Reason) -> bool:
-    """Drive until the gate that decides stops for a reason; return whether it did in time."""
+def drive_until(
+    world: World, env: BoundaryEnv, decided: Callable[[GateDecision], bool]
+) -> GateDecision | None:
+    """Drive until one of the gates has decided so; return that decision, None if not in time."""
     deadline = time.monotonic() + _SOON
     since = time.monotonic_ns()
     while time.monotonic() < deadline:
@@ -70,20 +72,37 @@ def drive_until(world: World, env: BoundaryEnv, reason: Reason) -> bool:
         assert not terminated
         assert not truncated, info['cause']
         for decision in world.decisions(since):
-            if reason in {result.reason for result in decision.rules}:
-                assert decision.verdict is Verdict.STOPPED
-                return True
-    return False
+            if decided(decision):
+                return decision
+    return None
+
+
+def competing(decision: GateDecision) -> bool:
+    """Return whether another publisher is a reason."""
+    return Reason.COMPETING_PUBLISHER in {result.reason for result in decision.rules}
+
+
+def unarmed(decision: GateDecision) -> bool:
+    """Return whether it is one of the gate that nobody armed."""
+    return decision.verdict is Verdict.REJECTED and not decision.armed
 
 
 def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
     world: World, env: BoundaryEnv, second: NodeProcess
 ) -> None:
     env.reset(seed=1, options={'scenario': 'far'})
-    assert drive_until(world, env, Reason.COMPETING_PUBLISHER), second.last_words()
+    stop = drive_until(world, env, competing)
+    assert stop is not None, second.last_words()
+    assert stop.verdict is Verdict.STOPPED
+    assert drive_until(world, env, unarmed) is not None, second.last_words()
+    for _ in range(10):  # for the recorder, which may hear the second gate later than the probe
+        env.step(_AHEAD)
     world.probe.until(lambda: world.commands()[-1][1] == (0.0, 0.0), _SOON, 'a robot at rest')
-    said = [m.competing_publishers for m in world.probe.messages(names.GATE_STATUS)]
-    assert max(said) >= 1
+    world.probe.until(
+        lambda: any(m.competing_publishers for m in world.probe.messages(names.GATE_STATUS)),
+        _SOON,
+        'a gate that says how many others there are',
+    )
     # Discovery may know a publisher before it knows of which node that is.
     for process in (world.processes['safety_gate'], second):
         world.probe.until(
@@ -109,10 +128,10 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
     assert max(command[0] for _, command in world.commands(since)) > 0.05
 
 
-def test_the_audit_tells_that_there_were_two_gates_and_finds_nothing_else(world: World) -> None:
+def test_the_audit_tells_that_there_were_two_gates(world: World) -> None:
     world.end_episode()
     world.processes['recorder'].stop(grace=20.0)
     report = audit_path(world.run)
-    # The second has refused every request that it heard, and numbered that.
+    # The second has refused every request that it heard, and numbered that. Where both have used
+    # one number, other rules speak, too.
     assert 'decision-sequence' in report.counts, f'\n{report}'
-    assert set(report.counts) <= {'decision-sequence', 'measurement-newest'}, f'\n{report}'

@@ -809,7 +809,7 @@ _LEASE_AND_EPISODE = (
         '        if not self._lockstep:\n            received',
         '        if True:\n            received',
         (
-            _LOCKSTEP + 'a_sensor_that_the_world_no_longer_feeds_stops_by_the_worlds_own_time',
+            _LOCKSTEP + 'a_thinking_policy_is_not_silent_while_the_world_stands_still',
             _HOLD + 'in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world',
         ),
     ),

@@ -4,14 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-import time
-
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_sink import EpisodeSink
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -26,8 +22,6 @@ class RunText:
         Folder of the run, made just before.
     contract
         The contract of the run, which is copied to it.
-    system_time
-        Nanoseconds of system time, which the index is stamped with.
 
     Raises
     ------
@@ -36,19 +30,11 @@ class RunText:
 
     """
 
-    def __init__(
-        self,
-        run: RunFolder,
-        contract: LoadedContract,
-        *,
-        system_time: Callable[[], int] = time.time_ns,
-    ) -> None:
-        self._run, self._environment = run, contract.contract.name
-        self._system_time = system_time
+    def __init__(self, run: RunFolder, contract: LoadedContract) -> None:
+        self._run = run
         write_atomically(run.contract, contract.text.encode())
         self._transitions = TransitionJsonl(run.transitions)
-        self._episodes = EpisodeStore.create(run.episodes)
-        self._status: tuple[str, EpisodeState] | None = None
+        self._episodes = EpisodeSink(run.episodes, contract.contract, bag=run.transitions.name)
 
     def __call__(self, record: object) -> None:
         """
@@ -64,18 +50,7 @@ class RunText:
             self._transitions.append(record)
             if self._transitions.lines == 1:
                 self._run.write_first_transition(record)
-            now, bag = self._system_time(), self._run.transitions.name
-            self._episodes.add_step(record, now=now, bag=bag)
-        elif isinstance(record, EpisodeStatus):
-            status = (record.id.episode_id, record.state)
-            if status != self._status:
-                self._status = status
-                self._episodes.update(
-                    record,
-                    environment=self._environment,
-                    now=self._system_time(),
-                    bag=self._run.transitions.name,
-                )
+        self._episodes(record)
 
     def close(self) -> None:
         """

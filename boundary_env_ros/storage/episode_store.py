@@ -12,7 +12,7 @@ last calls, never the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 import sqlite3
@@ -29,8 +29,8 @@ from boundary_env_ros.storage.episode_table import (
     add_mark,
     APPLICATION_ID,
     bring_up_to_date,
-    COLUMNS,
     EpisodeRow,
+    EPISODES,
     MARKS,
     read_mark,
     read_row,
@@ -230,25 +230,7 @@ class EpisodeStore:
 
     def episodes(self) -> tuple[EpisodeRow, ...]:
         """Return all episodes, the oldest first."""
-        with self._used() as connection:
-            rows = connection.execute(
-                f'SELECT {COLUMNS} FROM episodes ORDER BY created_at, rowid'
-            ).fetchall()
-            marks = connection.execute(MARKS).fetchall()
-        return self._read(rows, marks)
-
-    def _read(
-        self, rows: Iterable[sqlite3.Row], marks: Iterable[sqlite3.Row]
-    ) -> tuple[EpisodeRow, ...]:
-        of: dict[tuple[str, str], list[EpisodeMark]] = {}
-        for mark in marks:
-            of.setdefault((mark['episode_id'], mark['agent']), []).append(
-                read_mark(mark, self.path)
-            )
-        return tuple(
-            read_row(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
-            for row in rows
-        )
+        return self._read(None)
 
     def get(self, episode_id: str, agent: str | None = None) -> EpisodeRow | None:
         """
@@ -262,18 +244,27 @@ class EpisodeStore:
             The agent, where several share an episode; None: the first of them.
 
         """
-        with self._used() as connection:
-            row = connection.execute(
-                f'SELECT {COLUMNS} FROM episodes '
-                'WHERE episode_id = ? AND (? IS NULL OR agent = ?) ORDER BY rowid',
-                (episode_id, agent, agent),
-            ).fetchone()
-            marks = connection.execute(MARKS).fetchall()
-        return None if row is None else self._read((row,), marks)[0]
+        sharing = self.sharing(episode_id)
+        return next((row for row in sharing if agent in (None, row.agent)), None)
 
     def sharing(self, episode_id: str) -> tuple[EpisodeRow, ...]:
         """Return one episode in the row of each of its agents; empty if it is not known."""
-        return tuple(row for row in self.episodes() if row.episode_id == episode_id)
+        return self._read(episode_id)
+
+    def _read(self, episode_id: str | None) -> tuple[EpisodeRow, ...]:
+        """Return the rows of one episode, or of all, with their marks."""
+        with self._used() as connection:
+            rows = connection.execute(EPISODES, (episode_id,)).fetchall()
+            marks = connection.execute(MARKS, (episode_id,)).fetchall()
+        of: dict[tuple[str, str], list[EpisodeMark]] = {}
+        for mark in marks:
+            of.setdefault((mark['episode_id'], mark['agent']), []).append(
+                read_mark(mark, self.path)
+            )
+        return tuple(
+            read_row(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
+            for row in rows
+        )
 
     def close(self) -> None:
         """Close the index; a writer leaves one plain file, readable from a read-only place too."""

@@ -60,10 +60,12 @@ CREATE TABLE marks (
 """,
 )
 
-COLUMNS = (
-    'episode_id, agent, environment, digest, state, done, ending, cause, declared_by, success, '
-    'step_count, "return", interventions, seed, bag, created_at, updated_at'
-)
+#: Rows of one episode, or of all if none is named, the oldest first.
+EPISODES = """
+SELECT episode_id, agent, environment, digest, state, done, ending, cause, declared_by, success,
+    step_count, "return", interventions, seed, bag, created_at, updated_at
+FROM episodes WHERE ?1 IS NULL OR episode_id = ?1 ORDER BY created_at, rowid
+"""
 
 _UPDATE = """
 INSERT INTO episodes (episode_id, agent, environment, digest, state, done, ending, cause,
@@ -88,7 +90,11 @@ SELECT :episode_id, :agent, :verdict, :who, :note, :mark, :now
 WHERE NOT EXISTS (SELECT 1 FROM marks WHERE mark = :mark)
 """
 
-MARKS = 'SELECT episode_id, agent, mark FROM marks ORDER BY marked_at, rowid'
+#: Their marks, likewise.
+MARKS = """
+SELECT episode_id, agent, mark FROM marks WHERE ?1 IS NULL OR episode_id = ?1
+ORDER BY marked_at, rowid
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ class RunRecording:
         }
         self._takers: dict[str, Callable[[bytes, Instant], None]] = {}
         self._statuses: dict[str, EpisodeStatus] = {}
-        self._latest: StepId | None = None
+        self._latest = ''
         self._endings: dict[str, _Ending] = {}
         self._contradicted: set[str] = set()
         self._notices: list[str] = []
@@ -302,7 +302,7 @@ class RunRecording:
             raise Refused(f'Expect a verdict out of {known}, actually: {verdict}.')
         if not who.strip():
             raise Refused('Expect who marks the episode, actually: nobody. Fill in `who`.')
-        wanted = episode_id or (self._latest.episode_id if self._latest else '')
+        wanted = episode_id or self._latest
         rows = self._episodes.sharing(wanted)
         if not rows:
             raise Refused(
@@ -391,8 +391,7 @@ class RunRecording:
         watch = self._watches.get(status.id.agent)
         if watch is not None:
             watch.heard(status, now)
-        if status.id.episode_id:
-            self._latest = status.id
+        self._latest = status.id.episode_id or self._latest
         known = self._endings.get(status.id.episode_id)
         if status.state.over:
             if self._agrees(status.id.episode_id, ending):

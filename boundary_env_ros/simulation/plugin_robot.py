@@ -127,9 +127,13 @@ class PluginRobot:
         self._sums: dict[str, float] = {}
         self._state = GOES_ON
         self._process = PluginProcess(self._target)
-        self._baseline = self._started('start', 0, {})
-        self._check_topics()
-        self._begin(self._baseline, begin)
+        try:
+            self._baseline = self._started('start', 0, {})
+            self._check_topics()
+            self._begin(self._baseline, begin)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:

@@ -115,6 +115,19 @@ def gone(pid: int) -> bool:
     return True
 
 
+def children() -> set[int]:
+    """Return the processes that this one has started and that are there yet."""
+    found = set()
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        try:
+            parent = stat.read_text().rpartition(')')[2].split()[1]
+        except OSError:
+            continue  # It ended just now.
+        if int(parent) == os.getpid():
+            found.add(int(stat.parent.name))
+    return found
+
+
 # What it does ------------------------------------------------------------------------------------
 
 
@@ -325,8 +338,11 @@ def test_contract_that_names_what_a_plugin_has_not_is_refused(
 ) -> None:
     data = contract_data()
     change(data)
-    with pytest.raises(BoundaryError, match=message):
+    before = children()
+    with pytest.raises(BoundaryError, match=message) as refused:
         make(contract=write(data))
+    # Also while somebody holds the error.
+    assert children() <= before, refused
 
 
 @pytest.mark.parametrize(
@@ -340,8 +356,10 @@ def test_contract_that_names_what_a_plugin_has_not_is_refused(
 def test_what_is_no_plugin_is_refused(
     make: Callable[..., PluginRobot], plugin: str, message: str
 ) -> None:
-    with pytest.raises(SimulationFailed, match=message):
+    before = children()
+    with pytest.raises(SimulationFailed, match=message) as refused:
         make(plugin)
+    assert children() <= before, refused
 
 
 def test_actuator_without_bounds_is_refused(make: Callable[..., PluginRobot]) -> None:

@@ -237,12 +237,18 @@ def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
         If no link of that name is installed.
 
     """
-    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in installed:
-        later = ' Replay of bags comes with a later version.' if name == 'replay' else ''
-        raise LinkError(
-            f'Expect an installed link ({", ".join(sorted(installed)) or "there is none"}), '
-            f'actually: {name!r}.{later}'
-        )
-    link: Link = installed[name].load()(loaded, **arguments)
+    later = ' Replay of bags comes with a later version.' if name == 'replay' else ''
+    link: Link = installed(GROUP, name, 'an installed link', later)(loaded, **arguments)
     return link
+
+
+def installed(group: str, name: str, what: str, hint: str = '') -> Callable[..., Any]:
+    """Return what an entry point names; if there is none, the error lists those that there are."""
+    entries = {entry.name: entry for entry in entry_points(group=group)}
+    if name not in entries:
+        raise LinkError(
+            f'Expect {what} ({", ".join(sorted(entries)) or "there is none"}), '
+            f'actually: {name!r}.{hint}'
+        )
+    make: Callable[..., Any] = entries[name].load()
+    return make

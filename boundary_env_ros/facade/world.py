@@ -11,12 +11,10 @@ of the group ``boundary_env_ros.worlds``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import LinkError
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.link import Delivery, installed
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 GROUP = 'boundary_env_ros.worlds'
@@ -97,11 +95,6 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
         If no world of that name is installed.
 
     """
-    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in installed:
-        raise LinkError(
-            'Expect an installed link to a world of several agents '
-            f'({", ".join(sorted(installed)) or "there is none"}), actually: {name!r}.'
-        )
-    world: World = installed[name].load()(loaded, **arguments)
+    what = 'an installed link to a world of several agents'
+    world: World = installed(GROUP, name, what)(loaded, **arguments)
     return world

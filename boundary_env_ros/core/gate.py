@@ -16,8 +16,7 @@ caller publishes the command of a decision, then the decision. Time is an argume
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import (
@@ -60,6 +59,19 @@ from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.errors import Refused, ResultCode
 
 Decisions = tuple[GateDecision, ...]
+
+
+@dataclass
+class _Memory:
+    """What the gate remembers of its decisions, apart from its authority, output and health."""
+
+    last_request: int | None = None
+    pending: tuple[ActionRequest, Instant] | None = None
+    chunk: Chunk | None = None
+    taken_over: bool = False
+    sequence: int = 0
+    stopping: bool = False
+    reasons: tuple[Reason, ...] = ()
 
 
 class Gate:
@@ -105,13 +117,7 @@ class Gate:
         self._probe: DriverProbe | None = None
 
         self._heard_environment: int | None = None
-        self._last_request: int | None = None
-        self._pending: tuple[ActionRequest, Instant] | None = None
-        self._chunk: Chunk | None = None
-        self._taken_over = False
-        self._sequence = 0
-        self._stopping = False
-        self._reasons: tuple[Reason, ...] = ()
+        self._memory = _Memory()
 
     # Who is heard --------------------------------------------------------------------------------
 
@@ -138,10 +144,10 @@ class Gate:
         self._end_lease()
         lease = Lease(lease_id=lease_id, holder=client, episode_id=episode_id)
         self._authority.lease = lease
-        self._last_request = now.steady
-        self._pending = None
+        self._memory.last_request = now.steady
+        self._memory.pending = None
         # A hand that was there before the lease is there now, too.
-        self._taken_over = self._senses.switch_held(now)
+        self._memory.taken_over = self._senses.switch_held(now)
         self._health.begin()
         return lease
 
@@ -205,8 +211,8 @@ class Gate:
     def _forget_command(self) -> None:
         """Forget what was commanded, and that it was a stop."""
         self._output.forget()
-        self._stopping = False
-        self._reasons = ()
+        self._memory.stopping = False
+        self._memory.reasons = ()
         self._authority.braking = None
 
     def heard(self, status: EpisodeStatus, now: Instant) -> Decisions:
@@ -221,10 +227,10 @@ class Gate:
         was_running = self._authority.running
         self._authority.episode = status
         if not self._authority.running:
-            self._chunk = None  # nothing of it outlives its episode
+            self._memory.chunk = None  # nothing of it outlives its episode
         elif not was_running:
             # The policy's time runs from here, not from its arming during the reset.
-            self._last_request = now.steady
+            self._memory.last_request = now.steady
         return self._resume(now)
 
     # What it knows -------------------------------------------------------------------------------
@@ -287,18 +293,16 @@ class Gate:
         """
         if self._lockstep:
             return decide(now)
-        kept = {
-            **self.__dict__,
-            '_authority': copy(self._authority),
-            '_output': self._output.twin(),
-            '_health': self._health.twin(),
-        }
+        # All that deciding changes. What is in them is replaced by it, never changed in itself.
+        changing = (self._memory, self._authority, self._output, self._health)
+        kept = [vars(part).copy() for part in changing]
         decisions = decide(now)
         then = clock()
         if (then.steady - now.steady) / NANOSECONDS <= self._contract.safety.gate_lateness:
             return decisions
         # Of sensors it forgets nothing; nor of a probe, which fails now.
-        self.__dict__.update(kept)
+        for part, before in zip(changing, kept, strict=True):
+            vars(part).update(before)
         return decide(then)
 
     @property
@@ -417,10 +421,10 @@ class Gate:
             or not self._senses.awaits(request.id.episode_id, request.id.step)
         ):
             return self._decide(request, now, now)
-        waiting = self._pending
+        waiting = self._memory.pending
         if waiting is not None and request.sequence < waiting[0].sequence:
             return self._reject(request, now, out_of_order(request, waiting[0].sequence + 1))
-        self._pending = (request, now)
+        self._memory.pending = (request, now)
         if waiting is not None and waiting[0].sequence < request.sequence:
             return self._reject(*waiting, out_of_order(waiting[0], request.sequence))
         return ()
@@ -431,12 +435,12 @@ class Gate:
         ) or self._authority.refusals(request, running=running)
 
     def _resume(self, now: Instant) -> Decisions:
-        if self._pending is None:
+        if self._memory.pending is None:
             return self._next_of_chunk(now) if self._lockstep else ()
-        request, received = self._pending
+        request, received = self._memory.pending
         if self._senses.awaits(request.id.episode_id, request.id.step):
             return ()
-        self._pending = None
+        self._memory.pending = None
         return self._decide(request, received, now)
 
     def _decide(self, request: ActionRequest, received: Instant, now: Instant) -> Decisions:
@@ -444,7 +448,7 @@ class Gate:
         if not refusals:
             latency = _age(request.observed, received, self._contract.pacing)
             self._health.asked(latency)
-            if self._taken_over:
+            if self._memory.taken_over:
                 # Refused once and for all: sent again, it is no answer to what the hand has done.
                 self._authority.hear(request)
                 # In lockstep the world moves from request to request, and so does the operator.
@@ -465,10 +469,10 @@ class Gate:
         )
         if ruling.verdict is not Verdict.REJECTED:
             # Whoever asks for nothing that may be published is as good as silent.
-            self._last_request = now.steady
+            self._memory.last_request = now.steady
         # The newest word counts: it takes the place of what is left of an older chunk.
         rejected = ruling.verdict is Verdict.REJECTED
-        self._chunk = None if rejected else chunk.next(self._contract.period)
+        self._memory.chunk = None if rejected else chunk.next(self._contract.period)
         decision = self._emit(
             ruling,
             situation,
@@ -506,7 +510,7 @@ class Gate:
 
     def _next_of_chunk(self, now: Instant) -> Decisions:
         """Decide on the next action of a chunk if its turn has come."""
-        chunk, episode = self._chunk, self._authority.episode
+        chunk, episode = self._memory.chunk, self._authority.episode
         if chunk is None:
             return ()
         if not self._lockstep:
@@ -548,7 +552,7 @@ class Gate:
             situation, seeded = self._situation(Trigger.REQUEST, now)
             situation = replace(situation, overruns=self._health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
-                precedence(taken_over=self._taken_over) if running else not_armed()
+                precedence(taken_over=self._memory.taken_over) if running else not_armed()
             )
             if refusals:
                 ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)
@@ -583,9 +587,9 @@ class Gate:
     def _operate(self, now: Instant) -> Decisions:
         """Decide on a command of the operator, if his switch is held; take over, and give back."""
         held = self._senses.switch_held(now)
-        if held is not self._taken_over:
-            self._taken_over = held
-            self._chunk = None
+        if held is not self._memory.taken_over:
+            self._memory.taken_over = held
+            self._memory.chunk = None
             self._output.hand_over()
         if not held or not self._authority.running or self._lockstep:
             return ()
@@ -601,7 +605,7 @@ class Gate:
         else:
             ruling, situation, seeded = self._rule(situation, seeded, now, command)
         if ruling.verdict is not Verdict.REJECTED:
-            self._last_request = now.steady
+            self._memory.last_request = now.steady
         return (self._emit(ruling, situation, seeded, now),)
 
     def tick(self, now: Instant) -> Decisions:
@@ -622,13 +626,13 @@ class Gate:
             return self._go_on_probing(self._probe, now)
         if self._authority.lease is None and self._output.command is None:
             return ()
-        if self._pending is not None:
-            request, received = self._pending
+        if self._memory.pending is not None:
+            request, received = self._memory.pending
             if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
-                self._pending = None
+                self._memory.pending = None
                 never = never_came(self._contract.lockstep_deadline)
                 return self._reject(request, received, never)
-        if self._taken_over and not self._senses.switch_held(now):
+        if self._memory.taken_over and not self._senses.switch_held(now):
             self._operate(now)  # his hand is silent: he has let go
         situation, seeded = self._situation(Trigger.TIMER, now)
         if self._authority.over or self._authority.braking is not None:
@@ -642,8 +646,8 @@ class Gate:
         if ruling.verdict is Verdict.STOPPED:
             if not ruling.results:
                 return ()  # nothing was asked for yet, and nothing asks for a stop
-            told = self._stopping and _why(ruling) == self._reasons
-            self._stopping = True
+            told = self._memory.stopping and _why(ruling) == self._memory.reasons
+            self._memory.stopping = True
             if not ruling.command and told:
                 return ()  # nobody knows yet where to stay
             resting = output.command is not None and not self._moving
@@ -695,8 +699,10 @@ class Gate:
                 previous_rate=() if seeded else output.rate,
                 previous_acceleration=() if seeded else output.acceleration,
                 emergency_stop=self._authority.emergency,
-                stopped=trigger is Trigger.TIMER and self._stopping and self._authority.running,
-                since_request=_since(self._last_request, now),
+                stopped=trigger is Trigger.TIMER
+                and self._memory.stopping
+                and self._authority.running,
+                since_request=_since(self._memory.last_request, now),
                 since_environment=_since(self._heard_environment, now),
                 since_tick=health.since_tick(now),
                 clock_error=health.clock_error(now),
@@ -719,19 +725,19 @@ class Gate:
         received: Instant | None = None,
         index: int = 0,
     ) -> GateDecision:
-        self._sequence += 1
+        self._memory.sequence += 1
         decision = self._decision(
             ruling, situation, seeded, request=request, received=received, index=index
         )
         if ruling.command:
             self._output.sent(ruling, situation.trigger, now)
         if ruling.verdict is Verdict.STOPPED:
-            self._chunk = None
+            self._memory.chunk = None
         if ruling.verdict is not Verdict.REJECTED:
-            self._stopping = ruling.verdict is Verdict.STOPPED
+            self._memory.stopping = ruling.verdict is Verdict.STOPPED
             why = _why(ruling)
             if why != (Reason.STILL_STOPPED,):
-                self._reasons = why
+                self._memory.reasons = why
         return decision
 
     def _decision(
@@ -749,7 +755,7 @@ class Gate:
             id=self._authority.id
             if request is None
             else replace(request.id, step=request.id.step + index),
-            sequence=self._sequence,
+            sequence=self._memory.sequence,
             verdict=ruling.verdict,
             trigger=situation.trigger,
             request=request,
@@ -794,7 +800,7 @@ class Gate:
             state = GateState.PROBING
         elif lease is None:
             state = GateState.DISARMED
-        elif authority.over or self._stopping or authority.braking is not None:
+        elif authority.over or self._memory.stopping or authority.braking is not None:
             state = GateState.STOPPING
         else:
             state = GateState.RUNNING if authority.running else GateState.ARMED
@@ -805,10 +811,10 @@ class Gate:
             lease_id='' if lease is None else lease.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
-            taken_over=self._taken_over,
-            sequence=self._sequence,
+            taken_over=self._memory.taken_over,
+            sequence=self._memory.sequence,
             command=self._output.command or (),
-            reasons=self._reasons if self._stopping else (),
+            reasons=self._memory.reasons if self._memory.stopping else (),
             competing_publishers=self._health.competing,
             driver_timeouts=() if probe is None else probe.timeouts,
             tightened=self._tightened,

@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from copy import copy
-
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
@@ -34,7 +31,8 @@ class Health:
         # wall clock says would only make the record depend on it.
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         rule, budget = contract.safety.overruns, contract.latency_budget
-        self._late: deque[bool] = deque(maxlen=1 if rule is None else rule.of)
+        self._of = 0 if rule is None else rule.of
+        self._late: tuple[bool, ...] = ()
         self._budget = (
             None if rule is None else sum(budget[stage] for stage in ('transport', 'inference'))
         )
@@ -44,12 +42,6 @@ class Health:
         """Take note that the protecting timer has run."""
         if not self._lockstep:
             self._ticked = now
-
-    def twin(self) -> Health:
-        """Return another that remembers the same."""
-        twin = copy(self)
-        twin._late = self._late.copy()  # noqa: SLF001
-        return twin
 
     def forget(self) -> None:
         """Take note that the timer starts anew."""
@@ -87,7 +79,8 @@ class Health:
 
         """
         if self._budget is not None:
-            self._late.append(latency is None or latency > self._budget)
+            late = latency is None or latency > self._budget
+            self._late = (*self._late, late)[-self._of :]
 
     @property
     def overruns(self) -> int:
@@ -97,9 +90,9 @@ class Health:
     @property
     def overruns_if_in_time(self) -> int:
         """Return how many it would be after one more request that is within the budget."""
-        full = self._budget is not None and len(self._late) == self._late.maxlen
+        full = self._budget is not None and len(self._late) == self._of
         return self.overruns - (full and self._late[0])
 
     def begin(self) -> None:
         """Forget the latencies of the lease before."""
-        self._late.clear()
+        self._late = ()

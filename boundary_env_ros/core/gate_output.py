@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 import math
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -64,14 +63,7 @@ class Output:
         self.emitted: int | None = None
         self._handed_over = False
         if self._recent is not None:
-            self._recent.forget()
-
-    def twin(self) -> Output:
-        """Return another that remembers the same."""
-        twin = copy(self)
-        if self._recent is not None:
-            twin._recent = self._recent.twin()  # noqa: SLF001
-        return twin
+            self._recent = self._recent.forgotten()
 
     def hand_over(self) -> None:
         """Take note that somebody else asks now: he begins from what the robot does."""
@@ -84,7 +76,7 @@ class Output:
         self.command = ruling.command
         self.emitted = now.steady
         if self._recent is not None:
-            self._recent.sent(ruling.command, self._robot_time(now))
+            self._recent = self._recent.after(ruling.command, self._robot_time(now))
         if trigger is not Trigger.TIMER:
             self._handed_over = False
         if ruling.verdict is Verdict.STOPPED:

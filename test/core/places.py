@@ -148,8 +148,8 @@ class IdealRobot:
 
     def go(self, command: Vector, at: Vector) -> IdealRobot:
         """Be somewhere, and have gone by a command for long."""
-        self._recent.forget()
-        self._recent.sent(command, round(self._now * self.STEP * NANOSECONDS))
+        self._recent = self._recent.forgotten()
+        self._sent(command)
         self.command = self.speed = command
         self._acting.extend([command] * len(self._acting))
         self._decided = self._now - round(self.limits.period / self.STEP)
@@ -194,14 +194,17 @@ class IdealRobot:
     def _send(self, ruling: Ruling) -> Ruling:
         self.command = ruling.command
         self._last = ruling
-        self._recent.sent(ruling.command, round(self._now * self.STEP * NANOSECONDS))
+        self._sent(ruling.command)
         self._decided = self._now
         return ruling
 
     def brake(self) -> None:
         """Have the gate ask for rest at once."""
-        self._recent.sent((0.0,) * len(self.command), round(self._now * self.STEP * NANOSECONDS))
+        self._sent((0.0,) * len(self.command))
         self.brake_by_itself()
+
+    def _sent(self, command: Vector) -> None:
+        self._recent = self._recent.after(command, round(self._now * self.STEP * NANOSECONDS))
 
     def brake_by_itself(self) -> None:
         """Do what a driver does when no command comes."""

@@ -9,6 +9,7 @@ from typing import Any
 from core_world import shipped
 from gate_bench import Bench, reasons
 from gate_numbers import cruise, SAFETY, TICK
+from places import CART, contract_with
 import pytest
 
 from boundary_env_ros.core.decision import Reason, Verdict
@@ -44,6 +45,15 @@ class HangingBench(Bench):
             return self.gate.in_time(decide, now, lambda: self.time.now)
 
         setattr(self.gate, name, in_time)
+
+
+class FencedBench(HangingBench):
+    """One in a hall, where what is under way counts; nothing is near."""
+
+    def sense(self) -> None:
+        super().sense()
+        now = self.time.now
+        self._see(self.gate.measure('workspace.hall', (0.0, 0.0, 0.0), now.ros, now))
 
 
 def recovers(bench: Bench) -> None:
@@ -113,12 +123,18 @@ def test_a_hand_that_the_gate_hung_at_has_taken_over() -> None:
 
 
 def test_what_was_never_sent_is_not_under_way() -> None:
-    recent = Recent(1.0)
-    recent.sent((0.1,), 0)
-    twin = recent.twin()
-    recent.sent((0.8,), 1)
-    assert [sent.command for sent in twin.at(2)] == [(0.1,)]
-    assert [sent.command for sent in recent.at(2)] == [(0.1,), (0.8,)]
+    recent = Recent(1.0).after((0.1,), 0)
+    later = recent.after((0.8,), 1)
+    assert [sent.command for sent in recent.at(2)] == [(0.1,)]
+    assert [sent.command for sent in later.at(2)] == [(0.1,), (0.8,)]
+    bench = FencedBench(contract_with(CART)).start()
+    bench.wait(0.5, policy=(0.2, 0.0))
+    bench.time.wait(TICK)
+    bench.pulse()
+    bench.hang = LONG
+    late = bench.ask(0.3, 0.0)
+    assert late.verdict is Verdict.REJECTED
+    assert late.recent[-1].command == bench.command == (0.2, 0.0)
 
 
 def test_a_request_that_was_void_counts_once_against_the_latency_budget() -> None:

@@ -393,8 +393,7 @@ def test_more_speed_never_needs_less_way(
 def test_only_what_may_still_act_is_remembered() -> None:
     recent = Recent(1.0)
     for second in range(9):
-        recent.sent((float(second // 2),), second * 10**9)
+        recent = recent.after((float(second // 2),), second * 10**9)
     found = recent.at(9 * 10**9)
     assert [(one.since, one.command) for one in found] == [(3.0, (3.0,)), (1.0, (4.0,))]
-    recent.forget()
-    assert recent.at(9 * 10**9) == ()
+    assert recent.forgotten().at(9 * 10**9) == ()

@@ -729,14 +729,15 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A newer request drops what is left of an older chunk',
         GATE,
-        'self._chunk = None if rejected else chunk.next(self._contract.period)',
-        'self._chunk = None if rejected else chunk.next(self._contract.period) or self._chunk',
+        'self._memory.chunk = None if rejected else chunk.next(self._contract.period)',
+        'self._memory.chunk = None if rejected '
+        'else chunk.next(self._contract.period) or self._memory.chunk',
         (_CHUNKS + 'a_newer_request_drops_what_is_left_of_an_older_one',),
     ),
     Mutation(
         'In lockstep a stop drops what is left of a chunk',
         GATE,
-        '        if ruling.verdict is Verdict.STOPPED:\n            self._chunk = None\n',
+        '        if ruling.verdict is Verdict.STOPPED:\n            self._memory.chunk = None\n',
         '',
         # In realtime, what was stopped stays so until a request, which has a chunk of its own.
         (_LOCKSTEP + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',),
@@ -744,14 +745,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep the end of the episode drops what is left of a chunk',
         GATE,
-        '            self._chunk = None  # nothing of it outlives its episode\n',
+        '            self._memory.chunk = None  # nothing of it outlives its episode\n',
         '            pass\n',
         (_LOCKSTEP + 'the_end_of_the_episode_drops_what_is_left_of_a_chunk',),
     ),
     Mutation(
         'A takeover drops what is left of a chunk',
         GATE,
-        '            self._chunk = None\n            self._output.hand_over()\n',
+        '            self._memory.chunk = None\n            self._output.hand_over()\n',
         '            self._output.hand_over()\n',
         ('test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
@@ -785,14 +786,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep sensors are waited for no longer than the deadline',
         GATE,
-        '        if self._pending is not None:\n            request, received',
+        '        if self._memory.pending is not None:\n            request, received',
         '        if False:\n            request, received',
         (_LOCKSTEP + 'a_request_whose_sensors_never_come_is_rejected_at_the_deadline',),
     ),
     Mutation(
         'A request that waited into the next lease is forgotten',
         GATE,
-        '        self._pending = None\n        # A hand',
+        '        self._memory.pending = None\n        # A hand',
         '        # A hand',
         (_LOCKSTEP + 'a_request_that_waited_into_the_next_lease_is_forgotten',),
     ),

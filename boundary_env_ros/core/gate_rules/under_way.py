@@ -18,7 +18,6 @@ do is the most of all that.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,44 +28,43 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 
 
+@dataclass(frozen=True, slots=True)
 class Recent:
     """
     The commands that a robot may still be acting on.
 
-    Parameters
+    Attributes
     ----------
     seconds
         How long one matters after the next was sent.
+    sent
+        When each went out, ns of the clock that moves the robot; the oldest first.
 
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._sent: deque[tuple[int, Vector]] = deque()
+    seconds: float
+    sent: tuple[tuple[int, Vector], ...] = ()
 
-    def sent(self, command: Vector, at: int) -> None:
-        """Take note of a command that goes out at a time, ns of the clock that moves the robot."""
-        if not self._sent or self._sent[-1][1] != command:
-            self._sent.append((at, command))
-        oldest = at - round(self._seconds * NANOSECONDS)
-        while len(self._sent) > 1 and self._sent[1][0] <= oldest:
-            self._sent.popleft()
+    def after(self, command: Vector, at: int) -> Recent:
+        """Return them after a command that goes out at a time, ns."""
+        sent = self.sent
+        if not sent or sent[-1][1] != command:
+            sent = (*sent, (at, command))
+        oldest = at - round(self.seconds * NANOSECONDS)
+        gone = 0
+        while len(sent) > gone + 1 and sent[gone + 1][0] <= oldest:
+            gone += 1
+        return Recent(self.seconds, sent[gone:])
 
-    def forget(self) -> None:
-        """Forget them all: the robot does what its driver says."""
-        self._sent.clear()
-
-    def twin(self) -> Recent:
-        """Return another that remembers the same."""
-        twin = Recent(self._seconds)
-        twin._sent.extend(self._sent)
-        return twin
+    def forgotten(self) -> Recent:
+        """Return none of them: the robot does what its driver says."""
+        return Recent(self.seconds)
 
     def at(self, now: int) -> tuple[Sent, ...]:
         """Return what was sent, and how long before a time (ns), the oldest first."""
         return tuple(
             Sent(since=max(0, now - at) / NANOSECONDS, command=command)
-            for at, command in self._sent
+            for at, command in self.sent
         )
 
 

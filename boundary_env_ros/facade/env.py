@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError, ResetNeeded
-from boundary_env_ros.facade.info import step_info
+from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery, Link, make_link
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
@@ -226,13 +226,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
             self._running, self._broken = False, type(error).__name__
             raise
-        last = deliveries[-1]
-        missed = [d for d in deliveries[:-1] if d.transition.overrun]
-        # The others are the steps of a chunk: what it brought is the sum.
-        reward = sum(
-            d.transition.reward for d in deliveries if d is last or not d.transition.overrun
-        )
-        transition = last.transition
+        transition = deliveries[-1].transition
         self._ended = transition.terminated or transition.truncated
         if transition.terminated and transition.truncated:
             raise LinkError(
@@ -242,13 +236,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             )
         observation = self._observed(*deliveries)
         self._show()
-        return (
-            observation,
-            reward,
-            transition.terminated,
-            transition.truncated,
-            step_info(last, missed),
-        )
+        reward, info = outcome_of(deliveries)
+        return observation, reward, transition.terminated, transition.truncated, info
 
     def render(self) -> Array | str | None:
         """

@@ -94,6 +94,20 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     return info
 
 
+def outcome_of(deliveries: Sequence[Delivery]) -> tuple[float, Info]:
+    """
+    Return reward and info of a step, from all that was closed since the last one, in order.
+
+    The last was closed by its action, and those before it by the first actions of its chunk: what
+    the chunk brought is the sum. What was closed without an action is told as missed, and its
+    rewards are no part of that.
+    """
+    last = deliveries[-1]
+    missed = [d for d in deliveries[:-1] if d.transition.overrun]
+    reward = sum(d.transition.reward for d in deliveries if d is last or not d.transition.overrun)
+    return float(reward), step_info(last, missed)
+
+
 def _intervention(transition: Transition) -> Info | None:
     found = intervention_in(transition)
     if found is None:

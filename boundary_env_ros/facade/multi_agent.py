@@ -28,7 +28,7 @@ from boundary_env_ros.errors import (
     MissingDependency,
     ResetNeeded,
 )
-from boundary_env_ros.facade.info import step_info
+from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery
 from boundary_env_ros.facade.spaces import (
     action_space,
@@ -238,21 +238,11 @@ class BoundaryParallelEnv(ParallelEnv):
         truncations: dict[str, bool] = {}
         infos: Infos = {}
         for agent in self.agents:
-            deliveries = closed[agent]
-            last = deliveries[-1]
-            missed = [d for d in deliveries[:-1] if d.transition.overrun]
+            last = closed[agent][-1]
             observations[agent] = self._observed(agent, last)
-            # The others are the steps of a chunk: what it brought is the sum.
-            rewards[agent] = float(
-                sum(
-                    d.transition.reward
-                    for d in deliveries
-                    if d is last or not d.transition.overrun
-                )
-            )
+            rewards[agent], infos[agent] = outcome_of(closed[agent])
             terminations[agent] = last.transition.terminated
             truncations[agent] = last.transition.truncated
-            infos[agent] = step_info(last, missed)
         self.agents = [
             agent for agent in self.agents if not (terminations[agent] or truncations[agent])
         ]

@@ -14,23 +14,19 @@ import sys
 import termios
 import time
 from typing import Any
-import uuid
 
-import rclpy
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.core.contract import ConfirmStep, Contract
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.mark import MarkVerdict
-from boundary_env_ros.errors import BoundaryError, LinkError
-from boundary_env_ros.evidence.live import contract_of
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.storage.records import ContractDescription
+from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.served_contract import served_contract
 
 # Between two looks at what came over ROS and from the keyboard, s.
 _LOOK = 0.05
@@ -122,36 +118,11 @@ def attend(
             'Expect a terminal to ask at, actually: the input is none. '
             'Run it in a terminal, or with --yes for a script.'
         )
-    context = Context()
-    try:
-        rclpy.init(
-            context=context, domain_id=domain_id, signal_handler_options=SignalHandlerOptions.NO
-        )
-    except (RuntimeError, ValueError) as error:
-        raise LinkError(
-            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
-        ) from error
-    try:
-        node = rclpy.create_node(
-            f'attending_{uuid.uuid4().hex[:8]}',
-            namespace=namespace or None,
-            context=context,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        try:
-            with suppress(KeyboardInterrupt), _spinner(executor) as spin:
-                contract = _contract(node, spin, wait)
-                _Terminal(node, spin, contract, who=who, yes=yes, mark=mark, say=say).run()
-            say('')
-        finally:
-            executor.shutdown()
-            node.destroy_node()
-    finally:
-        with suppress(RuntimeError):  # it may have been shut down by a signal already
-            rclpy.shutdown(context=context)
+    with OwnNode('attending', domain_id=domain_id, namespace=namespace, listens_only=True) as own:
+        with suppress(KeyboardInterrupt), _spinner(own.executor) as spin:
+            contract = served_contract(own.node, spin, wait).contract
+            _Terminal(own.node, spin, contract, who=who, yes=yes, mark=mark, say=say).run()
+        say('')
     return 0
 
 
@@ -174,27 +145,6 @@ def _spinner(executor: SingleThreadedExecutor) -> Iterator[Callable[[], None]]:
         yield spin
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-def _contract(node: Node, spin: Callable[[], None], wait: float) -> Contract:
-    """Wait for a node of the boundary, and return the contract that it has latched."""
-    described: list[Any] = []
-    topic = node.resolve_topic_name(names.CONTRACT)
-    subscription = node.create_subscription(
-        msg.ContractDescription, topic, described.append, names.LATCHED_MANY
-    )
-    deadline = time.monotonic() + wait
-    try:
-        while not described:
-            if time.monotonic() > deadline:
-                raise LinkError(
-                    f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
-                    'Start one, or check domain and namespace.'
-                )
-            spin()
-    finally:
-        node.destroy_subscription(subscription)
-    return contract_of(from_msg(ContractDescription, described[0])).contract
 
 
 class _Terminal:

@@ -18,9 +18,6 @@ import uuid
 
 import numpy as np
 import numpy.typing as npt
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from boundary_env_ros.core.decision import KeyValue
 from boundary_env_ros.core.events import EnvironmentEvent, EventKind
@@ -52,6 +49,7 @@ from boundary_env_ros.ros.answers import (
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.own_node import OwnNode
 
 # Between two looks for a service, s.
 _LOOK = 0.02
@@ -102,19 +100,10 @@ class BoundaryClient:
         self._closed = False
         self._spaces: Spaces | None = None
 
-        self._context = Context()
-        rclpy.init(
-            context=self._context,
-            domain_id=domain_id,
-            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
-        )
-        self._node = rclpy.create_node(
-            f'boundary_client_{uuid.uuid4().hex[:8]}',
-            namespace=namespace or None,
-            context=self._context,
-        )
+        self._own = OwnNode('boundary_client', domain_id=domain_id, namespace=namespace)
+        node = self._own.node
         self._clients = {
-            name: self._node.create_client(kind, name)
+            name: node.create_client(kind, name)
             for kind, name in (
                 (srv.Reset, names.RESET),
                 (srv.Step, names.STEP),
@@ -126,14 +115,11 @@ class BoundaryClient:
                 (srv.Close, names.CLOSE),
             )
         }
-        self._callbacks = EventCallbacks(lambda words: self._node.get_logger().error(words))
-        self._listener = self._node.create_subscription(
+        self._callbacks = EventCallbacks(lambda words: node.get_logger().error(words))
+        self._listener = node.create_subscription(
             msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
         )
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._receive, name='boundary_client', daemon=True)
-        self._thread.start()
+        self._own.spin_in_thread('boundary_client')
 
     # The conversation ----------------------------------------------------------------------------
 
@@ -393,13 +379,6 @@ class BoundaryClient:
 
     # Calling -------------------------------------------------------------------------------------
 
-    def _receive(self) -> None:
-        try:
-            while self._context.ok() and not self._closed:
-                self._executor.spin_once(timeout_sec=0.2)
-        except ExternalShutdownException:
-            pass
-
     def _call(
         self, name: str, request: Any, timeout: float | None, *, partly: bool = False
     ) -> Any:
@@ -431,7 +410,7 @@ class BoundaryClient:
                 raise LinkTimeout(
                     f'Expect the service {client.srv_name} within {self._startup_timeout:g} s, '
                     'actually: nobody serves it on ROS_DOMAIN_ID '
-                    f'{self._context.get_domain_id()}. Start the node `boundary_services`.'
+                    f'{self._own.domain_id}. Start the node `boundary_services`.'
                 )
             time.sleep(_LOOK)
 
@@ -451,10 +430,7 @@ class BoundaryClient:
         finally:
             self._closed = True
             self._callbacks.close()
-            self._thread.join(timeout=5.0)
-            self._executor.shutdown()
-            self._node.destroy_node()
-            rclpy.shutdown(context=self._context)
+            self._own.close()
 
     def __enter__(self) -> BoundaryClient:
         return self

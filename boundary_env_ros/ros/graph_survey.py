@@ -5,32 +5,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 import time
 from typing import Any
-import uuid
 
-import rclpy
-from rclpy.context import Context
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.errors import ContractError, LinkError
 from boundary_env_ros.evidence.drafting.draft import draft, is_own
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import Survey, TopicSurvey
 from boundary_env_ros.ros.conversions import message_class
+from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
 
 Progress = Callable[[float, int, int], None]
 """Told how many seconds have passed, and how many topics and messages there were so far."""
-
-# The ports of a greater one would be too high (DDSI-RTPS 9.6.1.1).
-_MOST_DOMAIN = 232
 
 # Messages of a topic that wait while another one is being decoded.
 _DEPTH = 200
@@ -74,42 +66,8 @@ def survey_graph(
     progress: Progress | None = None,
 ) -> Survey:
     """Return what is to be seen of a robot on a ROS graph; see :func:`init_from_graph`."""
-    context = Context()
-    try:
-        rclpy.init(
-            context=context,
-            domain_id=domain_id,
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
-    except (RuntimeError, ValueError) as error:
-        raise LinkError(
-            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
-        ) from error
-    try:
-        domain = context.get_domain_id()
-        # The middleware would end the process.
-        if not 0 <= domain <= _MOST_DOMAIN:
-            raise LinkError(
-                f'Expect a ROS domain, 0 to {_MOST_DOMAIN}, actually: {domain}. '
-                'Check ROS_DOMAIN_ID.'
-            )
-        return _survey(context, seconds, progress)
-    finally:
-        with suppress(RuntimeError):  # it may have been shut down by a signal already
-            rclpy.shutdown(context=context)
-
-
-def _survey(context: Context, seconds: float, progress: Progress | None) -> Survey:
-    node = rclpy.create_node(
-        f'boundary_env_init_{uuid.uuid4().hex[:8]}',
-        context=context,
-        enable_rosout=False,
-        start_parameter_services=False,
-    )
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    try:
-        watch = _GraphWatch(node, message_types())
+    with OwnNode('boundary_env_init', domain_id=domain_id, listens_only=True) as own:
+        watch = _GraphWatch(own.node, message_types())
         begin = look = time.monotonic()
         while (now := time.monotonic()) - begin < seconds:
             if now >= look:
@@ -117,13 +75,10 @@ def _survey(context: Context, seconds: float, progress: Progress | None) -> Surv
                 watch.look()
                 if progress is not None:
                     progress(now - begin, *watch.size())
-            executor.spin_once(timeout_sec=min(_WAIT, max(0.0, begin + seconds - now)))
+            own.executor.spin_once(timeout_sec=min(_WAIT, max(0.0, begin + seconds - now)))
         watch.look()
         topics, notes = watch.results(), watch.notes()
-        domain = context.get_domain_id()
-    finally:
-        executor.shutdown()
-        node.destroy_node()
+        domain = own.domain_id
     if progress is not None:
         progress(seconds, *watch.size())
     if not topics:

@@ -14,9 +14,6 @@ import time
 from typing import Any, TypeVar
 import uuid
 
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
@@ -50,6 +47,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 T = TypeVar('T')
@@ -122,18 +120,13 @@ class RosLink:
         self._deadline = self._since = 0.0
         self._closed = False
 
-        self._context = Context()
-        rclpy.init(
-            context=self._context,
+        self._own = OwnNode(
+            'boundary_client',
             domain_id=domain_id,
-            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+            namespace=namespace,
+            parameters=(Parameter('use_sim_time', value=contract.sim_time),),
         )
-        self._node = rclpy.create_node(
-            f'boundary_client_{uuid.uuid4().hex[:8]}',
-            namespace=namespace or None,
-            context=self._context,
-            parameter_overrides=[Parameter('use_sim_time', value=contract.sim_time)],
-        )
+        self._node = self._own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._subscribe()
         self._requests = self._node.create_publisher(
@@ -142,10 +135,7 @@ class RosLink:
         self._begin = self._node.create_client(srv.BeginEpisode, self._named(names.BEGIN_EPISODE))
         self._end = self._node.create_client(srv.EndEpisode, self._named(names.END_EPISODE))
         self._arm = self._node.create_client(srv.Arm, self._named(names.ARM))
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._receive, name='boundary_link', daemon=True)
-        self._thread.start()
+        self._own.spin_in_thread('boundary_link')
 
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
@@ -170,13 +160,6 @@ class RosLink:
         }
 
     # Receiving (the link's thread) ---------------------------------------------------------------
-
-    def _receive(self) -> None:
-        try:
-            while self._context.ok() and not self._closed:
-                self._executor.spin_once(timeout_sec=0.2)
-        except ExternalShutdownException:
-            pass
 
     def _on_transition(self, message: Any) -> None:
         transition = from_msg(Transition, message)
@@ -301,7 +284,7 @@ class RosLink:
                 raise LinkTimeout(
                     f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
                     f'{" and ".join(missing)} in the namespace {self._node.get_namespace()}, '
-                    f'ROS_DOMAIN_ID {self._context.get_domain_id()}. Start them, for example with '
+                    f'ROS_DOMAIN_ID {self._own.domain_id}. Start them, for example with '
                     '`ros2 launch boundary_env_ros simulation_launch.py`.'
                 )
             time.sleep(0.02)
@@ -585,10 +568,7 @@ class RosLink:
             self.abandon()
         finally:
             self._closed = True
-            self._thread.join(timeout=5.0)
-            self._executor.shutdown()
-            self._node.destroy_node()
-            rclpy.shutdown(context=self._context)
+            self._own.close()
 
     def abandon(self) -> None:
         """End a running episode of this client as ``abandoned``, and stay open."""

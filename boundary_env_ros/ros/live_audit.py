@@ -8,27 +8,22 @@ from collections.abc import Callable
 from contextlib import suppress
 import socket
 import time
-from typing import Any
-import uuid
 
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import LinkError, RecordError
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.findings import AuditReport, Finding
-from boundary_env_ros.evidence.live import contract_of, LiveAudit
+from boundary_env_ros.evidence.live import LiveAudit
 from boundary_env_ros.evidence.run_files import with_task
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, message_class
-from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.recorded_topics import RawMessage, RawSubscriptions, recorded_topics
+from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.records import ContractDescription, Message, RECORDS
+from boundary_env_ros.storage.records import Message, RECORDS
 
 # Between two looks at what has come, s.
 _POLL = 0.02
@@ -81,62 +76,15 @@ def live_audit(
         If the contract that a node has latched cannot be used here.
 
     """
-    context = Context()
-    try:
-        rclpy.init(
-            context=context,
-            domain_id=domain_id,
-            signal_handler_options=SignalHandlerOptions.NO,
+    with OwnNode('live_audit', domain_id=domain_id, namespace=namespace, listens_only=True) as own:
+        loaded = served_contract(
+            own.node, lambda: own.executor.spin_once(timeout_sec=_ADAPT), wait
         )
-    except (RuntimeError, ValueError) as error:
-        raise LinkError(
-            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
-        ) from error
-    try:
-        node = rclpy.create_node(
-            f'live_audit_{uuid.uuid4().hex[:8]}',
-            namespace=namespace or None,
-            context=context,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
+        listener = _Listener(own.node, loaded, told, episodes)
         try:
-            loaded = _contract(node, context, wait)
-            listener = _Listener(node, loaded, told, episodes)
-            try:
-                return listener.run(episodes, seconds, progress)
-            finally:
-                listener.close()
+            return listener.run(episodes, seconds, progress)
         finally:
-            node.destroy_node()
-    finally:
-        with suppress(RuntimeError):  # it may have been shut down by a signal already
-            rclpy.shutdown(context=context)
-
-
-def _contract(node: Node, context: Context, wait: float) -> LoadedContract:
-    """Wait for a node of the boundary, and return the contract that it has latched."""
-    described: list[Any] = []
-    topic = node.resolve_topic_name(names.CONTRACT)
-    subscription = node.create_subscription(
-        msg.ContractDescription, topic, described.append, names.LATCHED_MANY
-    )
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    try:
-        deadline = time.monotonic() + wait
-        while not described:
-            if time.monotonic() > deadline:
-                raise LinkError(
-                    f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
-                    'Start one, or check domain and namespace.'
-                )
-            executor.spin_once(timeout_sec=_ADAPT)
-    finally:
-        executor.remove_node(node)
-        executor.shutdown()
-        node.destroy_subscription(subscription)
-    return contract_of(from_msg(ContractDescription, described[0]))
+            listener.close()
 
 
 class _Listener:

@@ -17,7 +17,6 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
-import threading
 import time
 from typing import Any
 
@@ -25,12 +24,11 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.msg import Transition as LifecycleTransition
 from lifecycle_msgs.srv import ChangeState, GetState
 import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout
 from boundary_env_ros.ros.contract_node import PARENT
+from boundary_env_ros.ros.own_node import OwnNode
 
 _CONFIGURE = LifecycleTransition.TRANSITION_CONFIGURE
 _ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
@@ -203,26 +201,11 @@ class BringUp:
     """
 
     def __init__(self, *, domain_id: int, namespace: str = '') -> None:
-        self._namespace = namespace
-        self._context = Context()
-        rclpy.init(
-            context=self._context,
-            domain_id=domain_id,
-            signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
-        )
-        self._node = rclpy.create_node(
-            f'bring_up_{os.getpid()}_{threading.get_ident() % 10000}',
-            namespace=namespace or None,
-            context=self._context,
-        )
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+        self._own = OwnNode('bring_up', domain_id=domain_id, namespace=namespace)
 
     def close(self) -> None:
         """Let go of the context."""
-        self._executor.shutdown()
-        self._node.destroy_node()
-        rclpy.shutdown(context=self._context)
+        self._own.close()
 
     def run(self, processes: Sequence[NodeProcess], timeout: float) -> None:
         """
@@ -278,18 +261,18 @@ class BringUp:
         verb: str,
         deadline: float,
     ) -> Any:
-        client = self._node.create_client(kind, service)
+        client = self._own.node.create_client(kind, service)
         try:
             while not client.service_is_ready():
                 self._check(process, verb, deadline)
-                self._executor.spin_once(timeout_sec=0.02)
+                self._own.executor.spin_once(timeout_sec=0.02)
             future = client.call_async(request)
             while not future.done():
                 self._check(process, verb, deadline)
-                self._executor.spin_once(timeout_sec=0.02)
+                self._own.executor.spin_once(timeout_sec=0.02)
             return future.result()
         finally:
-            self._node.destroy_client(client)
+            self._own.node.destroy_client(client)
 
     def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
         if not process.alive:

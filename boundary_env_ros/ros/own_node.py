@@ -1,0 +1,133 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A node with a ROS context of its own, for who is no node himself."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+import threading
+from types import TracebackType
+import uuid
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+
+from boundary_env_ros.errors import LinkError
+
+# The ports of a greater one would be too high (DDSI-RTPS 9.6.1.1).
+_MOST_DOMAIN = 232
+
+
+class OwnNode:
+    """
+    A node with a context and an executor of its own, beside any other use of rclpy.
+
+    Closing it touches no other. Signals stay with the program.
+
+    Parameters
+    ----------
+    name
+        Begin of its name; random digits follow.
+    domain_id
+        ROS domain; None: that of ``ROS_DOMAIN_ID``, or 0.
+    namespace
+        Its namespace.
+    listens_only
+        Whether it offers nothing to others, neither its log nor its parameters.
+    parameters
+        Values of its parameters.
+
+    Raises
+    ------
+    LinkError
+        If ROS does not start.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        domain_id: int | None,
+        namespace: str = '',
+        listens_only: bool = False,
+        parameters: tuple[Parameter, ...] = (),
+    ) -> None:
+        self._ending = threading.Event()
+        with ExitStack() as made:
+            self.context = _context(domain_id)
+            # It may have been shut down by somebody else already.
+            made.callback(self.context.try_shutdown)
+            _check_domain(self.domain_id)
+            self.node = rclpy.create_node(
+                f'{name}_{uuid.uuid4().hex[:8]}',
+                namespace=namespace or None,
+                context=self.context,
+                parameter_overrides=list(parameters),
+                enable_rosout=not listens_only,
+                start_parameter_services=not listens_only,
+            )
+            made.callback(self.node.destroy_node)
+            self.executor = SingleThreadedExecutor(context=self.context)
+            made.callback(self.executor.shutdown)
+            self.executor.add_node(self.node)
+            self._made = made.pop_all()
+
+    @property
+    def domain_id(self) -> int:
+        """The ROS domain."""
+        number: int = self.context.get_domain_id()
+        return number
+
+    def spin_in_thread(self, name: str) -> None:
+        """Receive in a thread of its own from now on."""
+        thread = threading.Thread(target=self._spin, name=name, daemon=True)
+        thread.start()
+        self._made.callback(thread.join, timeout=5.0)
+        self._made.callback(self._ending.set)
+
+    def _spin(self) -> None:
+        with suppress(ExternalShutdownException):
+            while self.context.ok() and not self._ending.is_set():
+                self.executor.spin_once(timeout_sec=0.2)
+
+    def close(self) -> None:
+        """Let go of thread, executor, node and context."""
+        self._made.close()
+
+    def __enter__(self) -> OwnNode:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _context(domain_id: int | None) -> Context:
+    context = Context()
+    try:
+        rclpy.init(
+            context=context,
+            domain_id=domain_id,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise LinkError(
+            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
+        ) from error
+    return context
+
+
+def _check_domain(domain: int) -> None:
+    # The middleware would end the process.
+    if not 0 <= domain <= _MOST_DOMAIN:
+        raise LinkError(
+            f'Expect a ROS domain, 0 to {_MOST_DOMAIN}, actually: {domain}. Check ROS_DOMAIN_ID.'
+        )

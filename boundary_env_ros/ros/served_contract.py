@@ -1,0 +1,59 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of a boundary that runs already, for who has no file of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import time
+from typing import Any
+
+from rclpy.node import Node
+
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.evidence.live import contract_of
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.records import ContractDescription
+
+
+def served_contract(node: Node, spin: Callable[[], None], wait: float) -> LoadedContract:
+    """
+    Wait for a node of the boundary, and return the contract that it has latched.
+
+    Parameters
+    ----------
+    node
+        A node in the namespace of the boundary.
+    spin
+        Lets messages in for a moment.
+    wait
+        Seconds, steady, for a node of a boundary to be found.
+
+    Raises
+    ------
+    LinkError
+        If none is found.
+    ContractError, DigestMismatch
+        If its contract cannot be used here.
+
+    """
+    described: list[Any] = []
+    topic = node.resolve_topic_name(names.CONTRACT)
+    subscription = node.create_subscription(
+        msg.ContractDescription, topic, described.append, names.LATCHED_MANY
+    )
+    deadline = time.monotonic() + wait
+    try:
+        while not described:
+            if time.monotonic() > deadline:
+                raise LinkError(
+                    f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
+                    'Start one, or check domain and namespace.'
+                )
+            spin()
+    finally:
+        node.destroy_subscription(subscription)
+    return contract_of(from_msg(ContractDescription, described[0]))

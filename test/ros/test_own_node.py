@@ -1,0 +1,81 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A node with a context of its own leaves nothing: when it is let go of, or cannot be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import gc
+import os
+import threading
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from rclpy.context import Context
+from rclpy.exceptions import InvalidNamespaceException
+from ros_world import ports_of, reserved_domain
+
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.processes import isolated_environment
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture
+def domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    with reserved_domain() as number:
+        for key, value in isolated_environment(number).items():
+            monkeypatch.setenv(key, value)
+        yield number
+
+
+def open_contexts() -> list[Context]:
+    return [each for each in gc.get_objects() if isinstance(each, Context) and each.ok()]
+
+
+def test_closing_lets_go_of_thread_ports_and_context_and_a_second_time_does_nothing(
+    domain: int,
+) -> None:
+    own = OwnNode('own', domain_id=domain)
+    own.spin_in_thread('own_node')
+    assert ports_of([os.getpid()], domain)
+    assert 'own_node' in {thread.name for thread in threading.enumerate()}
+    own.close()
+    own.close()
+    assert 'own_node' not in {thread.name for thread in threading.enumerate()}
+    assert not ports_of([os.getpid()], domain)
+    assert not own.context.ok()
+
+
+def test_a_context_that_somebody_else_has_shut_down_is_let_go_of_all_the_same(
+    domain: int,
+) -> None:
+    with OwnNode('own', domain_id=domain) as own:
+        own.spin_in_thread('own_node')
+        own.context.shutdown()
+    assert 'own_node' not in {thread.name for thread in threading.enumerate()}
+
+
+def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None:
+    before = len(open_contexts())
+    with pytest.raises(InvalidNamespaceException) as error:
+        OwnNode('own', domain_id=domain, namespace='no namespace')
+    # As long as the error is held, so is what it went through.
+    assert error.value
+    assert len(open_contexts()) == before
+
+
+@pytest.mark.parametrize(
+    ('number', 'message'),
+    [(-1, 'Expect ROS to start, actually: .*zero'), (233, 'Expect a ROS domain, 0 to 232')],
+)
+def test_a_domain_that_cannot_be_is_an_error_and_leaves_no_context_open(
+    number: int, message: str
+) -> None:
+    before = len(open_contexts())
+    with pytest.raises(LinkError, match=message):
+        OwnNode('own', domain_id=number)
+    assert len(open_contexts()) == before

@@ -80,6 +80,9 @@ Effects = tuple[Effect, ...]
 #: Observations that are remembered for actions that answer them.
 ANSWERABLE = 1024
 
+# What the gate of a robot says that it still moves.
+_MOVING = (GateState.RUNNING, GateState.STOPPING, GateState.PROBING)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
@@ -233,8 +236,7 @@ class Environment:
         self._held_back = ''
         self._advance = None
         self._advanced = None
-        steps = self._reset.start()
-        effects += [self.status(now), *steps, *self._go_on(now)]
+        effects += [self.status(now), *self._go_on(now)]
         return seed, tuple(effects)
 
     def _sample(self, seed: int, options: str) -> tuple[NamedValues, ...]:
@@ -423,10 +425,16 @@ class Environment:
         reset, lockstep = self._reset, self._contract.pacing is Pacing.LOCKSTEP
         assert reset is not None  # the state says that one goes on
         effects: list[Effect] = []
+        if not reset.started:
+            if self._gate is not None and self._gate.state in _MOVING:
+                return ()  # what it sends until then would reach the world after its reset
+            effects += reset.start(now)
+            if reset.prompt:
+                effects.append(self.status(now))
         if reset.finished is None and lockstep and isinstance(reset.step, WaitStep):
             # The world stands still, and what is waited for comes only if it moves.
             if self._advance is None:
-                return (self._ask(self._contract.period, RosTime(0), now),)
+                return (*effects, self._ask(self._contract.period, RosTime(0), now))
             if self._advanced is None or self._arrivals.awaited(self._advanced):
                 return ()
             self._advance = self._advanced = None

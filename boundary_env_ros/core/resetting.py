@@ -77,6 +77,8 @@ class Resetting:
     ----------
     answer
         The world's answer; None until it has come, or if the procedure asks no world.
+    started
+        Whether the first step was begun.
     finished
         When the last step was done; None until then.
 
@@ -95,6 +97,7 @@ class Resetting:
         self.sampled = sampled
         self.asked = asked
         self.answer: WorldReset | None = None
+        self.started = False
         self.finished: Instant | None = None
         self._confirmed: list[str] = []
         self._index = 0
@@ -102,9 +105,9 @@ class Resetting:
 
     @property
     def step(self) -> ResetStep | None:
-        """The step that goes on; None when all are done."""
+        """The step that goes on; None before the first, and when all are done."""
         steps = self._procedure.steps
-        return steps[self._index] if self._index < len(steps) else None
+        return steps[self._index] if self.started and self._index < len(steps) else None
 
     @property
     def prompt(self) -> str:
@@ -117,9 +120,10 @@ class Resetting:
         own = () if self.answer is None else (self.answer.confirmed_by,)
         return ', '.join(filter(None, (*own, *self._confirmed)))
 
-    def start(self) -> ResetEffects:
+    def start(self, now: Instant) -> ResetEffects:
         """Begin with the first step."""
-        return self._enter(self.asked)
+        self.started = True
+        return self._enter(now)
 
     def _next(self, now: Instant) -> ResetEffects:
         self._index += 1
@@ -198,6 +202,8 @@ class Resetting:
 
     def waiting_for(self) -> str:
         """Return in words what the step that goes on waits for; empty when all are done."""
+        if not self.started:
+            return 'the safety gate to bring the robot to rest'
         match self.step:
             case WorldStep(service=service) | CallStep(service=service):
                 return f'the answer of the service {service}'

@@ -10,8 +10,10 @@ from episode_checks import check_one_ending, CONTRACT, steps
 from episode_world import EpisodeWorld, FAR_GOAL, NEAR_GOAL, START
 import pytest
 
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import GateState
 from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.reset import WorldReset
+from boundary_env_ros.core.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import Refused
 
@@ -103,6 +105,37 @@ def test_after_an_ending_the_next_episode_runs_on_its_own_lease() -> None:
         check_one_ending(world, 'success', terminated=True, by='task:go_to_goal')
         assert world.transitions[-1].id.episode_id == f'episode-{number}'
         assert steps(world)[0].id.step == 1
+
+
+@pytest.mark.parametrize('pacing', Pacing)
+def test_the_world_is_not_reset_while_its_gate_still_brakes(pacing: Pacing) -> None:
+    # What the gate sends until then would move what has just been put in its place.
+    world = EpisodeWorld(pacing=pacing).start()
+    if world.lockstep:
+        for _ in range(5):
+            world.step(0.4, 0.0)
+    else:
+        world.run(1.0)
+    world.arms = False
+    world.begin()
+    world.signs_of_life()
+    assert world.gate.status(world.now).state is GateState.STOPPING
+    assert not any(isinstance(asked, ResetWorld) for asked in world.asked[1:])
+    assert world.environment._lacking(world.now) == ('the safety gate to bring the robot to rest',)
+    while world.gate.status(world.now).state is GateState.STOPPING:
+        world.time.wait(world.contract.safety.gate_period)
+        world.decided(world.gate.tick(world.now))
+    world.signs_of_life()
+    assert any(isinstance(asked, ResetWorld) for asked in world.asked[1:])
+
+
+def test_a_gate_that_never_comes_to_rest_fails_the_reset_by_name(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.alive -= {'gate'}
+    world.begin()
+    world.run_until(lambda: world.state.over)
+    assert world.transitions[-1].cause == 'reset_failed'
+    assert 'the safety gate to bring the robot to rest' in world.environment.message
 
 
 def test_the_first_observation_holds_nothing_of_the_world_before_the_reset() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import GateState
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.reset import out_of_tolerance, ResetWorld, WorldReset
 from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage
@@ -268,6 +269,20 @@ def test_a_confirmation_that_nobody_asked_for_is_refused() -> None:
     world.run_until(lambda: world.state is EpisodeState.RUNNING)
     with pytest.raises(Refused, match='none does'):
         confirm(world)
+
+
+def test_a_person_is_asked_once_the_gate_has_brought_the_robot_to_rest() -> None:
+    world = begun(CONFIRM)
+    confirm(world)
+    world.run_until(lambda: world.state is EpisodeState.RUNNING)
+    world.run(1.0)
+    world.asked.clear()
+    world.begin()
+    assert (world.asked, world.statuses[-1].message) == ([], '')
+    world.run_until(lambda: bool(world.asked))
+    assert world.gate.status(world.now).state is GateState.ARMED
+    assert world.asked == [ASKED]
+    assert world.statuses[-1].message == ASKED.prompt
 
 
 def test_a_confirmation_needs_a_name() -> None:

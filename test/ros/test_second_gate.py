@@ -45,8 +45,10 @@ def env(world: World) -> Iterator[BoundaryEnv]:
 
 
 @pytest.fixture
-def second(world: World, tmp_path: Path) -> Iterator[NodeProcess]:
-    """Start a second gate; it comes up while the test goes on."""
+def second(world: World, env: BoundaryEnv, tmp_path: Path) -> Iterator[NodeProcess]:
+    """Start a second gate in mid-episode; it comes up while the test goes on."""
+    # Before, it could be armed beside the first: both serve the name that a client asks.
+    env.reset(seed=1, options={'scenario': 'far'})
     environment = isolated_environment(world.domain_id)
     made = NodeProcess(
         NodeSpec(
@@ -90,7 +92,6 @@ def unarmed(decision: GateDecision) -> bool:
 def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
     world: World, env: BoundaryEnv, second: NodeProcess
 ) -> None:
-    env.reset(seed=1, options={'scenario': 'far'})
     stop = drive_until(world, env, competing)
     assert stop is not None, second.last_words()
     assert stop.verdict is Verdict.STOPPED

@@ -12,17 +12,13 @@ from typing import Any
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.drafting.bag_messages import (
-    BagTopic,
-    needs_rosbags,
-    offers_of_bag,
-    open_bag,
-)
 from boundary_env_ros.evidence.drafting.draft import draft, is_own
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import Survey
 from boundary_env_ros.storage.definitions import definition_of
+from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_types import fields_of_store, MessageTypes
+from boundary_env_ros.storage.rosbag2 import IDL, MSG, needs_rosbags, offers_of_bag, open_bag
 
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""
@@ -75,22 +71,22 @@ def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
     total = bag.count
     observers: dict[tuple[str, str], TopicObserver] = {}
 
-    def wanted(topic: BagTopic) -> bool:
-        if is_own(topic.name, topic.type):
+    def wanted(channel: Channel) -> bool:
+        if is_own(channel.topic, channel.type):
             return False
-        key = (topic.name, topic.type)
+        key = (channel.topic, channel.type)
         if key not in observers:
-            observers[key] = decoders.observer(topic)
+            observers[key] = decoders.observer(channel)
         return True
 
     first, last, number = 0, 0, 0
-    for number, raw in enumerate(bag.messages(wanted), 1):
-        first, last = (min(first, raw.logged) if number > 1 else raw.logged), max(last, raw.logged)
-        observer = observers[(raw.topic.name, raw.topic.type)]
+    for number, (channel, logged, _, data) in enumerate(bag.messages(wanted), 1):
+        first, last = (min(first, logged) if number > 1 else logged), max(last, logged)
+        observer = observers[(channel.topic, channel.type)]
         if not observer.is_readable:
-            observer.count(raw.logged)
+            observer.count(logged)
         else:
-            decoders.show(raw.topic, raw.data, raw.logged, observer)
+            decoders.show(channel, data, logged, observer)
         if progress is not None and number % _OFTEN == 0:
             progress(number, total)
     if progress is not None:
@@ -126,40 +122,41 @@ class _Decoders:
             raise needs_rosbags(error) from error
         self._typesys: Any = typesys
         self._broken = (*_UNREADABLE, SerdeError, typesys.TypesysError)
-        self._stores: dict[BagTopic, Any] = {}
+        self._stores: dict[Channel, Any] = {}
 
-    def observer(self, topic: BagTopic) -> TopicObserver:
+    def observer(self, channel: Channel) -> TopicObserver:
         """Return an observer for a topic that knows the definitions in the bag."""
         try:
-            store = self._stores[topic] = self._store(topic)
+            store = self._stores[channel] = self._store(channel)
             fields = fields_of_store(store.fielddefs)
         except (*self._broken, RecordError) as error:
-            observer = TopicObserver(topic.name, topic.type, MessageTypes([]))
+            observer = TopicObserver(channel.topic, channel.type, MessageTypes([]))
             observer.give_up(f'its definition cannot be read: {_text(error)}')
             return observer
-        return TopicObserver(topic.name, topic.type, MessageTypes([], lambda: fields))
+        return TopicObserver(channel.topic, channel.type, MessageTypes([], lambda: fields))
 
-    def show(self, topic: BagTopic, data: bytes, logged: int, observer: TopicObserver) -> None:
+    def show(self, channel: Channel, data: bytes, logged: int, observer: TopicObserver) -> None:
         """Decode a message and let the observer see it."""
         try:
-            message = self._stores[topic].deserialize_cdr(data, topic.type)
+            message = self._stores[channel].deserialize_cdr(data, channel.type)
         except self._broken as error:
             observer.count(logged)
             observer.give_up(f'a message could not be decoded: {_text(error)}')
             return
         observer.see(message, logged)
 
-    def _store(self, topic: BagTopic) -> Any:
+    def _store(self, channel: Channel) -> Any:
         typesys = self._typesys
-        text, language = topic.definition, topic.language
-        if not language:
-            installed = _installed_definition(topic.type)
+        text = channel.definition.decode(errors='replace')
+        language = channel.definition_encoding
+        if language not in (MSG, IDL):
+            installed = _installed_definition(channel.type)
             if not installed:
                 # Bags from before Iron have no definitions; the common ones are known.
                 return typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
             text = installed
         store = typesys.get_typestore(typesys.Stores.EMPTY)
-        if language == 'ros2idl':
+        if language == IDL:
             types = {}
             for part in text.split('=' * 80 + '\n'):
                 head, _, rest = part.partition('\n')
@@ -167,7 +164,7 @@ class _Decoders:
                 if idl.strip():
                     types.update(typesys.get_types_from_idl(idl))
         else:
-            types = typesys.get_types_from_msg(text, topic.type)
+            types = typesys.get_types_from_msg(text, channel.type)
         store.register(types)
         return store
 

@@ -4,7 +4,8 @@
 The raw messages of any bag of ROS 2, one at a time.
 
 MCAP files are read by this package, which reads torn ones up to where they are torn. SQLite files,
-and whatever rosbag2 has compressed, are read by ``rosbags``.
+and whatever rosbag2 has compressed as a whole or message by message, are read by ``rosbags``. Both
+come in the same form, file by file, so that a bag that was split is one.
 """
 
 from __future__ import annotations
@@ -18,58 +19,87 @@ import yaml
 
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.storage.bag_metadata import files_of_bag, METADATA
-from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
+from boundary_env_ros.storage.mcap_scan import Channel, Contents, MAGIC, McapScan
 
 _WAY_OUT = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
-_MSG, _IDL = 'ros2msg', 'ros2idl'
+MSG, IDL = 'ros2msg', 'ros2idl'
+
+SQLITE = b'SQLite format 3\0'
+_ROS_1 = b'#ROSBAG'
+
+Wanted = Callable[[Channel], bool]
+
+#: Channel, log time and publish time (nanoseconds; the same where the bag has but one), bytes.
+Raw = tuple[Channel, int, int, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class BagTopic:
+class BagFile(Protocol):
     """
-    One topic of a bag.
+    One file of a bag, or a folder that is read as one.
 
     Attributes
     ----------
-    name, type
-        Of the topic.
-    definition
-        Definition of its type; empty if the bag has none.
-    language
-        What that is written in, ``ros2msg`` or ``ros2idl``; empty if there is none.
+    path
+        What is read.
+    tear
+        Where it is torn; empty if it is whole. Exact when it was read through.
 
     """
 
-    name: str
-    type: str
-    definition: str
-    language: str
+    path: Path
+    tear: str
+
+    @property
+    def complete(self) -> bool:
+        """Return whether its writer closed it."""
+        ...
+
+    def contents(self) -> Contents:
+        """Return what is in it."""
+        ...
+
+    def messages(self, wanted: Wanted) -> Iterator[Raw]:
+        """Yield the messages of some channels."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """A message: its topic, when it was logged (ns), and its bytes."""
+class Bag:
+    """
+    A bag, to be read as often as one likes. Made by :func:`open_bag`.
 
-    topic: BagTopic
-    logged: int
-    data: bytes
+    Attributes
+    ----------
+    path
+        What was opened.
+    files
+        Its files in their order.
 
+    """
 
-Wanted = Callable[[BagTopic], bool]
-
-
-class Bag(Protocol):
-    """A bag that is read through once."""
+    path: Path
+    files: tuple[BagFile, ...]
 
     @property
     def count(self) -> int | None:
         """Return how many messages it has; None if only reading it through can tell."""
-        ...
+        if not all(file.complete for file in self.files):
+            return None
+        return sum(sum(file.contents().counts.values()) for file in self.files)
 
     @property
     def tear(self) -> str:
         """Return where it is torn, known when it was read through; empty if it is whole."""
-        ...
+        return '; '.join(file.tear for file in self.files if file.tear)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """
+        Return every topic, one that has no message too; two that differ in their type are two.
+
+        Immediate for a bag that was closed; else it is read through.
+        """
+        found = {channel: None for file in self.files for channel in file.contents().counts}
+        return tuple(found)
 
     def messages(self, wanted: Wanted) -> Iterator[Raw]:
         """
@@ -78,7 +108,7 @@ class Bag(Protocol):
         Parameters
         ----------
         wanted
-            Whether those of a topic are wanted; asked for every topic, with messages or without.
+            Whether those of a channel are wanted; asked for every one, with messages or without.
 
         Raises
         ------
@@ -86,7 +116,8 @@ class Bag(Protocol):
             If it cannot be read.
 
         """
-        ...
+        for file in self.files:
+            yield from file.messages(wanted)
 
 
 def open_bag(path: Path) -> Bag:
@@ -107,23 +138,23 @@ def open_bag(path: Path) -> Bag:
 
     """
     try:
-        return _opened(path)
+        return Bag(path, _opened(path))
     except OSError as error:
         raise RecordError(
             f'Expect to read {path}, actually: {error.strerror or error}. {_WAY_OUT}'
         ) from error
 
 
-def _opened(path: Path) -> Bag:
+def _opened(path: Path) -> tuple[BagFile, ...]:
     if path.is_dir():
         return _folder(path)
     with path.open('rb') as file:
-        head = file.read(16)
+        head = file.read(len(SQLITE))
     if head.startswith(MAGIC) or path.suffix == '.mcap':
-        return _McapBag([path])
-    if head.startswith(b'SQLite format 3\0'):
-        return _OtherBag([path])
-    if head.startswith(b'#ROSBAG'):
+        return (McapScan(path),)
+    if head.startswith(SQLITE):
+        return (_ByRosbags(path),)
+    if head.startswith(_ROS_1):
         raise RecordError(
             f'Expect a bag of ROS 2, actually: {path} is one of ROS 1. '
             'Convert it with `rosbags-convert`, which comes with rosbags.'
@@ -131,17 +162,17 @@ def _opened(path: Path) -> Bag:
     raise RecordError(f'Expect a bag, actually: {path} is none. {_WAY_OUT}')
 
 
-def _folder(path: Path) -> Bag:
+def _folder(path: Path) -> tuple[BagFile, ...]:
     if (path / METADATA).is_file():
         if _is_plain_mcap(path):
-            return _McapBag(files_of_bag(path))
-        return _OtherBag([path])
+            return tuple(McapScan(file) for file in files_of_bag(path))
+        return (_ByRosbags(path),)
     # Without its metadata a bag was not closed; its files are there nevertheless.
     mcap, sqlite = sorted(path.glob('*.mcap')), sorted(path.glob('*.db3'))
     if mcap:
-        return _McapBag(mcap)
+        return tuple(McapScan(file) for file in files_of_bag(path))
     if sqlite:
-        return _OtherBag(sqlite)
+        return tuple(_ByRosbags(file) for file in sqlite)
     inner = path / 'bag'
     if inner.is_dir():
         return _folder(inner)
@@ -208,95 +239,70 @@ def _word(value: object, words: Mapping[int, str]) -> str:
     return value if isinstance(value, str) and value in words.values() else ''
 
 
-# Two ways to read --------------------------------------------------------------------------------
+# What this package does not read itself ----------------------------------------------------------
 
 
-class _McapBag:
-    """MCAP files, one after the other."""
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        self._files = tuple(McapScan(file) for file in files)
-
-    @property
-    def count(self) -> int | None:
-        if not all(file.complete for file in self._files):
-            return None
-        return sum(sum(file.contents().counts.values()) for file in self._files)
-
-    @property
-    def tear(self) -> str:
-        return '; '.join(file.tear for file in self._files if file.tear)
-
-    def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        topics: dict[Channel, BagTopic] = {}
-
-        def is_wanted(channel: Channel) -> bool:
-            topics[channel] = topic = _topic_of(channel)
-            return wanted(topic)
-
-        for file in self._files:
-            for channel, logged, _, data in file.messages(is_wanted):
-                yield Raw(topics[channel], logged, data)
-
-
-def _topic_of(channel: Channel) -> BagTopic:
-    known = channel.definition_encoding in (_MSG, _IDL)
-    return BagTopic(
-        name=channel.topic,
-        type=channel.type,
-        definition=channel.definition.decode(errors='replace') if known else '',
-        language=channel.definition_encoding if known else '',
-    )
-
-
-class _OtherBag:
-    """What ``rosbags`` reads: a folder, or files one after the other."""
+class _ByRosbags:
+    """What ``rosbags`` reads: a folder, or one file. It knows log times only."""
 
     tear = ''
+    complete = True
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, path: Path) -> None:
         try:
             from rosbags.rosbag2 import Reader
         except ImportError as error:
             raise needs_rosbags(error) from error
-        self._path = paths[0]
+        self.path = path
         try:
-            self._readers = [Reader(path) for path in paths]
-            self.count: int | None = 0
-            for reader in self._readers:
-                with reader:
-                    self.count += reader.message_count
+            self._reader = Reader(path)
+            with self._reader as reader:
+                counts: dict[Channel, int] = {}
+                for connection in reader.connections:
+                    channel = _channel(connection)
+                    counts[channel] = counts.get(channel, 0) + connection.msgcount
+                some = reader.message_count > 0
+                self._contents = Contents(
+                    counts=counts,
+                    start=reader.start_time if some else None,
+                    # Theirs is the first moment behind the last message.
+                    end=reader.end_time - 1 if some else None,
+                )
         except Exception as error:  # It raises what its storages raise.
-            raise _unreadable(self._path, error) from error
+            raise _unreadable(path, error) from error
+
+    def contents(self) -> Contents:
+        return self._contents
 
     def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        for reader in self._readers:
-            iterator = self._read(reader, wanted)
-            while True:
-                try:
-                    message = next(iterator, None)
-                except Exception as error:  # As above.
-                    raise _unreadable(self._path, error) from error
-                if message is None:
-                    break
-                yield message
+        iterator = self._read(wanted)
+        while True:
+            try:
+                message = next(iterator, None)
+            except Exception as error:  # As above.
+                raise _unreadable(self.path, error) from error
+            if message is None:
+                break
+            yield message
 
-    @staticmethod
-    def _read(reader: Any, wanted: Wanted) -> Iterator[Raw]:
-        with reader:
-            topics = {}
-            for connection in reader.connections:
-                language = {'MSG': _MSG, 'IDL': _IDL}.get(connection.msgdef.format.name, '')
-                topics[connection.id] = BagTopic(
-                    connection.topic,
-                    connection.msgtype,
-                    connection.msgdef.data if language else '',
-                    language,
-                )
-            chosen = [c for c in reader.connections if wanted(topics[c.id])]
+    def _read(self, wanted: Wanted) -> Iterator[Raw]:
+        with self._reader as reader:
+            channels = {connection.id: _channel(connection) for connection in reader.connections}
+            chosen = [c for c in reader.connections if wanted(channels[c.id])]
             if chosen:
                 for connection, logged, data in reader.messages(chosen):
-                    yield Raw(topics[connection.id], logged, bytes(data))
+                    yield channels[connection.id], logged, logged, bytes(data)
+
+
+def _channel(connection: Any) -> Channel:
+    language = {'MSG': MSG, 'IDL': IDL}.get(connection.msgdef.format.name, '')
+    return Channel(
+        topic=connection.topic,
+        type=connection.msgtype,
+        encoding=getattr(connection.ext, 'serialization_format', 'cdr'),
+        definition_encoding=language,
+        definition=connection.msgdef.data.encode() if language else b'',
+    )
 
 
 def _unreadable(path: Path, error: Exception) -> RecordError:

@@ -25,6 +25,8 @@ class EmbeddedLink:
         The contract; its pacing must be lockstep.
     robot
         The robot, or the name of an installed one; default: that with the contract's name.
+    robot_options
+        Values of the options of an installed robot.
     sink
         Is given every record as it is made.
     client
@@ -39,6 +41,7 @@ class EmbeddedLink:
         loaded: LoadedContract,
         *,
         robot: SimulatedRobot | str | None = None,
+        robot_options: Mapping[str, float] | None = None,
         sink: Sink | None = None,
         client: str = 'embedded',
         record: str | Path | None = None,
@@ -51,7 +54,14 @@ class EmbeddedLink:
                 'boundary_env_ros.facade.embedded_world.EmbeddedWorld, which steps them together.'
             )
         (self._agent,) = agents
-        self._world = EmbeddedWorld(loaded, robot=robot, sink=sink, client=client, record=record)
+        self._world = EmbeddedWorld(
+            loaded,
+            robot=robot,
+            robot_options=robot_options,
+            sink=sink,
+            client=client,
+            record=record,
+        )
 
     def begin(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]

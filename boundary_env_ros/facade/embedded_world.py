@@ -58,6 +58,8 @@ class EmbeddedWorld:
         The contract; its pacing must be lockstep, and its reset one that needs no robot but this.
     robot
         The robot, or the name of an installed one; default: that with the contract's name.
+    robot_options
+        Values of the options of an installed robot.
     sink
         Is given every record as it is made: what a recorder over ROS has on its topics, but for
         the messages of robot and world, and the periodic states of gate and recorder.
@@ -82,6 +84,7 @@ class EmbeddedWorld:
         loaded: LoadedContract,
         *,
         robot: SimulatedRobot | str | None = None,
+        robot_options: Mapping[str, float] | None = None,
         sink: Sink | None = None,
         client: str = 'embedded',
         record: str | Path | None = None,
@@ -91,8 +94,13 @@ class EmbeddedWorld:
         self._contract, self._digest = contract, loaded.digest
         self._host = socket.gethostname()
         self._now = to_nanoseconds(contract.period)
+        if robot_options and not (robot is None or isinstance(robot, str)):
+            raise LinkError(
+                'Expect robot_options with an installed robot, actually: with one that is made '
+                'already. Make it with its options.'
+            )
         self._robot = (
-            make_robot(contract, self._now, name=robot or '')
+            make_robot(contract, self._now, robot_options, robot or '')
             if robot is None or isinstance(robot, str)
             else robot
         )

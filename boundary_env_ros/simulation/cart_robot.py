@@ -13,13 +13,36 @@ from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
 from boundary_env_ros.simulation.messages import message_fields, WIRE
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.simulation.warehouse import AchievedReset, ResetTarget, Warehouse
 
 _DEFAULT = CartConfig()
+
+
+def _options(config: CartConfig) -> dict[str, tuple[float, str]]:
+    return {
+        'actuator_delay': (
+            config.actuator_delay,
+            'Seconds from the arrival of a command to its effect.',
+        ),
+        'camera_rate': (config.camera.rate, 'Images a second; 0 switches the camera off.'),
+        'payload': (config.payload, 'Kilograms that lie in the chassis besides its own mass.'),
+        'pose_bias': (
+            config.pose_detections.position_bias,
+            'Metres that every detected pose is off, along x of the hall.',
+        ),
+        'scan_noise': (
+            config.scan.range_noise,
+            'Standard deviation of a range of the laser scanner, metres.',
+        ),
+        'wheel_friction': (
+            config.wheel_friction,
+            'Dry friction in the bearing of each wheel, newton metres.',
+        ),
+    }
 
 
 class CartRobot:
@@ -43,13 +66,7 @@ class CartRobot:
 
     """
 
-    OPTIONS: Mapping[str, tuple[float, str]] = {
-        'actuator_delay': (
-            _DEFAULT.actuator_delay,
-            'Seconds from the arrival of a command to its effect.',
-        ),
-        'camera_rate': (_DEFAULT.camera.rate, 'Images a second; 0 switches the camera off.'),
-    }
+    OPTIONS: Mapping[str, tuple[float, str]] = _options(_DEFAULT)
 
     def __init__(
         self,
@@ -166,6 +183,27 @@ class CartRobot:
         return tuple(emissions)
 
 
+class RealityCartRobot(CartRobot):
+    """
+    The cart as it might be built: other friction, delay, noise and payload, and a biased sensor.
+
+    It is installed as ``warehouse_cart_reality``. Its options are those of the cart with other
+    defaults, so each difference can be there alone.
+    """
+
+    OPTIONS: Mapping[str, tuple[float, str]] = _options(REALITY)
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        start: int,
+        options: Mapping[str, float] | None = None,
+        config: CartConfig = REALITY,
+    ) -> None:
+        super().__init__(contract, start=start, options=options, config=config)
+
+
 def _configured(
     config: CartConfig, options: Mapping[str, float], contract: Contract
 ) -> CartConfig:
@@ -175,6 +213,13 @@ def _configured(
     return replace(
         config,
         actuator_delay=options.get('actuator_delay', config.actuator_delay),
+        payload=options.get('payload', config.payload),
+        wheel_friction=options.get('wheel_friction', config.wheel_friction),
+        scan=replace(config.scan, range_noise=options.get('scan_noise', config.scan.range_noise)),
+        pose_detections=replace(
+            config.pose_detections,
+            position_bias=options.get('pose_bias', config.pose_detections.position_bias),
+        ),
         camera=replace(config.camera, rate=options.get('camera_rate', config.camera.rate)),
         contact=replace(config.contact, hold=hold),
         driver_timeout=config.driver_timeout if driver_timeout is None else driver_timeout,

@@ -203,6 +203,8 @@ class PoseDetectionsConfig(SensorConfig):
         How much the noise grows per metre of distance from the hall's origin, 1/m.
     speed_growth
         How much it grows per metre per second of speed (motion blur), s/m.
+    position_bias
+        How far along x of the hall every detection is off, m, which no reading reports.
 
     """
 
@@ -213,6 +215,7 @@ class PoseDetectionsConfig(SensorConfig):
     yaw_noise: float = 0.01
     distance_growth: float = 0.1
     speed_growth: float = 0.5
+    position_bias: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +251,10 @@ class CartConfig:
         After so long without a command the cart brakes by itself, s; more than actuator_delay.
     braking_deceleration
         How fast a wheel's rim then slows down, m/s^2.
+    payload
+        Mass that lies in the chassis besides its own, spread over it, kg.
+    wheel_friction
+        Dry friction in the bearing of each wheel, N m, which the driver does not know of.
     odometry, joint_states, imu, scan, camera, pose_detections, ground_truth, contact
         The sensors. Ground truth has neither delay nor dropout.
 
@@ -258,6 +265,8 @@ class CartConfig:
     actuator_delay: float = 0.03
     driver_timeout: float = 0.25
     braking_deceleration: float = 2.0
+    payload: float = 0.0
+    wheel_friction: float = 0.0
     odometry: OdometryConfig = field(default_factory=OdometryConfig)
     joint_states: JointStateConfig = field(default_factory=JointStateConfig)
     imu: ImuConfig = field(default_factory=ImuConfig)
@@ -324,3 +333,14 @@ def check_numbers(config: DataclassInstance) -> None:
                 f'{type(config).__name__}.{item.name}: expect a finite number, 0 or more, '
                 f'actually: {value}.'
             )
+
+
+#: The cart as it might be built, where :class:`CartConfig` is how it was thought of: a comparison
+#: of the two has a known answer to find.
+REALITY = CartConfig(
+    actuator_delay=0.08,
+    payload=40.0,
+    wheel_friction=2.0,
+    scan=ScanConfig(range_noise=0.03),
+    pose_detections=PoseDetectionsConfig(position_bias=0.08),
+)

@@ -26,7 +26,7 @@ def prefix(cart: int) -> str:
     return f'cart_{cart}/' if cart else ''
 
 
-def hall_model(carts: int) -> str:
+def hall_model(carts: int, *, payload: float = 0.0, wheel_friction: float = 0.0) -> str:
     """
     Return the model as XML.
 
@@ -37,14 +37,21 @@ def hall_model(carts: int) -> str:
     ----------
     carts
         How many, 1 to ``MOST_CARTS``.
+    payload
+        Mass that lies in each chassis besides its own, kg.
+    wheel_friction
+        Dry friction in the bearing of each wheel, N m.
 
     """
     if not 1 <= carts <= MOST_CARTS:
         raise ValueError(f'Expect 1 to {MOST_CARTS} carts in the hall, actually: {carts}.')
     text = resources.files(__package__).joinpath('warehouse.xml').read_text(encoding='utf-8')
-    if carts == 1:
+    if carts == 1 and not payload and not wheel_friction:
         return text
     root = ET.fromstring(text)
+    chassis = _only(root, ".//geom[@name='chassis']")
+    chassis.set('mass', str(float(chassis.attrib['mass']) + payload))
+    _only(root, ".//default[@class='wheel']/joint").set('frictionloss', str(wheel_friction))
     world, actuators = _only(root, 'worldbody'), _only(root, 'actuator')
     bodies = {name: _only(world, f"body[@name='{name}']") for name in _SHIFTS}
     motors = list(actuators)
@@ -54,9 +61,8 @@ def hall_model(carts: int) -> str:
             x, *rest = original.attrib['pos'].split()
             body.set('pos', ' '.join([str(float(x) + cart * _SHIFTS[name]), *rest]))
             world.append(body)
-        chassis, goal = _PAINT[cart]
-        _only(world, f".//geom[@name='{prefix(cart)}chassis']").set('rgba', chassis)
-        _only(world, f".//geom[@name='{prefix(cart)}goal_mark']").set('rgba', goal)
+        for name, paint in zip(('chassis', 'goal_mark'), _PAINT[cart], strict=True):
+            _only(world, f".//geom[@name='{prefix(cart)}{name}']").set('rgba', paint)
         actuators.extend(_copy(motor, cart) for motor in motors)
     return ET.tostring(root, encoding='unicode')
 

@@ -155,7 +155,7 @@ class Imu:
 
 
 class PoseDetections:
-    """A fiducial detector: unbiased pose with honest standard deviations."""
+    """A fiducial detector: a pose with honest standard deviations, unbiased if not declared so."""
 
     def __init__(self, config: PoseDetectionsConfig) -> None:
         self._config = config
@@ -176,7 +176,7 @@ class PoseDetections:
         position_std, yaw_std = config.position_noise * growth, config.yaw_noise * growth
         x, y, yaw = (float(value) for value in self._noise.standard_normal(3))
         return PoseReading(
-            x=truth.x + position_std * x,
+            x=truth.x + config.position_bias + position_std * x,
             y=truth.y + position_std * y,
             yaw=wrapped(truth.yaw + yaw_std * yaw),
             position_std=position_std,

@@ -84,12 +84,18 @@ class WarehousePhysics:
     ----------
     carts
         How many carts there are.
+    payload, wheel_friction
+        As ``CartConfig`` has them, kg and N m.
 
     """
 
-    def __init__(self, carts: int = 1) -> None:
+    def __init__(
+        self, carts: int = 1, *, payload: float = 0.0, wheel_friction: float = 0.0
+    ) -> None:
         self.carts = carts
-        self._model = mujoco.MjModel.from_xml_string(hall_model(carts))
+        self._model = mujoco.MjModel.from_xml_string(
+            hall_model(carts, payload=payload, wheel_friction=wheel_friction)
+        )
         self._data = mujoco.MjData(self._model)
         # Views of the state, which MuJoCo keeps up to date.
         self._ctrl, self._warnings = self._data.ctrl, self._data.warning.number

@@ -123,7 +123,9 @@ class Warehouse:
         self, config: CartConfig | None = None, start_ns: int = 0, *, carts: int = 1
     ) -> None:
         self.config = CartConfig() if config is None else config
-        self._physics = WarehousePhysics(carts)
+        self._physics = WarehousePhysics(
+            carts, payload=self.config.payload, wheel_friction=self.config.wheel_friction
+        )
         geometry = self._physics.geometry
         self._drivers = tuple(
             MotorDriver(

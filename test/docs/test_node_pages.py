@@ -171,6 +171,10 @@ def test_robot_page_has_the_defaults_of_its_robots() -> None:
     assert defaults == {
         'actuator_delay': [CartConfig().actuator_delay, ArmConfig().actuator_delay],
         'camera_rate': [CartConfig().camera.rate],
+        'payload': [CartConfig().payload],
+        'pose_bias': [CartConfig().pose_detections.position_bias],
+        'scan_noise': [CartConfig().scan.range_noise],
+        'wheel_friction': [CartConfig().wheel_friction],
     }
 
 

@@ -41,7 +41,7 @@ from boundary_env_ros.errors import (
     ResetNeeded,
     ResultCode,
 )
-from boundary_env_ros.facade.images import pixels_of
+from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.facade.link import Asked, asked_of, Delivery, Image, request_of
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock, not_before

@@ -55,7 +55,7 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.facade.drawing import Drawing
-from boundary_env_ros.facade.images import pixels_of
+from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.facade.link import Asked
 from boundary_env_ros.facade.rendering import VIEW
 from boundary_env_ros.ros import names

@@ -26,7 +26,7 @@ from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.images import DECOMPRESSED, ENCODINGS
 from boundary_env_ros.core.sources import Picture, Vector
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.facade.images import pixels_of
+from boundary_env_ros.storage.pixels import pixels_of
 
 PIL_Image = pytest.importorskip('PIL.Image', reason='needs boundary_env_ros[images]')
 _FEW = settings(

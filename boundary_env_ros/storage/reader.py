@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Records from wherever a run left them: a run folder, a bag, a single MCAP file, JSON lines.
+Records from wherever a run left them: a run folder, a bag of any storage, a file, JSON lines.
 
 Everything streams: one chunk or one line is in memory at a time. Records come in the order in
 which they were written. What a crash left unfinished is read up to where it is torn, and the
@@ -10,7 +10,7 @@ source says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +18,12 @@ from mcap.records import Schema
 from mcap_ros2.decoder import DecoderFactory
 
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.bag_metadata import files_of_bag, METADATA
+from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.jsonl import is_torn, read_jsonl
-from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
+from boundary_env_ros.storage.known_definitions import described
+from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
@@ -33,6 +34,7 @@ from boundary_env_ros.storage.records import (
     RecordSource,
     TopicInfo,
 )
+from boundary_env_ros.storage.rosbag2 import Bag, open_bag, SQLITE
 from boundary_env_ros.storage.run_folder import RunFolder
 
 __all__ = [
@@ -46,20 +48,23 @@ __all__ = [
     'open_records',
 ]
 
-_WAY_OUT: Final = 'Name a run folder, a rosbag2 folder (MCAP), an .mcap file or a .jsonl file.'
+_WAY_OUT: Final = (
+    'Name a run folder, a rosbag2 folder, an .mcap file, a .db3 file or a .jsonl file.'
+)
 
 
 class _BagSource(RecordSource):
-    """MCAP files, one after the other."""
+    """The files of a bag, one after the other."""
 
-    def __init__(self, path: Path, files: Sequence[Path]) -> None:
+    def __init__(self, path: Path, bag: Bag) -> None:
         self.path = path
-        self._files = tuple(McapScan(file) for file in files)
+        self._bag = bag
+        self._files = bag.files
 
     @property
     def tear(self) -> str:
         """Return where the files are torn."""
-        return '; '.join(file.tear for file in self._files if file.tear)
+        return self._bag.tear
 
     def entries(self, *classes: type[Record]) -> Iterator[Entry]:
         """Yield the records of some classes."""
@@ -92,7 +97,7 @@ class _BagSource(RecordSource):
                 key = (channel.type, channel.definition)
                 decoder = decoders.get(key)
                 if decoder is None:
-                    decoder = decoders[key] = _message_decoder(channel)
+                    decoder = decoders[key] = message_decoder(channel)
                 yield Message(channel.topic, channel.type, log_time, publish_time, data, decoder)
 
     def overview(self) -> Overview:
@@ -163,13 +168,16 @@ def open_records(path: Path) -> RecordSource:
     Parameters
     ----------
     path
-        A run folder (its bag is read, or, without one, its JSON lines), a rosbag2 folder with MCAP
-        files, an ``.mcap`` file, or a ``.jsonl`` file of transitions.
+        A run folder (its bag is read, or, without one, its JSON lines), a rosbag2 folder (MCAP or
+        SQLite, compressed or not), an ``.mcap`` or ``.db3`` file, or a ``.jsonl`` file of
+        transitions.
 
     Raises
     ------
     RecordError
         If it is none of them, or cannot be read.
+    MissingDependency
+        If it takes ``rosbags`` to read it, which is not installed.
 
     """
     try:
@@ -189,26 +197,21 @@ def _opened(path: Path) -> RecordSource:
         begin = file.read(len(MAGIC))
     if not begin:
         raise RecordError(f'Expect records in {path}, actually: the file is empty. {_WAY_OUT}')
-    if begin == MAGIC or path.suffix == '.mcap':
-        return _BagSource(path, [path])
+    if begin in (MAGIC, SQLITE[: len(MAGIC)]) or path.suffix == '.mcap':
+        return _BagSource(path, open_bag(path))
     if path.suffix == '.jsonl':
         return _JsonlSource(path)
-    if begin.startswith(b'SQLite'):
-        raise RecordError(
-            f'Expect MCAP or JSON lines, actually: {path} is an SQLite file. If it is a bag, '
-            'convert it to MCAP with "ros2 bag convert".'
-        )
     raise RecordError(
-        f'Expect MCAP or JSON lines, actually: {path} begins with {begin!r}. {_WAY_OUT}'
+        f'Expect a bag or JSON lines, actually: {path} begins with {begin!r}. {_WAY_OUT}'
     )
 
 
 def _opened_folder(path: Path) -> RecordSource:
     run = RunFolder(path)
     if run.bag.is_dir():
-        return _BagSource(path, files_of_bag(run.bag))
-    if (path / METADATA).is_file() or any(path.glob('*.mcap')):
-        return _BagSource(path, files_of_bag(path))
+        return _BagSource(path, open_bag(run.bag))
+    if (path / METADATA).is_file() or any([*path.glob('*.mcap'), *path.glob('*.db3')]):
+        return _BagSource(path, open_bag(path))
     if run.transitions.is_file():
         return _JsonlSource(run.transitions)
     found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
@@ -219,26 +222,29 @@ def _opened_folder(path: Path) -> RecordSource:
 
 
 def _record_decoder(channel: Channel) -> Decoder[Record]:
-    _check_readable(channel)
+    channel = _readable(channel)
     return record_decoder(
         RECORDS[channel.type],
         channel.type,
         channel.definition.decode(errors='replace'),
-        _message_decoder(channel),
+        message_decoder(channel),
     )
 
 
-def _message_decoder(channel: Channel) -> Callable[[bytes], Any]:
-    """Return a function that decodes the messages of a channel; made when it is first called."""
+def message_decoder(channel: Channel) -> Callable[[bytes], Any]:
+    """
+    Return a function that decodes the messages of a channel; made when it is first called.
+
+    It raises :class:`~boundary_env_ros.errors.RecordError` for what is no such message, or has a
+    definition that nobody can read.
+    """
     made: list[Callable[[bytes], Any]] = []
 
     def decode(data: bytes) -> Any:
         try:
             if not made:
-                _check_readable(channel)
-                schema = Schema(
-                    id=1, name=channel.type, encoding='ros2msg', data=channel.definition
-                )
+                definition = _readable(channel).definition
+                schema = Schema(id=1, name=channel.type, encoding='ros2msg', data=definition)
                 decoder = DecoderFactory().decoder_for('cdr', schema)
                 if decoder is None:
                     raise ValueError('its definition cannot be read')
@@ -255,10 +261,15 @@ def _message_decoder(channel: Channel) -> Callable[[bytes], Any]:
     return decode
 
 
-def _check_readable(channel: Channel) -> None:
-    if channel.encoding != 'cdr' or channel.definition_encoding != 'ros2msg':
-        raise RecordError(
-            f'Expect messages in CDR with a definition as .msg text on {channel.topic}, actually: '
-            f'{channel.encoding or "no encoding"} with {channel.definition_encoding or "none"}. '
-            'Record them with ROS 2 where the package with the messages is installed.'
-        )
+def _readable(channel: Channel) -> Channel:
+    """Return a channel with a definition as ``.msg`` text."""
+    try:
+        if channel.encoding == 'cdr':
+            return described(channel)
+    except (RecordError, MissingDependency):
+        pass
+    raise RecordError(
+        f'Expect messages in CDR with a definition as .msg text on {channel.topic}, actually: '
+        f'{channel.encoding or "no encoding"} with {channel.definition_encoding or "none"}. '
+        'Record them with ROS 2 where the package with the messages is installed.'
+    )

@@ -19,11 +19,10 @@ import yaml
 
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.storage.bag_metadata import files_of_bag, METADATA
+from boundary_env_ros.storage.known_definitions import IDL, MSG
 from boundary_env_ros.storage.mcap_scan import Channel, Contents, MAGIC, McapScan
 
 _WAY_OUT = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
-MSG, IDL = 'ros2msg', 'ros2idl'
-
 SQLITE = b'SQLite format 3\0'
 _ROS_1 = b'#ROSBAG'
 

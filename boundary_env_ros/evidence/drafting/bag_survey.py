@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import os
 from pathlib import Path
 import struct
 from typing import Any
@@ -15,10 +14,10 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.drafting.draft import draft, is_own
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import Survey
-from boundary_env_ros.storage.definitions import definition_of
+from boundary_env_ros.storage.known_definitions import described
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_types import fields_of_store, MessageTypes
-from boundary_env_ros.storage.rosbag2 import IDL, MSG, needs_rosbags, offers_of_bag, open_bag
+from boundary_env_ros.storage.rosbag2 import needs_rosbags, offers_of_bag, open_bag
 
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""
@@ -147,34 +146,10 @@ class _Decoders:
 
     def _store(self, channel: Channel) -> Any:
         typesys = self._typesys
-        text = channel.definition.decode(errors='replace')
-        language = channel.definition_encoding
-        if language not in (MSG, IDL):
-            installed = _installed_definition(channel.type)
-            if not installed:
-                # Bags from before Iron have no definitions; the common ones are known.
-                return typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
-            text = installed
         store = typesys.get_typestore(typesys.Stores.EMPTY)
-        if language == IDL:
-            types = {}
-            for part in text.split('=' * 80 + '\n'):
-                head, _, rest = part.partition('\n')
-                idl = rest if head.startswith('IDL: ') else part
-                if idl.strip():
-                    types.update(typesys.get_types_from_idl(idl))
-        else:
-            types = typesys.get_types_from_msg(text, channel.type)
-        store.register(types)
+        text = described(channel).definition.decode(errors='replace')
+        store.register(typesys.get_types_from_msg(text, channel.type))
         return store
-
-
-def _installed_definition(type_name: str) -> str:
-    entries = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    try:
-        return definition_of(type_name, [Path(entry) for entry in entries if entry])[0]
-    except RecordError:
-        return ''
 
 
 def _text(error: Exception) -> str:

@@ -1,0 +1,91 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The images that recorded observations refer to, found on their topics in the same bag."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+import hashlib
+from typing import Any
+
+from boundary_env_ros.core.contract import FieldSpec
+from boundary_env_ros.core.fields import stamp_of
+from boundary_env_ros.core.observation import ImageReference
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.records import Message, RecordSource
+
+# How far behind its transition an image may stand in the bag, since the recorder empties one topic
+# after the other; and how long one is kept that nothing has referred to, ns.
+_BEHIND = 2 * NANOSECONDS
+_KEPT = 5 * NANOSECONDS
+
+
+class RecordedImages:
+    """
+    One way through the images of a bag, beside that through its transitions.
+
+    Of each topic it holds what lies between the image that was referred to last and the transition
+    that is looked at.
+
+    Parameters
+    ----------
+    source
+        The record.
+    specs
+        The image fields of the contract.
+
+    """
+
+    def __init__(self, source: RecordSource, specs: Sequence[FieldSpec]) -> None:
+        types = {spec.type for spec in specs}
+        topics = {topic.name for topic in source.overview().topics if topic.type in types}
+        self._messages: Iterator[Message] = iter(())
+        if topics:
+            self._messages = source.messages(topics)
+        self._seen: dict[str, OrderedDict[int, tuple[int, Any]]] = {
+            topic: OrderedDict() for topic in topics
+        }
+
+    def message(self, reference: ImageReference, log_time: int) -> Any | None:
+        """
+        Return the message that a reference means; None if the bag does not have it.
+
+        Parameters
+        ----------
+        reference
+            Topic, stamp and hash.
+        log_time
+            Of the transition with the reference, nanoseconds; they must not go backwards.
+
+        """
+        seen = self._seen.get(reference.topic)
+        if seen is None:
+            return None
+        while reference.stamp not in seen:
+            if not self._read(log_time):
+                return None
+        for stamp in tuple(seen):
+            if stamp == reference.stamp:
+                break
+            del seen[stamp]
+        _, message = seen[reference.stamp]
+        if hashlib.sha256(message.data).digest() != reference.sha256:
+            return None
+        return message
+
+    def _read(self, log_time: int) -> bool:
+        """Take the next image of the bag; return whether one was there that may be the one."""
+        following = next(self._messages, None)
+        if following is None:
+            return False
+        try:
+            message = following.decode()
+        except RecordError:
+            return True
+        seen = self._seen[following.topic]
+        seen[stamp_of(message) or 0] = (following.log_time, message)
+        while seen and next(iter(seen.values()))[0] < log_time - _KEPT:
+            seen.popitem(last=False)
+        return following.log_time <= log_time + _BEHIND

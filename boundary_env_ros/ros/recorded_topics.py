@@ -19,8 +19,13 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.storage.bag_metadata import OfferedQos
 
-# What a queue holds between two looks at it.
+# What a queue holds between two looks at it; of messages that may have a megabyte each, what a
+# camera sends in three seconds.
 _DEPTH = 1000
+_DEPTH_OF_LARGE = 100
+_LARGE = frozenset(
+    {'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', 'sensor_msgs/msg/PointCloud2'}
+)
 
 _OWN = {
     names.CONTRACT: 'ContractDescription',
@@ -231,7 +236,7 @@ class RawSubscriptions:
             _never_called,
             QoSProfile(
                 history=HistoryPolicy.KEEP_LAST,
-                depth=_DEPTH,
+                depth=_DEPTH_OF_LARGE if topic.type in _LARGE else _DEPTH,
                 reliability=reliability,
                 durability=latched if topic.latched else volatile,
             ),

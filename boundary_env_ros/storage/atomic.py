@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 import os
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         draft.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # A place that cannot be written has none.
+            draft.unlink(missing_ok=True)
         raise RecordError(
             f'Expect to write {path}, actually: {error.strerror or error}. '
             'Free space or choose another place.'

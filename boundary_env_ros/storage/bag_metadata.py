@@ -73,6 +73,16 @@ class BagTopic:
     messages: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BagFile:
+    """One file: name, messages, first and last log time (nanoseconds; if there is a message)."""
+
+    name: str
+    messages: int = 0
+    start: int = 0
+    end: int = 0
+
+
 def qos_text(profiles: Sequence[OfferedQos]) -> str:
     """Return QoS profiles as they stand in the ``offered_qos_profiles`` of an MCAP channel."""
     return _dump([_qos(profile) for profile in profiles]) if profiles else ''
@@ -80,47 +90,33 @@ def qos_text(profiles: Sequence[OfferedQos]) -> str:
 
 def metadata_text(
     *,
-    file: str,
+    files: Sequence[BagFile],
     topics: Sequence[BagTopic],
-    start: int,
-    end: int,
     custom_data: Mapping[str, str],
     ros_distro: str,
 ) -> str:
     """
     Return the content of ``rosbag2_bagfile_information``.
 
-    An MCAP file repeats it in its own metadata.
+    An MCAP file repeats it in its own metadata, for itself alone.
 
     Parameters
     ----------
-    file
-        Name of the one storage file.
+    files
+        The storage files in their order.
     topics
-        The topics with the number of their messages.
-    start, end
-        First and last log time, nanoseconds; passed over if there is no message.
+        The topics with the number of their messages in all of them.
     custom_data
         Anything else to keep with the bag.
     ros_distro
         ROS distribution that the messages are from.
 
     """
-    count = sum(topic.messages for topic in topics)
-
-    def period() -> dict[str, object]:
-        # Made anew each time: YAML would otherwise write the second one as an alias.
-        return {
-            'duration': {'nanoseconds': end - start if count else 0},
-            'starting_time': {'nanoseconds_since_epoch': start if count else NEVER},
-            'message_count': count,
-        }
-
     return _dump(
         {
             'version': VERSION,
             'storage_identifier': 'mcap',
-            **period(),
+            **_period(files),
             'topics_with_message_count': [
                 {
                     'topic_metadata': {
@@ -136,8 +132,8 @@ def metadata_text(
             ],
             'compression_format': '',
             'compression_mode': '',
-            'relative_file_paths': [file],
-            'files': [{'path': file, **period()}],
+            'relative_file_paths': [file.name for file in files],
+            'files': [{'path': file.name, **_period([file])} for file in files],
             'custom_data': dict(custom_data) or None,
             'ros_distro': ros_distro,
         }
@@ -194,6 +190,17 @@ def files_of_bag(folder: Path) -> list[Path]:
                 'is missing. Copy the bag with all its files.'
             )
     return files
+
+
+def _period(files: Sequence[BagFile]) -> dict[str, object]:
+    full = [file for file in files if file.messages]
+    start = min((file.start for file in full), default=NEVER)
+    end = max((file.end for file in full), default=NEVER)
+    return {
+        'duration': {'nanoseconds': end - start},
+        'starting_time': {'nanoseconds_since_epoch': start},
+        'message_count': sum(file.messages for file in full),
+    }
 
 
 def _qos(profile: OfferedQos) -> dict[str, object]:

@@ -7,13 +7,14 @@ People's marks on episodes are in a table of their own.
 
 The file is in WAL mode while it is written: readers never wait for the writer, nor it for them.
 After ``kill -9`` each row is as the last call that returned left it; a power loss may take the
-last calls, never the file.
+calls since the last sync of :meth:`EpisodeStore.descriptor`, never the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+import os
 from pathlib import Path
 import sqlite3
 from threading import Lock
@@ -265,6 +266,15 @@ class EpisodeStore:
             read_row(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
             for row in rows
         )
+
+    def descriptor(self) -> int:
+        """
+        Return a file descriptor for whoever waits until the last calls are on the disk.
+
+        That of the log of the database: to open and close the database itself would take away
+        the locks that SQLite has on it.
+        """
+        return os.open(f'{self.path}-wal', os.O_RDONLY)
 
     def close(self) -> None:
         """Close the index; a writer leaves one plain file, readable from a read-only place too."""

@@ -1,29 +1,32 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A rosbag2 folder with one MCAP file, written from raw messages so that a crash costs little.
+A rosbag2 folder of MCAP files, written from raw messages so that a crash costs little.
 
 What is lost, and when
 ----------------------
 ``close()``
-    Nothing; the file has its index and is on the disk.
+    Nothing; every file has its index and is on the disk.
 ``kill -9`` of the process
     The open chunk: what was written since the last flush, so at most ``flush_interval`` seconds or
     ``chunk_size`` bytes, whichever comes first. All chunks before it are with the kernel.
 Power loss, or a crash of the kernel
-    What the kernel had not yet brought to the disk, some 30 s with the usual settings. To wait for
-    the disk at each flush would stall the recorder for as long as the disk likes, and lose
-    messages for it.
+    What the kernel had not yet brought to the disk when the last function that :meth:`begin_sync`
+    returned was through. Without such calls that is some 30 s with the usual settings.
 
-A file without ``close()`` has no index. :func:`boundary_env_ros.storage.reader.open_records` reads
-it up to where it ends; tools that begin at the index do not.
+The last file of a bag without ``close()`` has no index.
+:func:`boundary_env_ros.storage.reader.open_records` reads it up to where it ends; tools that begin
+at the index do not, until ``boundary-env recover`` has made it whole.
+
+Splits
+------
+Each file is a bag's worth by itself: it has the definitions of all topics, and begins with what
+:meth:`McapLog.keep` was told to keep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 import os
 from pathlib import Path
 import time
@@ -33,31 +36,28 @@ from typing import NoReturn
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
+    BagFile,
     BagTopic,
     folder_text,
     METADATA,
     metadata_text,
     OfferedQos,
-    qos_text,
 )
 from boundary_env_ros.storage.definitions import definition_of
-from boundary_env_ros.storage.mcap_writer import check_compression, open_writer
+from boundary_env_ros.storage.disk_errors import reason, way_out
+from boundary_env_ros.storage.mcap_file import McapFile, WrittenTopic
+from boundary_env_ros.storage.mcap_writer import check_compression
 
 __all__ = ['McapLog', 'OfferedQos', 'definition_of']
 
-
-@dataclass(slots=True)
-class _Channel:
-    id: int
-    type: str
-    type_hash: str
-    qos: tuple[OfferedQos, ...]
-    messages: int = 0
+_NANOSECONDS = 1_000_000_000
+# Complete files that are held open until the disk has them.
+_MOST_UNSYNCED = 8
 
 
 class McapLog:
     """
-    A bag that is being written: ``<folder>/<folder>_0.mcap`` and ``<folder>/metadata.yaml``.
+    A bag that is being written: ``<folder>/<folder>_0.mcap``, ... and ``<folder>/metadata.yaml``.
 
     For one thread at a time. See the module for what a crash costs.
 
@@ -72,6 +72,11 @@ class McapLog:
         Bytes (before compression) at which a chunk is closed.
     compression
         ``zstd``, ``lz4`` or ``none``.
+    split_size
+        Bytes on the disk at which a file is completed and another begun, which it exceeds by a
+        chunk and its index at most; 0: never.
+    split_duration
+        Seconds of log time after which likewise; 0: never.
     ros_distro
         ROS distribution of the messages.
     custom_data
@@ -93,26 +98,33 @@ class McapLog:
         flush_interval: float = 0.5,
         chunk_size: int = 256 * 1024,
         compression: str = 'zstd',
+        split_size: int = 0,
+        split_duration: float = 0.0,
         ros_distro: str = '',
         custom_data: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         check_compression(compression)
         self.folder = folder
-        self.path = folder / f'{folder.name}_0.mcap'
         self._flush_interval = flush_interval
+        self._chunk_size = chunk_size
+        self._compression = compression
+        self._split_size = split_size
+        self._split_duration = round(split_duration * _NANOSECONDS)
         self._ros_distro = ros_distro
         self._custom_data = dict(custom_data or {})
         self._clock = clock
-        self._channels: dict[str, _Channel] = {}
-        self._schemas: dict[tuple[str, str], int] = {}
-        self._messages = 0
-        self._saved_messages = 0
-        self._saved_bytes = 0
-        self._start = 0
-        self._end = 0
+        self._topics: dict[str, WrittenTopic] = {}
+        self._kept: dict[tuple[str, str], tuple[bytes, int]] = {}
+        # Of the files that are complete.
+        self._complete: list[BagFile] = []
+        self._counts: dict[str, int] = {}
+        self._complete_bytes = 0
+        self._unsynced: list[int] = []
+        # Messages that a split repeated, which nobody gave to `write`.
+        self._repeated = 0
         self._chunk_begun: float | None = None
-        self._topics_changed = False
+        self._metadata_changed = False
         self._closed = False
         self._failure = ''
 
@@ -125,20 +137,16 @@ class McapLog:
             ) from None
         except OSError as error:
             raise RecordError(
-                f'Expect to make the folder {folder}, actually: {error.strerror or error}. '
+                f'Expect to make the folder {folder}, actually: {reason(error)}. '
                 'Choose another place.'
             ) from error
         try:
-            self._writer, self._file = open_writer(
-                self.path, chunk_size=chunk_size, compression=compression
-            )
+            self._file = self._open(0)
         except OSError as error:
             raise RecordError(
-                f'Expect to make {self.path}, actually: {error.strerror or error}. '
-                'Choose another place.'
+                f'Expect to make {self._path(0)}, actually: {reason(error)}. Choose another place.'
             ) from error
         try:
-            self._writer.start(profile='ros2', library='boundary_env_ros')
             self._write_metadata(finished=False)
         except (OSError, RecordError) as error:
             try:
@@ -147,19 +155,39 @@ class McapLog:
                 self._file.close()
 
     @property
+    def path(self) -> Path:
+        """Return the file that is being written."""
+        return self._file.path
+
+    @property
+    def files(self) -> int:
+        """Return the number of files."""
+        return len(self._complete) + 1
+
+    @property
     def messages(self) -> int:
         """Return the number of messages that were given to :meth:`write`."""
-        return self._messages
+        return self._finished_messages + self._file.messages
 
     @property
     def saved_messages(self) -> int:
         """Return how many of them only a power loss can take: they have left this process."""
-        return self._saved_messages
+        return max(0, self._finished_messages + self._file.saved_messages)
 
     @property
     def size(self) -> int:
-        """Return the size of the file as it is now, bytes."""
-        return self._file.position
+        """Return the size of all files as they are now, bytes."""
+        return self._complete_bytes + self._file.size
+
+    @property
+    def _finished_messages(self) -> int:
+        return sum(file.messages for file in self._complete) - self._repeated
+
+    def note(self, key: str, text: str) -> None:
+        """Keep something else in ``metadata.yaml``; it is written at the next flush, or close."""
+        if self._custom_data.get(key) != text:
+            self._custom_data[key] = text
+            self._metadata_changed = True
 
     def add_topic(
         self,
@@ -190,28 +218,41 @@ class McapLog:
 
         """
         self._check_usable()
-        if name in self._channels:
+        if name in self._topics:
             raise RecordError(
-                f'Expect a topic to be added once, actually: {name} ({self._channels[name].type}) '
+                f'Expect a topic to be added once, actually: {name} ({self._topics[name].type}) '
                 f'is in {self.path}.'
             )
+        topic = WrittenTopic(
+            name=name,
+            type=type_name,
+            definition=definition_text,
+            type_hash=type_hash,
+            qos=tuple(qos),
+        )
         try:
-            schema = self._schemas.get((type_name, definition_text))
-            if schema is None:
-                schema = self._writer.register_schema(
-                    type_name, 'ros2msg', definition_text.encode()
-                )
-                self._schemas[type_name, definition_text] = schema
-            channel = self._writer.register_channel(
-                name,
-                'cdr',
-                schema,
-                {'offered_qos_profiles': qos_text(qos), 'topic_type_hash': type_hash},
-            )
+            self._file.add_topic(topic)
         except OSError as error:
             self._fail(error)
-        self._channels[name] = _Channel(channel, type_name, type_hash, tuple(qos))
-        self._topics_changed = True
+        self._topics[name] = topic
+        self._counts[name] = 0
+        self._metadata_changed = True
+
+    def keep(self, topic: str, key: str, data: bytes, publish_time_ns: int) -> None:
+        """
+        Repeat a message at the beginning of each further file, where its reader looks for it.
+
+        Parameters
+        ----------
+        topic
+            A topic that was added.
+        key
+            What distinguishes it from others of the topic; the last of each key is repeated.
+        data, publish_time_ns
+            As for :meth:`write`. Its log time is that of the message that comes after it.
+
+        """
+        self._kept[topic, key] = (data, publish_time_ns)
 
     def write(self, topic: str, data: bytes, log_time_ns: int, publish_time_ns: int) -> None:
         """
@@ -234,8 +275,7 @@ class McapLog:
 
         """
         self._check_usable()
-        channel = self._channels.get(topic)
-        if channel is None:
+        if topic not in self._topics:
             raise RecordError(
                 f'Expect a topic that was added to {self.path}, actually: {topic!r}. '
                 'Call add_topic first.'
@@ -245,20 +285,15 @@ class McapLog:
                 f'Expect times of {topic} that are not negative, actually: {log_time_ns}, '
                 f'{publish_time_ns}.'
             )
-        before = self._file.position
         try:
-            self._writer.add_message(
-                channel.id, log_time=log_time_ns, data=data, publish_time=publish_time_ns
-            )
-        except OSError as error:
+            if self._is_full(log_time_ns):
+                self._split(log_time_ns)
+            left = self._file.write(topic, data, log_time_ns, publish_time_ns)
+        except (OSError, RecordError) as error:
             self._fail(error)
-        channel.messages += 1
-        self._start = min(self._start, log_time_ns) if self._messages else log_time_ns
-        self._end = max(self._end, log_time_ns)
-        self._messages += 1
-        if self._file.position != before:
+        if left:
             # The message filled the chunk, which has been written with it.
-            self._note_saved()
+            self._chunk_begun = None
             return
         now = self._clock()
         if self._chunk_begun is None:
@@ -278,12 +313,29 @@ class McapLog:
         """
         self._check_usable()
         try:
-            if self._topics_changed:
+            if self._metadata_changed:
                 self._write_metadata(finished=False)
-            self._writer.flush()
+            self._file.flush()
         except (OSError, RecordError) as error:
             self._fail(error)
-        self._note_saved()
+        self._chunk_begun = None
+
+    def begin_sync(self) -> Callable[[], None]:
+        """
+        Return a function that waits until all that was flushed is on the disk.
+
+        It is to be called once, from any thread, also while this one goes on to write, and raises
+        ``OSError`` if the disk cannot keep it.
+
+        Raises
+        ------
+        RecordError
+            If the log is closed or broken.
+
+        """
+        self._check_usable()
+        descriptors, self._unsynced = [*self._unsynced, self._file.descriptor()], []
+        return lambda: _sync(descriptors)
 
     def close(self) -> None:
         """
@@ -302,13 +354,14 @@ class McapLog:
         if self._failure:
             self._closed = True
             self._file.close()
+            for descriptor in self._unsynced:
+                os.close(descriptor)
             return
         try:
-            self._writer.flush()
-            self._note_saved()
-            self._writer.add_metadata('rosbag2', {'serialized_metadata': self._metadata(True)})
-            self._writer.finish()
-            os.fsync(self._file.raw.fileno())
+            self._file.finish(self._own_metadata())
+            self._unsynced.append(self._file.descriptor())
+            descriptors, self._unsynced = self._unsynced, []
+            _sync(descriptors)
             self._write_metadata(finished=True)
             sync_folder(self.folder)
         except (OSError, RecordError) as error:
@@ -335,48 +388,108 @@ class McapLog:
             raise RecordError(self._failure)
         if self._closed:
             raise RecordError(
-                f'Expect an open log, actually: {self.path} was closed with {self._messages} '
+                f'Expect an open log, actually: {self.path} was closed with {self.messages} '
                 'messages.'
             )
 
-    def _note_saved(self) -> None:
-        self._saved_messages = self._messages
-        self._saved_bytes = self._file.position
+    # Files ---------------------------------------------------------------------------------------
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f'{self.folder.name}_{number}.mcap'
+
+    def _open(self, number: int) -> McapFile:
+        return McapFile(
+            self._path(number), chunk_size=self._chunk_size, compression=self._compression
+        )
+
+    def _is_full(self, log_time: int) -> bool:
+        """Return whether the next message belongs to the next file."""
+        file = self._file
+        if not file.messages:
+            return False
+        if self._split_size and file.size >= self._split_size:
+            return True
+        # Simulated time that was set back begins anew.
+        return bool(self._split_duration) and log_time - file.start >= self._split_duration
+
+    def _split(self, log_time: int) -> None:
+        """
+        Complete the file and begin the next.
+
+        The disk is not waited for: the next function of :meth:`begin_sync` does that. The name of
+        the new file comes into the metadata when the file is there.
+        """
+        self._file.finish(self._own_metadata())
+        if len(self._unsynced) >= _MOST_UNSYNCED:
+            # Nobody syncs.
+            _sync([self._unsynced.pop(0)])
+        self._unsynced.append(self._file.descriptor())
+        done, self._file = self._file, self._open(len(self._complete) + 1)
+        done.close()
+        self._complete.append(done.description)
+        self._complete_bytes += done.size
+        for topic in self._topics.values():
+            self._counts[topic.name] += done.count(topic.name)
+            self._file.add_topic(topic)
+        for (name, _), (data, publish_time) in self._kept.items():
+            self._file.write(name, data, log_time, publish_time)
+            self._repeated += 1
         self._chunk_begun = None
+        self._write_metadata(finished=False)
 
     def _fail(self, error: Exception) -> NoReturn:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         self._failure = (
-            f'Expect to write {self.path}, actually: {reason.rstrip(".")}. '
-            f'{self._saved_messages} messages ({self._saved_bytes} bytes) before it are saved and '
-            f'can be read, {self._messages - self._saved_messages} are lost. '
-            'Free space and record anew.'
+            f'Expect to write {self.path}, actually: {reason(error)}. '
+            f'{self.saved_messages} messages ({self._complete_bytes + self._file.saved_bytes} '
+            f'bytes) before it are saved and can be read, '
+            f'{self.messages - self.saved_messages} are lost. {way_out(error)}'
         )
-        # What is torn is cut off: the file then ends with a whole chunk. If that fails too, it
-        # ends torn, and readers see that.
-        with suppress(OSError):
-            self._file.raw.truncate(self._saved_bytes)
+        self._file.cut_off()
         raise RecordError(self._failure) from error
 
-    def _metadata(self, finished: bool) -> str:
+    # Metadata ------------------------------------------------------------------------------------
+
+    def _own_metadata(self) -> str:
+        """Return what the present file says of itself."""
         return metadata_text(
-            file=self.path.name,
-            topics=[
-                BagTopic(
-                    name=name,
-                    type=channel.type,
-                    type_hash=channel.type_hash,
-                    qos=channel.qos,
-                    messages=channel.messages if finished else 0,
-                )
-                for name, channel in self._channels.items()
-            ],
-            start=self._start,
-            end=self._end,
+            files=[self._file.description],
+            topics=self._file.topics(self._topics.values()),
             custom_data=self._custom_data,
             ros_distro=self._ros_distro,
         )
 
     def _write_metadata(self, *, finished: bool) -> None:
-        write_atomically(self.folder / METADATA, folder_text(self._metadata(finished)).encode())
-        self._topics_changed = False
+        """Describe the bag; of a file that is not complete nobody knows yet what is in it."""
+        present = self._file.description if finished else BagFile(name=self.path.name)
+        text = metadata_text(
+            files=[*self._complete, present],
+            topics=[
+                BagTopic(
+                    name=topic.name,
+                    type=topic.type,
+                    type_hash=topic.type_hash,
+                    qos=topic.qos,
+                    messages=self._counts[topic.name]
+                    + (self._file.count(topic.name) if finished else 0),
+                )
+                for topic in self._topics.values()
+            ],
+            custom_data=self._custom_data,
+            ros_distro=self._ros_distro,
+        )
+        write_atomically(self.folder / METADATA, folder_text(text).encode())
+        self._metadata_changed = False
+
+
+def _sync(descriptors: Sequence[int]) -> None:
+    """Wait for the disk, and close the descriptors whatever becomes of it."""
+    failure: OSError | None = None
+    for descriptor in descriptors:
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            failure = failure or error
+        finally:
+            os.close(descriptor)
+    if failure is not None:
+        raise failure

@@ -9,8 +9,12 @@ states of the episode, marks, the numbers of the gate's decisions and simulated 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+import json
+import os
+import shutil
 import time
 from typing import TypeVar
 
@@ -39,12 +43,21 @@ T = TypeVar('T')
 #: The gate stops the robot after one; the second is for an environment that is merely late.
 PATIENCE = 2.0
 
+_MEGABYTE = 1_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Numbered:
     """What is looked at of a decision of the gate."""
 
     sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Described:
+    """What is looked at of a contract that was latched."""
+
+    node: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +91,9 @@ class RunRecording:
     """
     Writes the files of one run.
 
-    For one thread at a time. A write that fails leaves what was written before readable; whoever
-    gets its error calls :meth:`close` and records no more.
+    For one thread at a time, but its figures and :meth:`notices` may be looked at from another. A
+    write that fails leaves what was written before readable; whoever gets its error calls
+    :meth:`close` and records no more.
 
     Parameters
     ----------
@@ -96,13 +110,19 @@ class RunRecording:
         Anything else to keep in the metadata of the bag.
     ros_distro
         ROS distribution of the messages.
+    split_size, split_duration
+        Bytes and seconds after which the bag goes on in another file; 0: never. See
+        :class:`McapLog`.
+    min_free_space
+        Bytes to leave free on the disk: when there are fewer, :meth:`flush` fails, and
+        :meth:`close` completes all files. 0: until it is full.
     system_time
         Nanoseconds of system time, which the index is stamped with.
 
     Raises
     ------
     RecordError
-        If a file is there already, or cannot be made.
+        If a file is there already, or cannot be made, or the disk is too full.
 
     """
 
@@ -115,14 +135,20 @@ class RunRecording:
         recorder: str,
         custom_data: Mapping[str, str] | None = None,
         ros_distro: str = '',
+        split_size: int = 0,
+        split_duration: float = 0.0,
+        min_free_space: int = 0,
         system_time: Callable[[], int] = time.time_ns,
     ) -> None:
         self.run = run
+        self._min_free_space = min_free_space
+        self._check_space('Free space, or choose another place.')
         self._contract = contract.contract
         self._definitions = definitions
         self._system_time = system_time
         self._sim_time = 0
         self._losses = LossCount()
+        self._lost_on: dict[str, int] = {}
         self._mine = _Ending(EpisodeState.TRUNCATED, ENVIRONMENT_LOST, recorder)
         patience = PATIENCE * self._contract.safety.environment_timeout
         self._watches = {
@@ -130,13 +156,20 @@ class RunRecording:
             for agent in self._contract.agents
         }
         self._takers: dict[str, Callable[[bytes, Instant], None]] = {}
+        self._contracts: dict[str, Callable[[bytes], _Described]] = {}
         self._statuses: dict[str, EpisodeStatus] = {}
         self._latest = ''
         self._endings: dict[str, _Ending] = {}
         self._contradicted: set[str] = set()
-        self._notices: list[str] = []
+        self._notices: deque[str] = deque()
         write_atomically(run.contract, contract.text.encode())
-        self._bag = McapLog(run.bag, custom_data=custom_data, ros_distro=ros_distro)
+        self._bag = McapLog(
+            run.bag,
+            custom_data=custom_data,
+            ros_distro=ros_distro,
+            split_size=split_size,
+            split_duration=split_duration,
+        )
         self._transitions = TransitionJsonl(run.transitions)
         self._episodes = EpisodeStore.create(run.episodes)
 
@@ -149,6 +182,11 @@ class RunRecording:
     def size(self) -> int:
         """Return the size of the bag as it is now, bytes."""
         return self._bag.size
+
+    @property
+    def files(self) -> int:
+        """Return the number of files of the bag."""
+        return self._bag.files
 
     @property
     def lost(self) -> int:
@@ -167,7 +205,9 @@ class RunRecording:
 
     def notices(self) -> Sequence[str]:
         """Return what somebody should know though the recording goes on; each once."""
-        notices, self._notices = self._notices, []
+        notices = []
+        while self._notices:
+            notices.append(self._notices.popleft())
         return notices
 
     def add_topic(self, name: str, type_name: str, qos: Sequence[OfferedQos] = ()) -> None:
@@ -195,6 +235,9 @@ class RunRecording:
             taker = self._taker(EpisodeStatus, type_name, self._on_status)
         elif type_name == 'boundary_env_ros/msg/EpisodeMark':
             taker = self._taker(EpisodeMark, type_name, self._on_mark)
+        elif type_name == 'boundary_env_ros/msg/ContractDescription':
+            self._contracts[name] = self._decoder(_Described, type_name)
+            return
         elif type_name == 'boundary_env_ros/msg/GateDecision':
             taker = self._taker(
                 _Numbered,
@@ -234,16 +277,36 @@ class RunRecording:
         """
         take = self._takers.get(topic)
         if take is not None:
+            lost = self._losses.lost
             take(data, now)
+            self._note_lost(topic, self._losses.lost - lost)
         if self._contract.sim_time:
             received = published = self._sim_time or now.ros.nanoseconds
         else:
             received = received or self._system_time()
         self._bag.write(topic, data, received, published or received)
+        if topic in self._contracts:
+            self._keep_contract(topic, data, published or received)
 
-    def add_lost(self, number: int) -> None:
-        """Add messages that got lost on their way here, by the numbers of the middleware."""
+    def _keep_contract(self, topic: str, data: bytes, published: int) -> None:
+        """Have what a node latched in every file of the bag."""
+        try:
+            node = self._contracts[topic](data).node
+        except RecordError as error:
+            self._notices.append(str(error))
+        else:
+            self._bag.keep(topic, node, data, published)
+
+    def add_lost(self, topic: str, number: int) -> None:
+        """Add messages of a topic that got lost on their way here, as others have counted them."""
         self._losses.lost += number
+        self._note_lost(topic, number)
+
+    def _note_lost(self, topic: str, number: int) -> None:
+        """Keep in the metadata of the bag what is missing, topic by topic."""
+        if number:
+            self._lost_on[topic] = self._lost_on.get(topic, 0) + number
+            self._bag.note('lost', json.dumps(self._lost_on))
 
     def watch(self, now: Instant) -> EpisodeStatus | None:
         """
@@ -336,10 +399,56 @@ class RunRecording:
         Raises
         ------
         RecordError
-            If it cannot be written: the recording is over.
+            If it cannot be written, or the disk is about to be full: the recording is over.
 
         """
         self._bag.flush()
+        try:
+            self._check_space('All files are complete until here. Free space and record anew.')
+        except RecordError as error:
+            self._bag.note('over', str(error))
+            raise
+
+    def begin_sync(self) -> Callable[[], None]:
+        """
+        Return a function that waits until all that was flushed is on the disk.
+
+        It is to be called once, from any thread, also while this one goes on to write, and raises
+        ``OSError`` if the disk cannot keep it.
+
+        Raises
+        ------
+        RecordError
+            If the bag is broken: the recording is over.
+
+        """
+        sync_bag = self._bag.begin_sync()
+        others = (self._transitions.descriptor(), self._episodes.descriptor())
+
+        def sync() -> None:
+            try:
+                sync_bag()
+                for descriptor in others:
+                    os.fsync(descriptor)
+            finally:
+                for descriptor in others:
+                    os.close(descriptor)
+
+        return sync
+
+    def _check_space(self, way_out: str) -> None:
+        if not self._min_free_space:
+            return
+        try:
+            free = shutil.disk_usage(self.run.path).free
+        except OSError:
+            return  # Whoever writes will hear of it.
+        if free < self._min_free_space:
+            raise RecordError(
+                f'Expect at least {self._min_free_space / _MEGABYTE:.1f} MB free for '
+                f'{self.run.path} (min_free_space), actually: {free / _MEGABYTE:.1f} MB. '
+                f'{way_out}'
+            )
 
     def close(self) -> None:
         """
@@ -430,8 +539,7 @@ class RunRecording:
     def _taker(
         self, cls: type[T], type_name: str, take: Callable[[T, Instant], None]
     ) -> Callable[[bytes, Instant], None]:
-        definition = self._definitions[type_name][0]
-        decode = record_decoder(cls, type_name, definition, _decoder(type_name, definition))
+        decode = self._decoder(cls, type_name)
 
         def taker(data: bytes, now: Instant) -> None:
             try:
@@ -444,6 +552,10 @@ class RunRecording:
             take(record, now)
 
         return taker
+
+    def _decoder(self, cls: type[T], type_name: str) -> Callable[[bytes], T]:
+        definition = self._definitions[type_name][0]
+        return record_decoder(cls, type_name, definition, _decoder(type_name, definition))
 
 
 def _without_time(status: EpisodeStatus) -> tuple[object, ...]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import os
 from pathlib import Path
 import sys
@@ -27,6 +26,7 @@ from boundary_env_ros.ros.recorded_topics import (
     RecordedTopic,
 )
 from boundary_env_ros.storage.definitions import definition_of
+from boundary_env_ros.storage.recording_thread import RecordingThread
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import PATIENCE, RunRecording
 
@@ -36,8 +36,9 @@ _POLL_PERIOD = 0.02
 _ADAPT_PERIOD = 0.1
 # Sign of life, s.
 _STATUS_PERIOD = 0.2
-# What is on the disk is at most this old, s; below the half second that is promised.
-_FLUSH_PERIOD = 0.4
+# How long the disk is waited for at the end of the run, and by whoever marks an episode, s.
+_END_PATIENCE = 60.0
+_MARK_PATIENCE = 2.0
 # How long a last word is waited for at most, the environment's and our own, s.
 _LAST_WORD = 0.5
 # Looks for a sign of life of the environment within the time it is given.
@@ -57,7 +58,9 @@ class Recorder(ContractNode):
     def __init__(self) -> None:
         super().__init__('recorder', 'recorder')
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
+        self._declare_files()
         self._recording: RunRecording | None = None
+        self._writer: RecordingThread | None = None
         self._heard: RawSubscriptions | None = None
         self._status: Any = None
         self._episode_status: dict[str, Any] = {}
@@ -67,6 +70,42 @@ class Recorder(ContractNode):
         self._active = False
         self._closed = False
         self._lost = 0
+        self._in_time = True
+
+    def _declare_files(self) -> None:
+        self.declare(
+            'max_bag_size',
+            0,
+            'Bytes at which the bag goes on in another file; 0: no limit.',
+        )
+        self.declare(
+            'max_bag_duration',
+            0.0,
+            'Seconds after which the bag goes on in another file; 0.0: no limit.',
+        )
+        self.declare(
+            'queue_size',
+            256 * 1024 * 1024,
+            'Bytes that may wait for the disk before messages of sensors are dropped.',
+        )
+        self.declare(
+            'disk_timeout',
+            5.0,
+            'Seconds that the disk may lag behind before the recorder says that it does not '
+            'record.',
+        )
+        self.declare(
+            'sync_interval',
+            5.0,
+            'Seconds between two waits for the disk, beside the writing: what a power loss may '
+            'take. 0.0: as the kernel likes.',
+        )
+        self.declare(
+            'min_free_space',
+            100_000_000,
+            'Bytes that are left free on the disk: before there are fewer the run is completed. '
+            '0: until it is full.',
+        )
 
     def configure(self) -> None:
         """Make the folder, and listen; what comes is written when the node is active."""
@@ -76,6 +115,7 @@ class Recorder(ContractNode):
                 'Expect the parameter run to name a folder for the run, actually: it is empty. '
                 'Start the node with `--ros-args -p run:=<folder>`.'
             )
+        self._check_files()
         topics = recorded_topics(self, self.contract)
         prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if p]
         # Before the folder is made: an empty one would only be in the way of the next try.
@@ -92,9 +132,18 @@ class Recorder(ContractNode):
                 'software_version': __version__,
             },
             ros_distro=os.environ.get('ROS_DISTRO', ''),
+            split_size=self.value('max_bag_size'),
+            split_duration=self.value('max_bag_duration'),
+            min_free_space=self.value('min_free_space'),
+        )
+        self._writer = RecordingThread(
+            self._recording,
+            queue_size=self.value('queue_size'),
+            sync_interval=self.value('sync_interval'),
         )
         self._closed = False
         self._lost = 0
+        self._in_time = True
         self._unseen = {topic.name: topic for topic in topics}
         self._before = []
         self._status = self.create_publisher(
@@ -109,8 +158,24 @@ class Recorder(ContractNode):
         self._marks = self.speak(msg.EpisodeMark, names.EPISODE_MARK, names.RECORD)
         self.serve(srv.MarkEpisode, '~/mark_episode', self._on_mark)
         self._heard = RawSubscriptions(self, topics, self._on_lost)
-        self.every(_POLL_PERIOD, self._guarded(self._poll))
+        self.every(_POLL_PERIOD, self._poll)
         self.every(_ADAPT_PERIOD, self._heard.adapt)
+
+    def _check_files(self) -> None:
+        for name in (
+            'max_bag_size',
+            'max_bag_duration',
+            'queue_size',
+            'disk_timeout',
+            'sync_interval',
+            'min_free_space',
+        ):
+            least = 1 if name in ('queue_size', 'disk_timeout') else 0
+            if not self.value(name) >= least:
+                raise BoundaryError(
+                    f'Expect the parameter {name} to be {least} or more, actually: '
+                    f'{self.value(name)}.'
+                )
 
     def activate(self) -> None:
         """Begin to write, with what was latched before."""
@@ -125,16 +190,15 @@ class Recorder(ContractNode):
             self._write(message)
         self._active = True
         self.every(_STATUS_PERIOD, self._say)
-        self.every(_FLUSH_PERIOD, self._guarded(self._flush))
         patience = PATIENCE * self.contract.safety.environment_timeout
-        self.every(patience / _WATCHES, self._guarded(self._watch))
+        self.every(patience / _WATCHES, self._watch)
         self.get_logger().info(f'recording to {self.recording.run.path}')
         self._say()
 
     def deactivate(self) -> None:
         """Write what has come until now, and complete the files."""
         if self._active:
-            self._guarded(self._finish_episode)()
+            self._finish_episode()
             self._end()
 
     def cleanup(self) -> None:
@@ -147,7 +211,16 @@ class Recorder(ContractNode):
                 self.destroy_publisher(publisher)
         self._heard = self._status = self._marks = None
         self._episode_status = {}
-        self._recording = None
+        self._recording = self._writer = None
+
+    @property
+    def writer(self) -> RecordingThread:
+        """Who writes the files of the run."""
+        if self._writer is None:
+            raise BoundaryError(
+                'Expect a configured recorder, actually: it is not. Configure it first.'
+            )
+        return self._writer
 
     @property
     def recording(self) -> RunRecording:
@@ -168,33 +241,41 @@ class Recorder(ContractNode):
                 self._write(message)
             elif message.topic.latched and not self._closed:
                 self._before.append(message)
-        self._tell()
+        if self._active:
+            self._tell()
 
     def _write(self, message: RawMessage) -> None:
         topic = message.topic
         if topic.name in self._unseen:
             # Only now it is known what its publishers offer.
             self._add(self._unseen.pop(topic.name))
-        self.recording.write(
-            topic.name, message.data, message.received, message.published, self.clock.now()
+        self.writer.write(
+            topic.name,
+            message.data,
+            message.received,
+            message.published,
+            self.clock.now(),
+            vital=not topic.foreign,
         )
 
     def _add(self, topic: RecordedTopic) -> None:
-        self.recording.add_topic(topic.name, topic.type, offered_qos(self, topic.name))
-
-    def _flush(self) -> None:
-        self.recording.flush()
+        recording, qos = self.recording, offered_qos(self, topic.name)
+        self.writer.do(lambda: recording.add_topic(topic.name, topic.type, qos))
 
     def _watch(self) -> None:
+        if self._closed:
+            return
         # What waits in the queue may be the sign of life that would be missed.
         self._poll()
-        now = self.clock.now()
-        ending = self.recording.watch(now)
-        if ending is not None:
+        self.writer.watch(self.clock.now())
+
+    def _declare_endings(self) -> None:
+        """Publish the endings that a dead environment cannot declare."""
+        for ending in self.writer.endings():
             self.get_logger().error(
                 f'episode {ending.id.episode_id[:8]}: {ending.cause}. {ending.message}'
             )
-            self._episode_status[ending.id.agent].publish(to_msg(ending, now))
+            self._episode_status[ending.id.agent].publish(to_msg(ending, self.clock.now()))
 
     def _finish_episode(self) -> None:
         """
@@ -204,7 +285,7 @@ class Recorder(ContractNode):
         after it.
         """
         deadline = time.monotonic() + _LAST_WORD
-        while self.recording.episode_runs and time.monotonic() < deadline:
+        while self._active and self.recording.episode_runs and time.monotonic() < deadline:
             time.sleep(_POLL_PERIOD)
             self._poll()
         self._poll()
@@ -220,11 +301,14 @@ class Recorder(ContractNode):
             )
             return response
         # What waits in the queue may be the episode that is meant.
-        self._guarded(self._poll)()
-        now = self.clock.now()
+        self._poll()
+        now, recording = self.clock.now(), self.recording
         try:
-            marks = self.recording.mark(
-                request.episode_id, request.verdict, request.who, request.note, now
+            marks = self.writer.ask(
+                lambda: recording.mark(
+                    request.episode_id, request.verdict, request.who, request.note, now
+                ),
+                _MARK_PATIENCE,
             )
         except Refused as refusal:
             response.result.code = int(refusal.code)
@@ -246,29 +330,59 @@ class Recorder(ContractNode):
             self.get_logger().error(
                 f'{number} messages of {topic.name} got lost', throttle_duration_sec=1.0
             )
-            self.recording.add_lost(number)
+            recording = self.recording
+            self.writer.do(lambda: recording.add_lost(topic.name, number))
 
     def _tell(self) -> None:
-        """Log what somebody should know, and say at once if something was lost."""
+        """Log what somebody should know, and say at once if something changed for the worse."""
+        writer = self.writer
         for notice in self.recording.notices():
             self.get_logger().error(notice)
-        if self.recording.lost != self._lost:
-            self._lost = self.recording.lost
+        self._declare_endings()
+        if writer.failure is not None:
+            self.get_logger().fatal(f'the recording is over: {writer.failure}')
+            self._end()
+            return
+        if writer.lost != self._lost:
+            self._lost = writer.lost
             self.get_logger().error(
                 f'{self._lost} messages are missing in the record', throttle_duration_sec=1.0
             )
             self._say()
+        self._look_at_disk()
+
+    def _look_at_disk(self) -> None:
+        limit = self.value('disk_timeout')
+        behind = self.writer.behind
+        if (behind <= limit) is not self._in_time:
+            self._in_time = behind <= limit
+            if self._in_time:
+                self.get_logger().warning('the disk has caught up')
+            else:
+                self.get_logger().error(
+                    f'Expect a disk that is at most {limit:g} s behind (disk_timeout), actually: '
+                    f'it is {behind:.1f} s behind. Until it has caught up the recorder says that '
+                    'it does not record.'
+                )
+            self._say()
+        sync, interval = self.writer.sync_behind, self.value('sync_interval')
+        if sync > interval + limit:
+            self.get_logger().warning(
+                f'the disk needs more than {sync:.1f} s for what {interval:g} s brought '
+                '(sync_interval): a power loss may take that much',
+                throttle_duration_sec=10.0,
+            )
 
     def _say(self) -> None:
         now = self.clock.now()
         recording = self.recording
         message = msg.RecorderStatus(
             digest=self.loaded.digest,
-            recording=self._active,
+            recording=self._active and self._in_time,
             path=str(recording.run.path),
             messages=recording.messages,
             bytes=recording.size,
-            lost=recording.lost,
+            lost=self.writer.lost,
             transitions=recording.transitions,
             taken=to_msg(now),
         )
@@ -276,19 +390,6 @@ class Recorder(ContractNode):
         self._status.publish(message)
 
     # The end -------------------------------------------------------------------------------------
-
-    def _guarded(self, act: Callable[[], None]) -> Callable[[], None]:
-        """Return a callback after whose failure the node lives on, and records no more."""
-
-        def guarded() -> None:
-            try:
-                if not self._closed:
-                    act()
-            except RecordError as error:
-                self.get_logger().fatal(f'the recording is over: {error}')
-                self._end()
-
-        return guarded
 
     def _end(self) -> None:
         """Record no more, and say so: the environment ends its episode as ``recorder_lost``."""
@@ -304,20 +405,17 @@ class Recorder(ContractNode):
         if self._recording is None or self._closed:
             return
         self._closed = True
+        # That nothing came on a topic that was listened to is part of the record too.
+        for topic in self._unseen.values():
+            self._add(topic)
         try:
-            # That nothing came on a topic that was listened to is part of the record too.
-            for topic in self._unseen.values():
-                self._add(topic)
-        except RecordError:
-            pass  # The log is broken, and has said so.
-        try:
-            self._recording.close()
+            self.writer.close(_END_PATIENCE)
         except RecordError as error:
             self.get_logger().error(str(error))
             return
         self.get_logger().info(
             f'{self._recording.run.path} is closed: {self._recording.messages} messages, '
-            f'{self._recording.transitions} transitions, {self._recording.lost} lost'
+            f'{self._recording.transitions} transitions, {self.writer.lost} lost'
         )
 
 

@@ -1,0 +1,166 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""One MCAP file of a bag while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+import fcntl
+import os
+from pathlib import Path
+
+from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, OfferedQos, qos_text
+from boundary_env_ros.storage.mcap_writer import open_writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenTopic:
+    """A topic: name, type, definition and hash of the type, what its publishers offer."""
+
+    name: str
+    type: str
+    definition: str
+    type_hash: str
+    qos: tuple[OfferedQos, ...]
+
+
+class McapFile:
+    """
+    One file, from its head to its footer; of one thread.
+
+    Whatever of its calls raises ``OSError`` leaves a file whose whole chunks are readable after
+    :meth:`cut_off`. While it is open it is locked (``flock``), so that others can tell a file that
+    is being written from one whose writer died.
+
+    Parameters
+    ----------
+    path
+        The file, which must not exist.
+    chunk_size
+        Bytes (before compression) at which a chunk is closed.
+    compression
+        ``zstd``, ``lz4`` or ``none``.
+
+    Attributes
+    ----------
+    messages, saved_messages
+        How many were written, and how many of them have left this process.
+    saved_bytes
+        Size of the file up to the end of its last whole chunk.
+    start, end
+        First and last log time, nanoseconds; 0 if there is no message.
+
+    """
+
+    def __init__(self, path: Path, *, chunk_size: int, compression: str) -> None:
+        self.path = path
+        self._writer, self._file = open_writer(
+            path, chunk_size=chunk_size, compression=compression
+        )
+        self._channels: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+        self._schemas: dict[tuple[str, str], int] = {}
+        self.messages = self.saved_messages = 0
+        self.saved_bytes = 0
+        self.start = self.end = 0
+        with suppress(OSError):
+            # A file system that has no locks has bags all the same.
+            fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            self._writer.start(profile='ros2', library='boundary_env_ros')
+        except OSError:
+            self.close()
+            raise
+        self.saved_bytes = self._file.position
+
+    @property
+    def size(self) -> int:
+        """Return the size of the file as it is now, bytes."""
+        return self._file.position
+
+    @property
+    def description(self) -> BagFile:
+        """Return what the metadata says of it."""
+        return BagFile(name=self.path.name, messages=self.messages, start=self.start, end=self.end)
+
+    def topics(self, known: Iterable[WrittenTopic]) -> list[BagTopic]:
+        """Return what the metadata says of some topics, with their messages in this file."""
+        return [
+            BagTopic(
+                name=topic.name,
+                type=topic.type,
+                type_hash=topic.type_hash,
+                qos=topic.qos,
+                messages=self._counts[topic.name],
+            )
+            for topic in known
+        ]
+
+    def count(self, topic: str) -> int:
+        """Return how many messages of a topic are in it."""
+        return self._counts[topic]
+
+    def add_topic(self, topic: WrittenTopic) -> None:
+        """Write the definition of a topic."""
+        key = (topic.type, topic.definition)
+        schema = self._schemas.get(key)
+        if schema is None:
+            schema = self._writer.register_schema(topic.type, 'ros2msg', topic.definition.encode())
+            self._schemas[key] = schema
+        self._channels[topic.name] = self._writer.register_channel(
+            topic.name,
+            'cdr',
+            schema,
+            {'offered_qos_profiles': qos_text(topic.qos), 'topic_type_hash': topic.type_hash},
+        )
+        self._counts[topic.name] = 0
+
+    def write(self, topic: str, data: bytes, log_time: int, publish_time: int) -> bool:
+        """Write a message; return whether it closed a chunk, with which it left this process."""
+        before = self._file.position
+        self._writer.add_message(
+            self._channels[topic], log_time=log_time, data=data, publish_time=publish_time
+        )
+        self._counts[topic] += 1
+        self.start = min(self.start, log_time) if self.messages else log_time
+        self.end = max(self.end, log_time)
+        self.messages += 1
+        if self._file.position == before:
+            return False
+        self._saved()
+        return True
+
+    def flush(self) -> None:
+        """Close the open chunk and hand it to the kernel."""
+        self._writer.flush()
+        self._saved()
+
+    def finish(self, metadata: str) -> None:
+        """Write the metadata of rosbag2, index and footer; the file can be closed then."""
+        self.flush()
+        self._writer.add_metadata('rosbag2', {'serialized_metadata': metadata})
+        self._writer.finish()
+        self.saved_bytes = self._file.position
+
+    def descriptor(self) -> int:
+        """Return a file descriptor of its own, for whoever waits for the disk and closes it."""
+        return os.dup(self._file.raw.fileno())
+
+    def cut_off(self) -> None:
+        """
+        Cut off what is torn: the file then ends with a whole chunk.
+
+        If that fails too, it ends torn, and readers see that.
+        """
+        with suppress(OSError):
+            self._file.raw.truncate(self.saved_bytes)
+
+    def close(self) -> None:
+        """Close the file, whatever state it is in."""
+        self._file.close()
+
+    def _saved(self) -> None:
+        self.saved_messages = self.messages
+        self.saved_bytes = self._file.position

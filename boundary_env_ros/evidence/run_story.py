@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -21,6 +21,7 @@ from boundary_env_ros.core.transition import (
     Kind,
     Transition,
 )
+from boundary_env_ros.evidence.late import late_stages, Waiting
 from boundary_env_ros.evidence.statistics import Quantiles
 
 #: Episodes whose path is drawn; those after them are only counted.
@@ -180,7 +181,7 @@ class _Teller:
         self._path: dict[str, Path] = {}
         self._course: dict[str, Course] = {}
         self._early: tuple[str, Point] | None = None
-        self._open: deque[tuple[int, Transition]] = deque(maxlen=256)
+        self._waiting: Waiting[None] = Waiting()
 
     def step(self, now: Transition) -> None:
         agent = now.id.agent
@@ -249,28 +250,15 @@ class _Teller:
             counts.budget = stage.budget if counts.budget is None else counts.budget
             if stage.duration is not None:
                 counts.add(stage.duration)
-        if now.actuated is None and 0 <= now.decision < len(now.decisions):
-            self._open.append((now.decisions[now.decision].sequence, now))
+        self._waiting.add(now, None)
 
     def evidence(self, evidence: ActuationEvidence) -> None:
-        for sequence, step in self._open:
-            if sequence == evidence.decision_sequence and step.commanded == evidence.commanded:
-                latency = measure(
-                    captured=step.captured,
-                    observed=None,
-                    delivered=None,
-                    requested=None,
-                    received=None,
-                    commanded=step.commanded,
-                    actuated=evidence.actuated,
-                    budget={},
-                    offsets=step.clock_offsets,
-                )
-                for name in ('actuation', 'reaction'):
-                    stage: LatencyStage = getattr(latency, name)
-                    if stage.duration is not None:
-                        self.story.stages[name].add(stage.duration)
-                return
+        found = self._waiting.take(evidence)
+        if found is None:
+            return
+        for name, stage in late_stages(found[0], evidence, {}).items():
+            if stage.duration is not None:
+                self.story.stages[name].add(stage.duration)
 
     def truth(self, record: EvaluatorRecord) -> None:
         where = _point(record.fields, self._places.truth)

@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.intervention import Hands, Intervention
-from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
@@ -26,13 +26,11 @@ from boundary_env_ros.evidence.figures import (
     Summary,
     Takeover,
 )
+from boundary_env_ros.evidence.late import late_stages, Waiting
 from boundary_env_ros.evidence.statistics import Proportion, Quantiles
 
 #: Stages of the action that are held against each other.
 PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
-
-#: Steps that are remembered until the evidence of their execution comes.
-WINDOW = 1024
 
 #: Steps of an episode that wait for its first request, which names the client.
 UNNAMED = 100
@@ -157,7 +155,7 @@ class Summariser:
         self._clients: dict[str, _Client] = {}
         self._running: dict[str, _Episode] = {}
         self._announced: dict[str, EpisodeStatus] = {}
-        self._open: OrderedDict[tuple[str, int], tuple[_Client, Transition]] = OrderedDict()
+        self._waiting: Waiting[_Client] = Waiting()
         self._first: Transition | None = None
         self._hands: dict[str, Hands] = {}
         self._ended: OrderedDict[tuple[str, str], tuple[_Client, str, bool]] = OrderedDict()
@@ -304,10 +302,7 @@ class Summariser:
                     client.gaps.setdefault((f'{one} - {other}', i), _Gap()).add(left, right)
         for name in STAGES:
             self._stage(client, name, getattr(now.latency, name))
-        if now.actuated is None and answer is not None and answer.published:
-            self._open[now.id.agent, answer.sequence] = (client, now)
-            if len(self._open) > WINDOW:
-                self._open.popitem(last=False)
+        self._waiting.add(now, client)
 
     def _stage(self, client: _Client, name: str, stage: LatencyStage) -> None:
         if stage.duration is None:
@@ -318,24 +313,13 @@ class Summariser:
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Complete the step whose execution was not known yet when it was closed."""
-        client, step = self._open.pop(
-            (evidence.id.agent, evidence.decision_sequence), (None, None)
-        )
-        if client is None or step is None or step.commanded != evidence.commanded:
+        found = self._waiting.take(evidence)
+        if found is None:
             return
-        latency = measure(
-            captured=step.captured,
-            observed=None,
-            delivered=None,
-            requested=None,
-            received=None,
-            commanded=step.commanded,
-            actuated=evidence.actuated,
-            budget=self._contract.latency_budget if self._contract else {},
-            offsets=step.clock_offsets,
-        )
-        self._stage(client, 'actuation', latency.actuation)
-        self._stage(client, 'reaction', latency.reaction)
+        step, client = found
+        budget = self._contract.latency_budget if self._contract else {}
+        for name, stage in late_stages(step, evidence, budget).items():
+            self._stage(client, name, stage)
 
     # Telling -------------------------------------------------------------------------------------
 

@@ -53,7 +53,9 @@ def base_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> E
 
 @pytest.fixture(scope='session')
 def made_tree(source_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run `make env` in a fresh copy: an editable install with built interfaces."""
+    """Return where `make env` was run: an editable install with built interfaces."""
+    if Environment.current().prefix == REPOSITORY / '.venv':
+        return REPOSITORY  # that was a minute ago, and would only be done again
     tree = tmp_path_factory.mktemp('made') / source_tree.name
     shutil.copytree(source_tree, tree, ignore=shutil.ignore_patterns('build', '*.egg-info'))
     python = Environment.current().base_python

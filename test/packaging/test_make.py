@@ -113,8 +113,13 @@ def test_make_alone_says_what_there_is(bare_tree: Path) -> None:
 @pytest.mark.packaging
 @pytest.mark.timeout(900)
 def test_second_call_has_nothing_to_do(made_tree: Path) -> None:
-    python = Environment.current().base_python
-    finished = _make(made_tree, 'env', f'PYTHON={python}')
+    if made_tree == REPOSITORY:  # as whoever runs these tests by `make` has said
+        name = 'BOUNDARY_ENV_ROS_DISTRO'
+        told = {name: os.environ[name]} if name in os.environ else {}
+        finished = _make(made_tree, '--dry-run', 'env', **told)
+    else:
+        python = Environment.current().base_python
+        finished = _make(made_tree, '--dry-run', 'env', f'PYTHON={python}')
     assert finished.returncode == 0, finished.stderr
     assert 'Nothing to be done' in finished.stdout
 

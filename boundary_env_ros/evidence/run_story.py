@@ -193,10 +193,10 @@ class _Teller:
         for decision in now.decisions:
             if decision.request is not None and not path.client:
                 path.client = course.client = decision.request.client
-        where = _point(now.after, self._places.position)
+        where = point_in(now.after, self._places.position)
         if where is not None and path.drawn:
             path.observed.append(where)
-        path.goal = path.goal or _point(now.after, self._places.goal)
+        path.goal = path.goal or point_in(now.after, self._places.goal)
         path.cause = course.cause = now.cause
         if now.kind is Kind.STEP:
             self._actions(course, now)
@@ -261,7 +261,7 @@ class _Teller:
                 self.story.stages[name].add(stage.duration)
 
     def truth(self, record: EvaluatorRecord) -> None:
-        where = _point(record.fields, self._places.truth)
+        where = point_in(record.fields, self._places.truth)
         if where is None:
             return
         path = self._path.get(record.id.agent)
@@ -273,7 +273,8 @@ class _Teller:
             self._early = (record.id.episode_id, where)
 
 
-def _point(fields: tuple[ObservationField, ...], name: str) -> Point | None:
+def point_in(fields: Iterable[ObservationField], name: str) -> Point | None:
+    """Return the place in the plane that a field tells; None if there is none."""
     for found in fields:
         if found.name == name and len(found.values) >= 2:
             x, y = found.values[:2]

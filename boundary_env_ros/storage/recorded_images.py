@@ -45,7 +45,7 @@ class RecordedImages:
         if topics:
             self._messages = source.messages(topics)
         self._seen: dict[str, OrderedDict[int, tuple[int, Any]]] = {
-            topic: OrderedDict() for topic in topics
+            _bare(topic): OrderedDict() for topic in topics
         }
 
     def message(self, reference: ImageReference, log_time: int) -> Any | None:
@@ -60,7 +60,7 @@ class RecordedImages:
             Of the transition with the reference, nanoseconds; they must not go backwards.
 
         """
-        seen = self._seen.get(reference.topic)
+        seen = self._seen.get(_bare(reference.topic))
         if seen is None:
             return None
         while reference.stamp not in seen:
@@ -84,8 +84,13 @@ class RecordedImages:
             message = following.decode()
         except RecordError:
             return True
-        seen = self._seen[following.topic]
+        seen = self._seen[_bare(following.topic)]
         seen[stamp_of(message) or 0] = (following.log_time, message)
         while seen and next(iter(seen.values()))[0] < log_time - _KEPT:
             seen.popitem(last=False)
         return following.log_time <= log_time + _BEHIND
+
+
+def _bare(topic: str) -> str:
+    """Return a name without the slash at its front, which one process has no use for."""
+    return topic.lstrip('/')

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.link import Delivery, Link, make_link
+from boundary_env_ros.facade.link import Delivery, Link, make_link, seed_for
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
     action_space,
@@ -43,7 +43,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     contract
         File of a contract, or the name of a shipped one.
     link
-        How to reach the world: ``'ros'``, ``'embedded'``, or the name of another installed link.
+        How to reach the world: ``'ros'``, ``'embedded'``, ``'replay'`` for a recorded one, or the
+        name of another installed link.
     pacing
         ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
         must be started with the same.
@@ -149,7 +150,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         ----------
         seed
             Seed of the episode; without one it is drawn from the generator that the last seed
-            started.
+            started. Of a recorded run: the episode with that seed, without one the next.
         options
             Options of the task, for example ``{'scenario': 'clear'}``.
 
@@ -171,7 +172,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._running, self._ended, self._broken = False, False, ''
         self._images.clear()
         delivery = self._link.begin(
-            seed=int(self.np_random.integers(2**63)) if seed is None else seed,
+            seed=seed_for(self._link, seed, lambda: int(self.np_random.integers(2**63))),
             options=_plain(options or {}),
             wrappers=self.wrappers,
         )

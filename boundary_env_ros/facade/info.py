@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from boundary_env_ros.core.decision import REASON_TEXT, RuleResult, Verdict
@@ -51,6 +52,9 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         Image fields that show an older image because theirs did not come in time.
     reset
         For a reset: what was sampled and achieved.
+    replay
+        Out of a record only: what the action that was asked for has to do with it, see
+        :class:`~boundary_env_ros.facade.link.Replayed`.
 
     """
     transition = delivery.transition
@@ -91,6 +95,8 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
             'sampled': {v.name: list(v.values) for v in reset.sampled},
             'achieved': {v.name: list(v.values) for v in reset.achieved},
         }
+    if delivery.replayed is not None:
+        info['replay'] = asdict(delivery.replayed)
     return info
 
 

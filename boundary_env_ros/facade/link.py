@@ -5,7 +5,8 @@ The link between a policy process and its world.
 
 The facade knows nothing else of the world. Over ROS the link is
 :class:`boundary_env_ros.ros.link.RosLink`; in one process
-:class:`boundary_env_ros.facade.embedded.EmbeddedLink`. Others are installed as entry points of the
+:class:`boundary_env_ros.facade.embedded.EmbeddedLink`; over a record
+:class:`boundary_env_ros.facade.replay.ReplayLink`. Others are installed as entry points of the
 group ``boundary_env_ros.links``.
 """
 
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, KeyValue, Source
+from boundary_env_ros.core.decision import ActionRequest, KeyValue, Source, Verdict
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Transition
@@ -31,6 +32,38 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 GROUP = 'boundary_env_ros.links'
 
 Image = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """
+    What a delivery out of a record has to do with the action that was asked for: nothing.
+
+    Attributes
+    ----------
+    run, episode
+        The record, and the place of the episode in it, counted from 0.
+    recorded, asked
+        The action that the record was made with, and the one that was asked for now; empty where
+        there is none.
+    differs
+        Whether they differ; None if one is missing.
+    difference
+        The greatest difference of two of their numbers; infinite if they are not as many, None if
+        one is missing.
+    first_difference
+        The first step of the episode in which they differed; None if none did. From there on the
+        record is the answer to other actions.
+
+    """
+
+    run: str
+    episode: int
+    recorded: Vector
+    asked: Vector
+    differs: bool | None
+    difference: float | None
+    first_difference: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +81,8 @@ class Delivery:
         Image fields, by name, shape of the contract.
     unresolved
         Those whose image did not come in time; ``images`` then holds the newest there is, or none.
+    replayed
+        What it has to do with the action that was asked for, if it comes out of a record.
 
     """
 
@@ -55,6 +90,7 @@ class Delivery:
     delivered: Instant
     images: Mapping[str, Image] = field(default_factory=dict)
     unresolved: tuple[str, ...] = ()
+    replayed: Replayed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +199,52 @@ def request_of(
     )
 
 
+def agent_of(contract: Contract, wanted: str) -> str:
+    """
+    Return the agent of a contract that is wanted; empty: the only one.
+
+    Raises
+    ------
+    LinkError
+        If there is no such agent, or not one alone.
+
+    """
+    if wanted in contract.agents:
+        return wanted
+    if wanted or len(contract.agents) != 1:
+        raise LinkError(
+            f'Expect one agent out of {", ".join(contract.agents)}, '
+            f'actually: {wanted or "none was named"}. Pass agent=..., or use '
+            'boundary_env_ros.facade.multi_agent, which steps all of them.'
+        )
+    return contract.agents[0]
+
+
+def closed_by(transition: Transition, request: ActionRequest) -> bool:
+    """
+    Return whether a transition is the one that a request closed, or the last of the episode.
+
+    A chunk closes as many as it has actions, unless a stop drops what is left of it.
+    """
+    if transition.terminated or transition.truncated:
+        return True
+    last = request.id.step + request.horizon - 1
+    return any(
+        decision.verdict in _DROPPING or decision.id.step == last
+        for decision in transition.decisions
+        if decision.request is not None
+        and decision.request.lease_id == request.lease_id
+        and decision.request.sequence == request.sequence
+    ) or (
+        request.horizon > 1
+        and any(decision.verdict is Verdict.STOPPED for decision in transition.decisions)
+    )
+
+
+#: Verdicts after which nothing is left of a chunk.
+_DROPPING = (Verdict.STOPPED, Verdict.REJECTED)
+
+
 class Link(Protocol):
     """
     One client's conversation with one world.
@@ -225,7 +307,7 @@ def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
     Parameters
     ----------
     name
-        Entry-point name: ``ros``, ``embedded`` or somebody else's.
+        Entry-point name: ``ros``, ``embedded``, ``replay`` or somebody else's.
     loaded
         The contract.
     arguments
@@ -237,18 +319,26 @@ def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
         If no link of that name is installed.
 
     """
-    later = ' Replay of bags comes with a later version.' if name == 'replay' else ''
-    link: Link = installed(GROUP, name, 'an installed link', later)(loaded, **arguments)
+    link: Link = installed(GROUP, name, 'an installed link')(loaded, **arguments)
     return link
 
 
-def installed(group: str, name: str, what: str, hint: str = '') -> Callable[..., Any]:
+def seed_for(link: object, seed: int | None, draw: Callable[[], int]) -> int | None:
+    """
+    Return the seed that an episode is begun with: a drawn one where none is given.
+
+    A link with the attribute ``recorded`` has its episodes already, and no use for one that nobody
+    asked for.
+    """
+    return draw() if seed is None and not getattr(link, 'recorded', False) else seed
+
+
+def installed(group: str, name: str, what: str) -> Callable[..., Any]:
     """Return what an entry point names; if there is none, the error lists those that there are."""
     entries = {entry.name: entry for entry in entry_points(group=group)}
     if name not in entries:
         raise LinkError(
-            f'Expect {what} ({", ".join(sorted(entries)) or "there is none"}), '
-            f'actually: {name!r}.{hint}'
+            f'Expect {what} ({", ".join(sorted(entries)) or "there is none"}), actually: {name!r}.'
         )
     make: Callable[..., Any] = entries[name].load()
     return make

@@ -17,13 +17,8 @@ import uuid
 from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import (
-    ActionRequest,
-    GateState,
-    GateStatus,
-    Verdict,
-)
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.inputs import image_fields
@@ -41,14 +36,22 @@ from boundary_env_ros.errors import (
     ResetNeeded,
     ResultCode,
 )
-from boundary_env_ros.storage.pixels import pixels_of
-from boundary_env_ros.facade.link import Asked, asked_of, Delivery, Image, request_of
+from boundary_env_ros.facade.link import (
+    agent_of,
+    Asked,
+    asked_of,
+    closed_by,
+    Delivery,
+    Image,
+    request_of,
+)
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.pixels import pixels_of
 
 T = TypeVar('T')
 
@@ -589,49 +592,3 @@ class RosLink:
         done = threading.Event()
         self._end.call_async(request).add_done_callback(lambda _: done.set())
         done.wait(1.0)
-
-
-def agent_of(contract: Contract, wanted: str) -> str:
-    """
-    Return the agent of a contract that is wanted; empty: the only one.
-
-    Raises
-    ------
-    LinkError
-        If there is no such agent, or not one alone.
-
-    """
-    if wanted in contract.agents:
-        return wanted
-    if wanted or len(contract.agents) != 1:
-        raise LinkError(
-            f'Expect one agent out of {", ".join(contract.agents)}, '
-            f'actually: {wanted or "none was named"}. Pass agent=..., or use '
-            'boundary_env_ros.facade.multi_agent, which steps all of them.'
-        )
-    return contract.agents[0]
-
-
-def closed_by(transition: Transition, request: ActionRequest) -> bool:
-    """
-    Return whether a transition is the one that a request closed, or the last of the episode.
-
-    A chunk closes as many as it has actions, unless a stop drops what is left of it.
-    """
-    if transition.terminated or transition.truncated:
-        return True
-    last = request.id.step + request.horizon - 1
-    return any(
-        decision.verdict in _DROPPING or decision.id.step == last
-        for decision in transition.decisions
-        if decision.request is not None
-        and decision.request.lease_id == request.lease_id
-        and decision.request.sequence == request.sequence
-    ) or (
-        request.horizon > 1
-        and any(decision.verdict is Verdict.STOPPED for decision in transition.decisions)
-    )
-
-
-#: Verdicts after which nothing is left of a chunk.
-_DROPPING = (Verdict.STOPPED, Verdict.REJECTED)

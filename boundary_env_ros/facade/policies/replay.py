@@ -12,10 +12,10 @@ import numpy as np
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import Source
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, DigestMismatch
 from boundary_env_ros.facade.policies.baselines import NoOpPolicy
 from boundary_env_ros.facade.policies.policy import Array
+from boundary_env_ros.facade.replay_reading import recorded_episodes, transition_of
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.reader import open_records
 
@@ -117,19 +117,9 @@ def _rest(contract: Contract) -> NoOpPolicy | None:
 
 def _episodes(path: Path) -> Iterator[tuple[int, str, tuple[Vector, ...]]]:
     """Yield seed, digest and requested actions of every recorded episode."""
-    begun: Transition | None = None
-    actions: list[Vector] = []
-    for entry in open_records(path).entries(Transition):
-        now = entry.record
-        assert isinstance(now, Transition)  # nothing else was asked for
-        if now.kind is Kind.RESET:
-            if begun is not None:
-                yield begun.seed, begun.id.digest, tuple(actions)
-            begun, actions = now, []
-        elif begun is not None and now.id.episode_id == begun.id.episode_id:
-            actions.append(now.requested_action)
-    if begun is not None:
-        yield begun.seed, begun.id.digest, tuple(actions)
+    for episode in recorded_episodes(open_records(path)):
+        actions = tuple(transition_of(entry).requested_action for entry in episode.steps)
+        yield episode.reset.seed, episode.reset.id.digest, actions
 
 
 def _told(seeds: list[int]) -> str:

@@ -1,0 +1,461 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The link to a recorded run: the record in place of the robot.
+
+The world of a record answers nobody. What comes back of a step is what was recorded, whatever was
+asked for; what was asked for is held against what was asked for then, and the difference is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from boundary_env_ros.core.contract import FieldSpec
+from boundary_env_ros.core.inputs import image_fields
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import (
+    BoundaryError,
+    DigestMismatch,
+    EpisodeEnded,
+    LinkError,
+    PeerLost,
+    RecordError,
+    Refused,
+    ReplayDiffers,
+    ResetFailed,
+    ResetNeeded,
+    ResultCode,
+)
+from boundary_env_ros.facade.link import (
+    agent_of,
+    Asked,
+    asked_of,
+    closed_by,
+    Delivery,
+    Image,
+    Replayed,
+)
+from boundary_env_ros.facade.replay_reading import (
+    recorded_episodes,
+    RecordedEpisode,
+    request_in,
+    transition_of,
+)
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.pixels import pixels_of
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.recorded_images import RecordedImages
+from boundary_env_ros.storage.records import Entry
+
+#: The option of a reset that names an episode of the record.
+EPISODE = 'episode'
+
+
+class ReplayLink:
+    """
+    A recorded run, stepped through as it was delivered then.
+
+    Parameters
+    ----------
+    loaded
+        The contract; the run must have been recorded under the same.
+    run
+        Run folder, bag, ``.mcap`` file, or ``.jsonl`` file of transitions.
+    agent
+        The agent; default: the only one of the contract. Several of one world are gone through
+        together by :class:`boundary_env_ros.facade.replay_world.ReplayWorld`.
+    strict
+        Raise at the first action that differs from the recorded one.
+    tolerance
+        By how much each number of an action may be off, in its unit, before the action differs.
+    any_seed
+        Begin the recorded episodes in their order, whatever seeds are asked for.
+    loop
+        Begin with the first episode again after the last.
+    blank_images
+        Deliver black images where the record has none, instead of refusing it.
+    client
+        Not used: nobody is asked.
+
+    Attributes
+    ----------
+    recorded
+        Tells the facade that an episode needs no seed to be drawn.
+
+    Raises
+    ------
+    DigestMismatch
+        If the run was recorded under another contract.
+    LinkError
+        If the agent is not named, or there is no such agent.
+    RecordError
+        If there is no record of it.
+
+    """
+
+    recorded = True
+
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        *,
+        run: str | Path,
+        agent: str = '',
+        strict: bool = False,
+        tolerance: float = 0.0,
+        any_seed: bool = False,
+        loop: bool = False,
+        blank_images: bool = False,
+        client: str = '',
+    ) -> None:
+        if not tolerance >= 0.0:
+            raise BoundaryError(f'Expect a tolerance of 0 or more, actually: {tolerance!r}.')
+        self._loaded, self._path = loaded, Path(run)
+        self._agent = agent_of(loaded.contract, agent)
+        self._strict, self._tolerance = strict, tolerance
+        self._any_seed, self._loop, self._blank = any_seed, loop, blank_images
+        self._specs = image_fields(loaded.contract)
+        self._source = open_records(self._path)
+        self._closed = False
+        self._begin_anew()
+        # A record that does not fit is refused before anybody steps it.
+        first = self._following()
+        if first is None:
+            raise RecordError(
+                f'Expect an episode from its reset on, actually: {self._path} has none. '
+                'Was the recorder started in the middle of one?'
+            )
+        self._episodes = chain([first], self._episodes)
+
+    @property
+    def running(self) -> bool:
+        """Whether, as far as was delivered, an episode runs."""
+        last = self._last
+        return last is not None and not (last.terminated or last.truncated)
+
+    def has(self, episode: str) -> bool:
+        """Return whether an episode of the record has an id that begins so."""
+        return any(_is(episode, one) for one in recorded_episodes(self._source, self._agent))
+
+    # Beginning -----------------------------------------------------------------------------------
+
+    def begin(
+        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
+    ) -> Delivery:
+        """
+        Go to a recorded episode and return its reset; see :meth:`Link.begin`.
+
+        Parameters
+        ----------
+        seed
+            The first recorded episode with this seed; None: the one after the last that was begun.
+        options
+            ``{'episode': ...}`` names an episode by its place, counted from 0, or by the first
+            characters of its id. Other options must be those of the record.
+        wrappers
+            Not used; those of the record stand in its transitions.
+
+        Raises
+        ------
+        Refused
+            If there is no such episode, it has another seed or other options, or all were gone
+            through.
+        ResetFailed
+            If the recorded reset failed.
+        RecordError
+            If an image of the record is missing, and black ones were not asked for.
+
+        """
+        self._check_open()
+        wanted = dict(options)
+        which = wanted.pop(EPISODE, None)
+        episode = self._found(which, seed)
+        reset = episode.reset
+        if seed is not None and not self._any_seed and reset.seed != seed:
+            raise Refused(
+                f'Expect the episode {which!r} to have the seed {seed}, actually: it was recorded '
+                f'with {reset.seed}. Leave out one of the two.'
+            )
+        known = json.loads(reset.reset.options or '{}') if reset.reset is not None else {}
+        if wanted and wanted != known:
+            raise Refused(
+                f'Expect the options that the episode {episode.index} was recorded with '
+                f'({known}), actually: {wanted}. Leave them out, or name another episode.'
+            )
+        self._index, self._first_difference = episode.index, None
+        self._last, self._steps = None, episode.steps
+        self._kept.clear()
+        if reset.truncated:
+            raise ResetFailed(
+                f'Expect a reset that was done, actually: that of the episode {episode.index} in '
+                f'{self._path} failed ({reset.cause}). Go on with the next.'
+            )
+        images, unresolved = self._images(episode.entry)
+        self._last = reset
+        return Delivery(
+            transition=reset,
+            delivered=reset.closed,
+            images=images,
+            unresolved=unresolved,
+            replayed=self._told((), None),
+        )
+
+    def _begin_anew(self) -> None:
+        """Open the record at its beginning, for transitions and images."""
+        self._episodes: Iterator[RecordedEpisode] = recorded_episodes(self._source, self._agent)
+        self._pictures: RecordedImages | None = None
+        self._last: Transition | None = None
+        self._steps: Iterator[Entry] = iter(())
+        self._kept: list[Entry] = []
+        self._index = -1
+        self._first_difference: int | None = None
+
+    def _found(self, which: object, seed: int | None) -> RecordedEpisode:
+        if which is not None:
+            return self._searched(lambda one: _is(which, one), f'the episode {which!r}')
+        if seed is not None and not self._any_seed:
+            return self._searched(lambda one: one.reset.seed == seed, f'the seed {seed}')
+        episode = self._following()
+        if episode is None and self._loop:
+            self._begin_anew()
+            episode = self._following()
+        if episode is None:
+            raise Refused(
+                f'Expect another recorded episode, actually: all of {self._path} were gone '
+                'through. loop=True begins with the first again.',
+                ResultCode.UNKNOWN_EPISODE,
+            )
+        return episode
+
+    def _searched(self, is_it: Callable[[RecordedEpisode], bool], what: str) -> RecordedEpisode:
+        self._begin_anew()
+        seeds: list[int] = []
+        while (episode := self._following()) is not None:
+            if is_it(episode):
+                return episode
+            seeds.append(episode.reset.seed)
+        few = ', '.join(map(str, seeds[:10])) + (' ...' if len(seeds) > 10 else '')
+        raise Refused(
+            f'Expect a record with {what}, actually: {self._path} has {len(seeds)} episodes, with '
+            f'the seeds {few}. Name one of them, or leave it out for the next; any_seed=True '
+            'takes every seed.',
+            ResultCode.UNKNOWN_EPISODE,
+        )
+
+    def _following(self) -> RecordedEpisode | None:
+        episode = next(self._episodes, None)
+        if episode is not None:
+            self._check_digest(episode.reset)
+        return episode
+
+    def _check_digest(self, reset: Transition) -> None:
+        if reset.id.digest == self._loaded.digest:
+            return
+        pacing = reset.pacing.name.lower()
+        hint = (
+            f" It was recorded in {pacing}: pass pacing='{pacing}'."
+            if reset.pacing is not self._loaded.contract.pacing
+            else ' Name the contract that it was recorded under; a run folder has a copy.'
+        )
+        raise DigestMismatch(
+            f'Expect a run under the digest {self._loaded.digest}, actually: {reset.id.digest} '
+            f'({reset.contract} {reset.contract_version}) in {self._path}.{hint}'
+        )
+
+    # Stepping ------------------------------------------------------------------------------------
+
+    def step(self, action: Vector | Asked | None) -> tuple[Delivery, ...]:
+        """
+        Return what the recorded policy got for its action at this place; see :meth:`Link.step`.
+
+        Parameters
+        ----------
+        action
+            Is held against the recorded one, and changes nothing. None: no action is asked for.
+
+        Raises
+        ------
+        ReplayDiffers
+            If the action differs from the recorded one, and the link is strict.
+        PeerLost
+            If the record ends while the episode runs.
+
+        """
+        self._check_open()
+        self._check_running()
+        asked = None if action is None else asked_of(action)
+        entries = self._closed_next()
+        recorded = next(
+            (r.action for e in entries if (r := request_in(transition_of(e))) is not None), ()
+        )
+        wanted = () if asked is None else asked.action
+        difference = _difference(recorded, wanted)
+        step = transition_of(entries[0]).id.step
+        if self._differs(difference) and self._first_difference is None:
+            self._first_difference = step
+            if self._strict:
+                # Whoever goes on has to begin anew.
+                self._last = None
+                raise ReplayDiffers(
+                    f'Expect the recorded action {list(recorded)} in step {step} of the episode '
+                    f'{self._index} of {self._path}, actually: {list(wanted)}. '
+                    'Without strict=True the record goes on, and says so in info.'
+                )
+        deliveries = []
+        for entry in entries:
+            transition = transition_of(entry)
+            images, unresolved = self._images(entry)
+            self._last = transition
+            delivery = Delivery(
+                transition=transition,
+                delivered=transition.closed,
+                images=images,
+                unresolved=unresolved,
+                replayed=self._told(wanted, difference, recorded),
+            )
+            deliveries.append(delivery)
+            if asked is not None and asked.on_delivery is not None:
+                asked.on_delivery(delivery)
+        return tuple(deliveries)
+
+    def _closed_next(self) -> list[Entry]:
+        """Return what was delivered together then: up to what the next recorded action closed."""
+        entries: list[Entry] = []
+        while True:
+            entry = self._next_entry()
+            if entry is None:
+                raise self._torn()
+            entries.append(entry)
+            transition = transition_of(entry)
+            if transition.terminated or transition.truncated:
+                return entries
+            request = request_in(transition)
+            if request is None:
+                if transition.overrun:
+                    continue
+                return entries
+            if closed_by(transition, request):
+                return entries
+            following = self._next_entry()
+            if following is None:
+                return entries
+            self._kept.append(following)
+            other = request_in(transition_of(following))
+            if other is not None and other.sequence != request.sequence:
+                # Another chunk took the place of the rest of this one.
+                return entries
+
+    def _next_entry(self) -> Entry | None:
+        return self._kept.pop() if self._kept else next(self._steps, None)
+
+    def _torn(self) -> PeerLost:
+        last = self._last
+        assert last is not None  # an episode runs
+        self._last = None
+        tear = f' ({self._source.tear})' if self._source.tear else ''
+        return PeerLost(
+            f'Expect the recorded end of the episode {self._index}, actually: its record in '
+            f'{self._path} ends after step {last.id.step}, while it runs{tear}. The environment '
+            'or the recorder died there. Call reset() for the next episode.'
+        )
+
+    def _differs(self, difference: float | None) -> bool:
+        return difference is not None and difference > self._tolerance
+
+    def _told(self, asked: Vector, difference: float | None, recorded: Vector = ()) -> Replayed:
+        return Replayed(
+            run=str(self._path),
+            episode=self._index,
+            recorded=recorded,
+            asked=asked,
+            differs=None if difference is None else self._differs(difference),
+            difference=difference,
+            first_difference=self._first_difference,
+        )
+
+    # Images --------------------------------------------------------------------------------------
+
+    def _images(self, entry: Entry) -> tuple[dict[str, Image], tuple[str, ...]]:
+        """Return the images of an observation, and the fields that show another one."""
+        transition = transition_of(entry)
+        images: dict[str, Image] = {}
+        unresolved: list[str] = []
+        for spec in self._specs:
+            reference = next(f.image for f in transition.after if f.name == spec.name)
+            if self._pictures is None:
+                self._pictures = RecordedImages(self._source, self._specs)
+            message = (
+                None if reference is None else self._pictures.message(reference, entry.log_time)
+            )
+            if message is not None:
+                images[spec.name] = pixels_of(spec, message)
+                continue
+            unresolved.append(spec.name)
+            if self._last is not None:
+                continue  # the facade goes on with the one before
+            if not self._blank:
+                raise RecordError(
+                    f'Expect the image of the field {spec.name!r} in {self._path}, actually: '
+                    f'{"none was seen" if reference is None else "it is not there"}. Name the '
+                    'bag of the run, which has the topics of its cameras (JSON lines have none), '
+                    'or pass blank_images=True.'
+                )
+            images[spec.name] = _black(spec)
+        return images, tuple(unresolved)
+
+    # The rest ------------------------------------------------------------------------------------
+
+    def observe(self) -> tuple[Delivery, ...]:
+        """Return nothing: the record waits; see :meth:`Link.observe`."""
+        return ()
+
+    def close(self) -> None:
+        """Let go of the record."""
+        self._closed = True
+        self._steps = iter(())
+        self._pictures = None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
+
+    def _check_running(self) -> None:
+        if self._last is None:
+            raise ResetNeeded('Expect an episode, actually: none was begun. Call begin() first.')
+        if not self.running:
+            raise EpisodeEnded(
+                f'Expect a running episode, actually: it ended ({self._last.cause}). '
+                'Call begin() first.'
+            )
+
+
+def _is(which: object, episode: RecordedEpisode) -> bool:
+    if isinstance(which, int) and not isinstance(which, bool):
+        return which == episode.index
+    if isinstance(which, str) and which:
+        return episode.reset.id.episode_id.startswith(which.lower())
+    raise Refused(
+        f'Expect the option {EPISODE!r} to be the place of an episode, counted from 0, or the '
+        f'first characters of its id, actually: {which!r}.'
+    )
+
+
+def _difference(recorded: Vector, asked: Vector) -> float | None:
+    if not recorded or not asked:
+        return None
+    if len(recorded) != len(asked):
+        return math.inf
+    return max(abs(one - other) for one, other in zip(recorded, asked, strict=True))
+
+
+def _black(spec: FieldSpec) -> Image:
+    """Return the least that the pixels of a field can be."""
+    return np.full(spec.shape, spec.low[0] if spec.low else 0, dtype=spec.dtype)

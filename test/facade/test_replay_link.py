@@ -1,0 +1,429 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded run behind the facade: it answers as it was recorded, and says what it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymnasium.utils.env_checker import check_env
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+
+from bag_maker import Tape, write_bag
+from shipped import changed
+from world_maker import make_world_tape, TapedRobot
+
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import (
+    DigestMismatch,
+    EpisodeEnded,
+    LinkError,
+    PeerLost,
+    RecordError,
+    Refused,
+    ReplayDiffers,
+    ResetNeeded,
+)
+from boundary_env_ros.facade import BoundaryEnv
+from boundary_env_ros.facade.link import Asked, Delivery, make_link
+from boundary_env_ros.facade.policies import make_policy
+from boundary_env_ros.facade.replay import ReplayLink
+from boundary_env_ros.facade.run_plan import Plan
+from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.storage.contract_file import load, LoadedContract
+from boundary_env_ros.storage.jsonl import TransitionJsonl
+
+CART = changed('warehouse_cart')
+CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})
+REALTIME = load('warehouse_cart', Pacing.REALTIME)
+CLEAR = {'scenario': 'clear'}
+ACTIONS = [np.array(action, np.float32) for action in ([0.4, 0.1], [9.0, 0.0], [0.2, -0.3])]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a client got, and the bag of it."""
+
+    bag: Path
+    tape: Tape
+    resets: list[Mapping[str, Array]]
+    steps: list[list[tuple[Any, ...]]]
+    infos: list[list[dict[str, Any]]]
+    ids: list[str]
+
+    @property
+    def transitions(self) -> list[Transition]:
+        return [sent.what for sent in self.tape if isinstance(sent.what, Transition)]
+
+
+@pytest.fixture(scope='module')
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """Return three short episodes of one client, with seeds 7, 8 and 123."""
+    robot = TapedRobot(CART.contract, round(CART.contract.period * 1e9))
+    # What lies in a file is what is named; the name of the shipped one has the same meaning.
+    env = BoundaryEnv(link='embedded', pacing='lockstep', robot=robot, sink=robot.note)
+    bag = tmp_path_factory.mktemp('seen') / 'bag'
+    found = Seen(bag=bag, tape=robot.tape, resets=[], steps=[], infos=[], ids=[])
+    for seed in (7, 8, 123):
+        observation, info = env.reset(seed=seed, options=CLEAR)
+        found.resets.append(observation)
+        found.ids.append(env.episode_id)
+        steps = [env.step(action) for action in ACTIONS]
+        found.steps.append([step[:4] for step in steps])
+        found.infos.append([info, *(step[4] for step in steps)])
+    env.close()
+    write_bag(bag, robot.tape)
+    return found
+
+
+@pytest.fixture
+def replaying(seen: Seen) -> Any:
+    """Return a maker of environments over the bag, which are closed."""
+    made: list[BoundaryEnv] = []
+
+    def make(**arguments: Any) -> BoundaryEnv:
+        arguments = {'run': seen.bag, **arguments}
+        made.append(BoundaryEnv(link='replay', pacing='lockstep', **arguments))
+        return made[-1]
+
+    yield make
+    for env in made:
+        env.close()
+
+
+Make = Callable[..., BoundaryEnv]
+
+
+def jsonl(path: Path, loaded: LoadedContract, policy: Any, *seeds: int) -> Path:
+    """Leave a record of transitions only."""
+    with TransitionJsonl(path) as file:
+        link = make_link(
+            'embedded',
+            loaded,
+            sink=lambda r: file.append(r) if isinstance(r, Transition) else None,
+        )
+        runner = Runner(loaded.contract, link, policy, Plan(warm_up=0))
+        for seed in seeds:
+            runner.episode(seed, CLEAR)
+        runner.close()
+        link.close()
+    return path
+
+
+class Noting:
+    """A link whose client notes what it is told of its actions."""
+
+    def __init__(self, link: ReplayLink) -> None:
+        self.begin, self.observe, self.close = link.begin, link.observe, link.close
+        self._link = link
+        self.differs: list[bool | None] = []
+
+    def step(self, action: Any) -> tuple[Delivery, ...]:
+        closed = self._link.step(action)
+        self.differs += [d.replayed.differs for d in closed if d.replayed is not None]
+        return closed
+
+
+def same(one: Mapping[str, Array], other: Mapping[str, Array]) -> None:
+    assert list(one) == list(other)
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
+        assert value.dtype == other[name].dtype
+
+
+# What comes back ---------------------------------------------------------------------------------
+
+
+def test_the_recorded_client_would_not_notice(seen: Seen, replaying: Make) -> None:
+    env = replaying()
+    for reset, steps, infos, episode in zip(
+        seen.resets, seen.steps, seen.infos, seen.ids, strict=True
+    ):
+        observation, info = env.reset()
+        same(observation, reset)
+        assert env.observation_space.contains(observation)
+        assert env.episode_id == episode
+        replay = info.pop('replay')
+        assert (replay['differs'], replay['recorded'], replay['asked']) == (None, (), ())
+        assert info == infos[0]
+        for action, step, known in zip(ACTIONS, steps, infos[1:], strict=True):
+            observation, *outcome, info = env.step(action)
+            same(observation, step[0])
+            assert tuple(outcome) == tuple(step[1:])
+            replay = info.pop('replay')
+            assert (replay['differs'], replay['difference']) == (False, 0.0)
+            assert info == known
+
+
+def test_it_is_a_link_by_name(seen: Seen) -> None:
+    link = make_link('replay', CART, run=str(seen.bag))
+    first = link.begin(seed=None, options={}, wrappers=())
+    assert first.transition.seed == 7
+    assert link.observe() == ()
+    link.close()
+    link.close()
+    with pytest.raises(LinkError, match='it was closed'):
+        link.step((0.0, 0.0))
+
+
+def test_another_action_changes_nothing_and_is_told(seen: Seen, replaying: Make) -> None:
+    env = replaying()
+    env.reset()
+    *_, info = env.step(ACTIONS[0])
+    assert info['replay']['first_difference'] is None
+    observation, *_, info = env.step(ACTIONS[1] - np.float32(8.75))
+    same(observation, seen.steps[0][1][0])
+    replay = info['replay']
+    assert replay['recorded'] == tuple(float(v) for v in ACTIONS[1])
+    assert replay['asked'] == (0.25, -8.75)
+    assert (replay['differs'], replay['difference']) == (True, 8.75)
+    assert info['requested_action'] == list(replay['recorded'])
+    *_, info = env.step(ACTIONS[2])
+    # From the first difference on the record is the answer to something else.
+    assert (info['replay']['differs'], info['replay']['first_difference']) == (False, 2)
+    env.reset()
+    assert env.step(ACTIONS[0])[4]['replay']['first_difference'] is None
+
+
+def test_a_strict_replay_raises_at_the_first_action_that_differs(replaying: Make) -> None:
+    env = replaying(strict=True, tolerance=0.01)
+    env.reset()
+    env.step(ACTIONS[0] + np.float32(0.009))
+    with pytest.raises(ReplayDiffers, match=r'\[9.0, 0.0\] in step 2 of the episode 0 .*8\.9'):
+        env.step(np.array([8.9, 0.0], np.float32))
+    with pytest.raises(ResetNeeded, match='broken off'):
+        env.step(ACTIONS[1])
+    env.reset()
+    env.step(ACTIONS[0])
+
+
+def test_the_end_of_an_episode_is_the_recorded_one(seen: Seen, replaying: Make) -> None:
+    env = replaying()
+    env.reset()
+    for action in ACTIONS:
+        env.step(action)
+    # The client began the next episode here.
+    *_, terminated, truncated, info = env.step(ACTIONS[0])
+    assert (terminated, truncated, info['cause']) == (False, True, 'abandoned')
+    assert (info['replay']['recorded'], info['replay']['differs']) == ((), None)
+    with pytest.raises(EpisodeEnded, match='has ended'):
+        env.step(ACTIONS[0])
+
+
+def test_a_record_that_ends_in_mid_episode_is_a_peer_that_was_lost(
+    seen: Seen, tmp_path: Path
+) -> None:
+    until = seen.transitions.index(
+        next(t for t in seen.transitions if t.id.episode_id == seen.ids[1] and t.id.step == 2)
+    )
+    path = tmp_path / 'torn.jsonl'
+    with TransitionJsonl(path) as file:
+        for transition in seen.transitions[: until + 1]:
+            file.append(transition)
+    with path.open('ab') as raw:
+        raw.write(b'{"contract": "wareh')
+    env = BoundaryEnv(link='replay', pacing='lockstep', run=path, blank_images=True)
+    env.reset(seed=8)
+    env.step(ACTIONS[0])
+    env.step(ACTIONS[1])
+    with pytest.raises(PeerLost, match=r'ends after step 2, while it runs .*torn'):
+        env.step(ACTIONS[2])
+    with pytest.raises(Refused, match=r'all of .* were gone through'):
+        env.reset()
+
+
+# Which episode -----------------------------------------------------------------------------------
+
+
+def test_an_episode_is_named_by_seed_place_or_id(seen: Seen, replaying: Make) -> None:
+    env = replaying()
+    chosen = [
+        env.reset(seed=123)[1],
+        env.reset(seed=7)[1],
+        env.reset()[1],
+        env.reset(options={'episode': 2})[1],
+        env.reset(options={'episode': seen.ids[0][:9]}, seed=7)[1],
+        env.reset(options={'episode': 1, **CLEAR})[1],
+    ]
+    assert [info['replay']['episode'] for info in chosen] == [2, 0, 1, 2, 0, 1]
+    assert [info['reset']['seed'] for info in chosen] == [123, 7, 8, 123, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'says'),
+    [
+        ({'seed': 9}, r'the seed 9, actually: .* has 3 episodes, with the seeds 7, 8, 123\.'),
+        ({'options': {'episode': 3}}, 'the episode 3, actually'),
+        ({'options': {'episode': 'nobody'}}, "the episode 'nobody', actually"),
+        ({'options': {'episode': 1.0}}, 'counted from 0, or the first characters of its id'),
+        ({'options': {'episode': 1}, 'seed': 7}, 'the episode 1 to have the seed 7.*with 8'),
+        ({'options': {'scenario': 'far'}}, "{'scenario': 'clear'}.*actually: {'scenario': 'far'}"),
+    ],
+)
+def test_what_was_not_recorded_is_refused(
+    replaying: Make, arguments: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(Refused, match=says):
+        replaying().reset(**arguments)
+
+
+def test_any_seed_and_a_loop_take_the_episodes_as_they_come(replaying: Make) -> None:
+    env = replaying(any_seed=True, loop=True)
+    infos = [env.reset(seed=seed)[1] for seed in (900, 901, 902, 903)]
+    assert [info['replay']['episode'] for info in infos] == [0, 1, 2, 0]
+
+
+def test_gymnasium_finds_nothing_where_the_record_has_its_seeds(tmp_path: Path) -> None:
+    policy = make_policy('no-op', CART, {})
+    run = jsonl(
+        tmp_path / 'run.jsonl',
+        changed('warehouse_cart', episode__time_limit=0.3),
+        policy,
+        123,
+        456,
+    )
+    contract = tmp_path / 'hasty.yaml'
+    contract.write_text(changed('warehouse_cart', episode__time_limit=0.3).text)
+    env = BoundaryEnv(
+        contract, link='replay', pacing='lockstep', run=run, blank_images=True, loop=True
+    )
+    check_env(env, skip_render_check=True)
+    env.close()
+
+
+# What does not fit -------------------------------------------------------------------------------
+
+
+def test_the_spaces_need_no_record() -> None:
+    env = BoundaryEnv(link='replay', run='nowhere')
+    assert env.observation_space['pose'].shape == (3,)
+    with pytest.raises(RecordError, match='nothing is there'):
+        env.reset()
+
+
+def test_another_contract_is_refused(seen: Seen) -> None:
+    env = BoundaryEnv(link='replay', pacing='realtime', run=seen.bag)
+    with pytest.raises(DigestMismatch, match=r"recorded in lockstep: pass pacing='lockstep'"):
+        env.reset()
+    with pytest.raises(DigestMismatch, match='Name the contract that it was recorded under'):
+        ReplayLink(CHUNKS, run=seen.bag)
+
+
+def test_images_that_are_not_in_the_record_are_refused_or_black(
+    seen: Seen, tmp_path: Path
+) -> None:
+    path = tmp_path / 'run.jsonl'
+    with TransitionJsonl(path) as file:
+        for transition in seen.transitions:
+            file.append(transition)
+    env = BoundaryEnv(link='replay', pacing='lockstep', run=path)
+    with pytest.raises(RecordError, match=r"image of the field 'front' .*blank_images=True"):
+        env.reset()
+    env = BoundaryEnv(link='replay', pacing='lockstep', run=path, blank_images=True)
+    observation, info = env.reset()
+    assert not observation['front'].any()
+    assert info['unresolved_images'] == ['front']
+
+
+def test_an_image_that_is_not_the_one_that_was_seen_is_not_shown(
+    seen: Seen, tmp_path: Path
+) -> None:
+    topic = next(f.image for f in seen.transitions[0].after if f.image is not None).topic
+    forged = []
+    for sent in seen.tape:
+        if sent.topic == topic:
+            pixels = bytes(len(sent.what['data']))  # type: ignore[arg-type,index]
+            sent = type(sent)(
+                sent.topic,
+                sent.log_time,
+                sent.publish_time,
+                {**sent.what, 'data': pixels},
+                sent.type,  # type: ignore[dict-item]
+            )
+        forged.append(sent)
+    write_bag(tmp_path / 'bag', forged)
+    with pytest.raises(RecordError, match='it is not there'):
+        BoundaryEnv(link='replay', pacing='lockstep', run=tmp_path / 'bag').reset()
+
+
+# Chunks, realtime, runner, several agents --------------------------------------------------------
+
+
+def test_a_chunk_closes_what_it_closed_then(tmp_path: Path) -> None:
+    def chunk(observation: object) -> object:
+        return np.tile([0.3, 0.1], (4, 1))
+
+    run = jsonl(tmp_path / 'run.jsonl', CHUNKS, chunk, 5)
+    link = ReplayLink(CHUNKS, run=run, blank_images=True)
+    link.begin(seed=5, options={}, wrappers=())
+    heard: list[int] = []
+    asked = Asked(action=(0.3, 0.1) * 4, on_delivery=lambda d: heard.append(d.transition.id.step))
+    closed = link.step(asked)
+    assert [d.transition.id.step for d in closed] == heard == [1, 2, 3, 4]
+    assert closed[-1].replayed is not None
+    assert closed[-1].replayed.differs is False
+    closed = link.step(Asked(action=(0.3, 0.1)))
+    assert closed[-1].replayed is not None
+    assert closed[-1].replayed.difference == float('inf')
+
+
+def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
+    run = jsonl(tmp_path / 'run.jsonl', CART, make_policy('scripted', CART, {}), 5)
+    for policy, differs in (('scripted', False), ('no-op', True)):
+        noting = Noting(ReplayLink(CART, run=run, blank_images=True, client=policy))
+        runner = Runner(CART.contract, noting, make_policy(policy, CART, {}), Plan(warm_up=0))
+        result = runner.episode(5, CLEAR)
+        runner.close()
+        assert result.cause == 'success'
+        assert any(noting.differs) is differs
+
+
+def test_two_agents_are_replayed_together(tmp_path: Path) -> None:
+    pytest.importorskip('pettingzoo')
+    from boundary_env_ros.facade.multi_agent import parallel_env
+
+    loaded = changed('two_carts')
+    tape = make_world_tape(loaded, episodes=2, steps=4, seed=3)
+    write_bag(tmp_path / 'bag', tape)
+    env = parallel_env('two_carts', link='replay', pacing='lockstep', run=tmp_path / 'bag')
+    ids = {
+        sent.what.id.agent: sent.what.id.episode_id
+        for sent in tape
+        if isinstance(sent.what, Transition)
+    }
+    observations, infos = env.reset(options={'episode': ids['cart_b']})
+    assert {agent: info['replay']['episode'] for agent, info in infos.items()} == {
+        'cart_a': 1,
+        'cart_b': 1,
+    }
+    assert {agent: d.transition.id.agent for agent, d in env.last.items()} == dict.fromkeys(
+        ids
+    ) | {agent: agent for agent in ids}
+    env.reset(seed=3)
+    steps = 0
+    while env.agents:
+        nothing = {agent: np.zeros(2, np.float32) for agent in env.agents}
+        observations, rewards, _, truncations, infos = env.step(nothing)
+        steps += 1
+        known = {
+            sent.what.id.agent: sent.what
+            for sent in tape
+            if isinstance(sent.what, Transition)
+            and sent.what.seed == 3
+            and sent.what.id.step == steps
+        }
+        assert rewards == {agent: known[agent].reward for agent in observations}
+    # They were abandoned when the next episode began.
+    assert steps == 5
+    assert all(truncations.values())
+    env.close()

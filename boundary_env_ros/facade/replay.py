@@ -107,7 +107,7 @@ class ReplayLink:
         self,
         loaded: LoadedContract,
         *,
-        run: str | Path,
+        run: str | Path = '',
         agent: str = '',
         strict: bool = False,
         tolerance: float = 0.0,
@@ -116,6 +116,11 @@ class ReplayLink:
         blank_images: bool = False,
         client: str = '',
     ) -> None:
+        if not str(run):
+            raise LinkError(
+                'Expect run=, a recorded run, actually: none. Name its folder, a bag, an .mcap or '
+                'a .jsonl file.'
+            )
         if not tolerance >= 0.0:
             raise BoundaryError(f'Expect a tolerance of 0 or more, actually: {tolerance!r}.')
         self._loaded, self._path = loaded, Path(run)

@@ -33,7 +33,7 @@ class ReplayWorld:
 
     recorded = True
 
-    def __init__(self, loaded: LoadedContract, *, run: str | Path, **arguments: Any) -> None:
+    def __init__(self, loaded: LoadedContract, *, run: str | Path = '', **arguments: Any) -> None:
         if loaded.contract.turns:
             raise LinkError(
                 'Expect a contract whose agents act at once, actually: `turns` '

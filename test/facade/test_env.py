@@ -253,7 +253,7 @@ def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> N
     ('arguments', 'error', 'says'),
     [
         ({'link': 'telepathy'}, LinkError, "'telepathy'"),
-        ({'link': 'replay'}, LinkError, "'replay'. Replay of bags comes with a later version"),
+        ({'link': 'replay'}, LinkError, 'run=, a recorded run, actually: none'),
         ({'link': 'embedded', 'pacing': 'realtime'}, LinkError, 'lockstep'),
     ],
 )

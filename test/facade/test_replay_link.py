@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 
-from bag_maker import Tape, write_bag
+from bag_maker import raw, Sent, Tape, write_bag
 from shipped import changed
 from world_maker import make_world_tape, TapedRobot
 
@@ -199,8 +199,8 @@ def test_a_strict_replay_raises_at_the_first_action_that_differs(replaying: Make
     env = replaying(strict=True, tolerance=0.01)
     env.reset()
     env.step(ACTIONS[0] + np.float32(0.009))
-    with pytest.raises(ReplayDiffers, match=r'\[9.0, 0.0\] in step 2 of the episode 0 .*8\.9'):
-        env.step(np.array([8.9, 0.0], np.float32))
+    with pytest.raises(ReplayDiffers, match=r'\[9.0, 0.0\] in step 2 of the episode 0 .*8\.5'):
+        env.step(np.array([8.5, 0.0], np.float32))
     with pytest.raises(ResetNeeded, match='broken off'):
         env.step(ACTIONS[1])
     env.reset()
@@ -338,19 +338,11 @@ def test_images_that_are_not_in_the_record_are_refused_or_black(
 def test_an_image_that_is_not_the_one_that_was_seen_is_not_shown(
     seen: Seen, tmp_path: Path
 ) -> None:
-    topic = next(f.image for f in seen.transitions[0].after if f.image is not None).topic
-    forged = []
-    for sent in seen.tape:
-        if sent.topic == topic:
-            pixels = bytes(len(sent.what['data']))  # type: ignore[arg-type,index]
-            sent = type(sent)(
-                sent.topic,
-                sent.log_time,
-                sent.publish_time,
-                {**sent.what, 'data': pixels},
-                sent.type,  # type: ignore[dict-item]
-            )
-        forged.append(sent)
+    def black(sent: Sent) -> Sent:
+        pixels = bytes(len(sent.what['data']))
+        return replace(sent, what={**sent.what, 'data': pixels})
+
+    forged = raw(seen.tape, '/camera/image_raw', black)
     write_bag(tmp_path / 'bag', forged)
     with pytest.raises(RecordError, match='it is not there'):
         BoundaryEnv(link='replay', pacing='lockstep', run=tmp_path / 'bag').reset()

@@ -1,0 +1,387 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The gate once more, on what a record says that it was told.
+
+It is the gate itself, with its rules, its admission and its memory; only what it cannot know again
+comes from the record: when it decided and why then (the trigger), what its sensors had measured
+and how old that was, how long the others had been silent, whether an episode ran, and whether the
+emergency stop was latched. What it had sent before is its own: a command that another gate would
+have limited is limited in what the next one begins from, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateDecision,
+    Measurement,
+    Reason,
+    StepId,
+    Tightened,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate import Decisions, Gate
+from boundary_env_ros.core.gate_chunk import Chunk
+from boundary_env_ros.core.gate_rules.admission import Lease
+from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate_rules.recorded import situation_of
+from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
+from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.core.gate_senses import HELD
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
+
+#: Triggers of decisions that somebody asked for.
+_ASKED = (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR)
+
+#: Why a request is not heard at all.
+_UNHEARD = frozenset({'well_formed', 'authority', 'sensors'})
+
+
+class GateRerun(Gate):
+    """
+    The gate of one agent, driven by the decisions that a record has of it.
+
+    Parameters
+    ----------
+    contract
+        The contract that it has now; the recorded one, or another.
+    digest
+        The digest under which the recorded requests were made.
+    agent, topics
+        As for :class:`~boundary_env_ros.core.gate.Gate`.
+
+    """
+
+    def __init__(
+        self, contract: Contract, *, digest: str, agent: str, topics: dict[str, str]
+    ) -> None:
+        super().__init__(contract, digest=digest, agent=agent, topics=topics)
+        self._topics_of = topics
+        self._pacing = contract.pacing
+        self._period = contract.period
+        self._then: GateDecision | None = None
+        self._episode = ''
+        self._lease_known = False
+        self._last_sequence: int | None = None
+        #: When the recorded gate sent its last command, as far as that can be told.
+        self._sent_then: int | None = None
+        self._now = Instant(ros=Stamp(clock=Clock.SYSTEM, nanoseconds=0, host=''), steady=0)
+        # Whether this gate did the same as the recorded one: then what is counted from there is as
+        # recorded, to the last digit.
+        self._sent_alike = self._asked_alike = True
+        self._overruns_known = True
+        self._rates_unknown = False
+        self._same_terms = digest_of(contract) == digest
+        self._kept: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+
+    # Driving it ----------------------------------------------------------------------------------
+
+    def again(
+        self, then: GateDecision, request: ActionRequest | None = None, *, begun: bool = True
+    ) -> GateDecision | None:
+        """
+        Decide again where a record has a decision.
+
+        Parameters
+        ----------
+        then
+            The next recorded decision of this gate.
+        request
+            What is to be asked for instead of the recorded request.
+        begun
+            Whether the record has the beginning of the episode; without it the memory of the gate
+            is taken from the record at the first decision.
+
+        Returns
+        -------
+        GateDecision or None
+            What this gate decides there; None if it decides nothing, as a gate that has no reason
+            to stop. The instants are those of the record.
+
+        """
+        self._begin(then, begun=begun)
+        self._then, self._now = then, self._instant(then)
+        self._tighten_as(then.tightened)
+        self._stand(then)
+        self._remember_rates(then)
+        found = self._redecided(then, request or then.request)
+        self._follow(then, found)
+        if found is None:
+            return None
+        return replace(
+            found,
+            sequence=then.sequence,
+            received=then.received,
+            commanded=then.commanded if found.published else None,
+            software_version=then.software_version,
+        )
+
+    def adopt(self, then: GateDecision) -> None:
+        """Go on from what the record says that the gate did, not from what this one would have."""
+        memory, output = self._kept
+        chunk: Chunk | None = memory['chunk']
+        vars(self._memory).update(memory)
+        vars(self._output).update(output)
+        refused = then.verdict is Verdict.REJECTED
+        if then.published:
+            ruling = Ruling(verdict=then.verdict, wanted=then.wanted_command, command=then.command)
+            self._output.sent(ruling, then.trigger, self._now)
+            self._rates_unknown = True
+        if not refused:
+            self._memory.stopping = then.verdict is Verdict.STOPPED
+            if then.trigger in _ASKED:
+                self._memory.last_request = self._now.steady
+        if then.trigger is Trigger.REQUEST and then.request is not None and not _unheard(then):
+            self._hear(then.request)
+            chunk = None if refused else Chunk(then.request, then.received or self._now, 0, 0)
+        if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+            chunk = None if chunk is None else chunk.next(self._period)
+        self._memory.chunk = None if then.verdict is Verdict.STOPPED else chunk
+        if _is_over(then) and not self._moving:
+            self._forget_command()
+        self._sent_alike = self._asked_alike = True
+
+    def _begin(self, then: GateDecision, *, begun: bool) -> None:
+        """Begin with another lease, or after a gap, from what the record says of the memory."""
+        asked = then.request is not None and not _unheard(then)
+        own = asked or (then.verdict is not Verdict.REJECTED and not _is_over(then))
+        gap = self._last_sequence is not None and then.sequence != self._last_sequence + 1
+        self._last_sequence = then.sequence
+        if own and then.id.episode_id != self._episode:
+            # A lease begins only when the robot of the one before is at rest.
+            self._episode, self._lease_known = then.id.episode_id, False
+            self._forget_command()
+            self._memory.chunk = None
+            self._memory.taken_over = _hand_held(then, self._contract) or False
+            self._health.begin()
+            self._overruns_known = self._asked_alike = self._sent_alike = True
+            gap = not begun
+        if gap:
+            self._take_up(then)
+
+    def _take_up(self, then: GateDecision) -> None:
+        """Take the memory of the gate from the inputs of a decision."""
+        self._overruns_known = False
+        self._sent_alike = self._asked_alike = True
+        if then.previous_command and not then.seeded:
+            self._output.command = then.previous_command
+            self._output.goal = then.wanted_command
+            self._rates_unknown = True
+        if then.trigger is Trigger.CHUNK and then.request is not None and then.received:
+            index = max(then.id.step - then.request.id.step, 0)
+            self._memory.chunk = Chunk(then.request, then.received, index, 0)
+
+    def _remember_rates(self, then: GateDecision) -> None:
+        if self._rates_unknown and not then.seeded and then.verdict is not Verdict.REJECTED:
+            self._rates_unknown = False
+            self._output.rate = then.previous_rate
+            self._output.acceleration = then.previous_acceleration
+
+    def _instant(self, then: GateDecision) -> Instant:
+        """Return when a decision was taken, by what it says of the time since the last command."""
+        known = then.received if then.trigger is Trigger.REQUEST else then.commanded
+        at = known or then.commanded or then.received or self._now
+        if self._pacing is Pacing.LOCKSTEP:
+            # There only the time of the world counts, by which the robot acts.
+            return then.commanded or at
+        if then.trigger is Trigger.REQUEST or self._sent_then is None or then.time_step is None:
+            return at
+        since = round(then.time_step * NANOSECONDS)
+        if then.time_step < self._period:
+            return replace(at, steady=self._sent_then + since)
+        return replace(at, steady=max(at.steady, self._sent_then + since))
+
+    def _tighten_as(self, tightened: Tightened) -> None:
+        """Make the limits as strict as they were, and no less strict than this contract's."""
+        declared = self._declared
+        if tightened != self._tightened:
+            self._tightened = tightened
+            self._limits = tightened_limits(declared, _stricter(declared, tightened))
+
+    def _stand(self, then: GateDecision) -> None:
+        """Let whom the gate hears, and whether an episode runs, be as recorded."""
+        over = _is_over(then)
+        armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
+        state = EpisodeState.RUNNING if armed else EpisodeState.RESETTING
+        self._authority.episode = EpisodeStatus(
+            id=StepId(
+                digest=self._digest,
+                agent=self._agent,
+                episode_id=self._episode,
+                step=then.id.step,
+            ),
+            state=EpisodeState.TRUNCATED if over else state,
+            pacing=self._pacing,
+        )
+        request = then.request
+        if not self._lease_known and request is not None and not _unheard(then):
+            self._lease_known = True
+            self._authority.lease = Lease(
+                lease_id=request.lease_id,
+                holder=request.client,
+                episode_id=self._episode,
+                last_sequence=request.sequence - 1,
+            )
+        elif self._authority.lease is None or (
+            self._authority.lease.episode_id != self._episode and not over
+        ):
+            self._authority.lease = Lease(lease_id='', holder='', episode_id=self._episode)
+        self._take_over(then)
+
+    def _take_over(self, then: GateDecision) -> None:
+        """Let the operator's switch be as recorded."""
+        hand = next((m for m in then.measurements if m.name == OPERATOR), None)
+        held = _hand_held(then, self._contract)
+        if hand is None or held is None:
+            return
+        if hand.values:
+            # So that it is as old now as it was then.
+            age = round((hand.age or 0.0) * NANOSECONDS)
+            now, captured = self._now, None
+            if self._pacing is Pacing.LOCKSTEP and hand.age is not None:
+                captured = replace(now.ros, nanoseconds=now.ros.nanoseconds - age)
+            now = replace(now, steady=now.steady - age)
+            self._senses.take(OPERATOR, hand.values, captured, now)
+        silent = bool(hand.values) and hand.values[-1] >= HELD and not held
+        if silent and any(result.reason is Reason.OPERATOR for result in then.rules):
+            held = True  # the timer, which would have noticed his silence, had not run yet
+        if held is not self._memory.taken_over:
+            self._memory.taken_over = held
+            self._memory.chunk = None
+            self._output.hand_over()
+
+    def _redecided(self, then: GateDecision, request: ActionRequest | None) -> GateDecision | None:
+        self._kept = (vars(self._memory).copy(), vars(self._output).copy())
+        decided: Decisions = ()
+        if then.trigger is Trigger.REQUEST and request is not None:
+            received = then.received or self._now
+            if self._waited(then, request):
+                decided = self._reject(request, received, then.rules)
+            else:
+                decided = self._decide(request, received, self._now)
+        elif then.trigger is Trigger.CHUNK:
+            if self._memory.chunk is not None:
+                decided = self._act(self._memory.chunk, Trigger.CHUNK, self._now)
+        elif then.trigger is Trigger.OPERATOR:
+            if any(m.name == OPERATOR and m.values for m in self._measured(then).values()):
+                decided = super()._by_hand(self._now)
+        elif then.trigger is Trigger.TIMER:
+            decided = self._tick(self._now)
+        return decided[-1] if decided else None
+
+    def _waited(self, then: GateDecision, request: ActionRequest) -> bool:
+        """
+        Return whether a request in lockstep was refused while it waited for its sensors.
+
+        When they came is in no decision.
+        """
+        if self._pacing is not Pacing.LOCKSTEP or then.verdict is not Verdict.REJECTED:
+            return False
+        lease = self._authority.lease
+        heard = 0 if lease is None else lease.last_sequence
+        return any(
+            result.rule == 'sensors'
+            or (result.reason is Reason.OUT_OF_ORDER and request.sequence > heard)
+            for result in then.rules
+        )
+
+    def _follow(self, then: GateDecision, found: GateDecision | None) -> None:
+        """Take note of how far this gate goes with the recorded one."""
+        sent = found is not None and found.published
+        if then.published:
+            self._sent_then = self._now.steady
+        if sent or then.published:
+            self._sent_alike = sent and then.published
+        asked = then.trigger in _ASKED
+        accepted = asked and then.verdict is not Verdict.REJECTED
+        ours = asked and found is not None and found.verdict is not Verdict.REJECTED
+        if accepted or ours:
+            self._asked_alike = accepted and ours
+
+    # What it knows -------------------------------------------------------------------------------
+
+    def _situation(self, trigger: Trigger, now: Instant) -> tuple[Situation, bool]:
+        then = self._then
+        assert then is not None  # nothing but a recorded decision makes it decide
+        measurements = self._measured(then)
+        output = self._output
+        previous, seeded = output.previous(self._limits, trigger, measurements, now)
+        ours, _ = super()._situation(trigger, now)
+        recorded = situation_of(then, measurements)
+        return (
+            replace(
+                recorded,
+                trigger=trigger,
+                time_step=recorded.time_step if self._sent_alike else ours.time_step,
+                previous=previous,
+                previous_rate=() if seeded else output.rate,
+                previous_acceleration=() if seeded else output.acceleration,
+                over=False,
+                # A stop at rest is not said again, and so is in no record.
+                stopped=trigger is Trigger.TIMER
+                and self._authority.running
+                and (self._memory.stopping or recorded.stopped),
+                since_request=recorded.since_request if self._asked_alike else ours.since_request,
+                overruns=ours.overruns if self._overruns_known else recorded.overruns,
+                recent=recorded.recent if self._same_terms else ours.recent,
+            ),
+            seeded,
+        )
+
+    def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
+        """Return the recorded measurements that this gate asks for."""
+        return {m.name: m for m in then.measurements if m.name in self._topics_of}
+
+    def _by_hand(self, now: Instant) -> Decisions:
+        """Decide nothing besides: the record has a decision of its own for that."""
+        return ()
+
+    def _next_of_chunk(self, now: Instant) -> Decisions:
+        """Decide nothing besides: the record has a decision of its own for that."""
+        return ()
+
+    def _hear(self, request: ActionRequest) -> None:
+        lease = self._authority.lease
+        if lease is not None and request.sequence > lease.last_sequence:
+            self._authority.hear(request)
+
+
+def _unheard(decision: GateDecision) -> bool:
+    return decision.verdict is Verdict.REJECTED and any(
+        result.rule in _UNHEARD for result in decision.rules
+    )
+
+
+def _is_over(decision: GateDecision) -> bool:
+    return any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
+
+
+def _hand_held(decision: GateDecision, contract: Contract) -> bool | None:
+    """Return whether the operator held his switch; None if the decision does not say."""
+    operator = contract.safety.operator
+    hand = next((m for m in decision.measurements if m.name == OPERATOR), None)
+    if operator is None or hand is None:
+        return None
+    if hand.age is None or not hand.values:
+        return False
+    return hand.age <= operator.timeout and hand.values[-1] >= HELD
+
+
+def _stricter(declared: Limits, tightened: Tightened) -> Tightened:
+    """Return the stricter of what a contract declares and what was set while the gate ran."""
+    timeout = tightened.command_timeout
+    return Tightened(
+        low=tuple(map(max, tightened.low, declared.low)),
+        high=tuple(map(min, tightened.high, declared.high)),
+        rate=tuple(map(min, tightened.rate, declared.rate)),
+        command_timeout=None if timeout is None else min(timeout, declared.safety.command_timeout),
+    )

@@ -1,0 +1,348 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What came out when a record was run again, by episode."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from boundary_env_ros.core.decision import GateDecision, Verdict
+from boundary_env_ros.evidence.rules.base import number
+from boundary_env_ros.evidence.verdict.unlike import decided, Unlike
+
+#: Differences of one episode that are kept; beyond that they are only counted.
+KEPT = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """
+    One place where something else came out.
+
+    Attributes
+    ----------
+    step
+        Step of the episode; of a decision outside of every step, the one that it names.
+    sequence
+        Number of the decision of the gate; None for what is said of the step itself.
+    unlike
+        The first field that differs.
+    recorded, recomputed
+        The decisions in words: verdict and reasons; empty for a step.
+    dimension, by
+        Where the command changed most, and by how much, in its unit; empty and None if both
+        published one and it did not, or only one of them did.
+
+    """
+
+    step: int
+    sequence: int | None
+    unlike: Unlike
+    recorded: str = ''
+    recomputed: str = ''
+    dimension: str = ''
+    by: float | None = None
+
+    def __str__(self) -> str:
+        place = f'step {self.step}'
+        if self.sequence is not None:
+            place += f', decision {self.sequence}'
+        text = (
+            f'{place}, {self.unlike.field}: recorded {self.unlike.recorded}, '
+            f'recomputed {self.unlike.recomputed}'
+        )
+        if self.recorded != self.recomputed and self.unlike.field != 'verdict':
+            text += f'; {self.recorded} -> {self.recomputed}'
+        elif self.unlike.field == 'verdict':
+            text += f' ({self.recorded} -> {self.recomputed})'
+        if self.by is not None:
+            text += f'; {self.dimension} by {self.by:+.4g}'
+        return text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        found: dict[str, Any] = {
+            'step': self.step,
+            'sequence': self.sequence,
+            'field': self.unlike.field,
+            'recorded': self.unlike.recorded,
+            'recomputed': self.unlike.recomputed,
+        }
+        if self.sequence is not None:
+            found['decision'] = {'recorded': self.recorded, 'recomputed': self.recomputed}
+        if self.by is not None:
+            found['largest_change'] = {'dimension': self.dimension, 'by': self.by}
+        return found
+
+
+@dataclass(slots=True, kw_only=True)
+class EpisodeVerdict:
+    """
+    One episode run again.
+
+    Attributes
+    ----------
+    number
+        Its place in the record, from 1.
+    agent, episode_id, client, seed
+        Whose it is.
+    steps, decisions
+        How many were run again, the reset among the steps.
+    steps_unlike, decisions_unlike
+        How many of them came out as something else.
+    not_run
+        What could not be run again, by why.
+    ending, ending_again
+        Cause of the ending, recorded and recomputed, and after which step; empty for none.
+    reward, reward_again
+        Sums over the steps that were closed again.
+    after_ending
+        Recorded steps after the recomputed ending, which would not have been.
+    differences
+        The first few, in order.
+    intervened, intervened_again
+        Decisions by verdict.
+
+    """
+
+    number: int
+    agent: str
+    episode_id: str
+    seed: int = 0
+    client: str = ''
+    steps: int = 0
+    decisions: int = 0
+    steps_unlike: int = 0
+    decisions_unlike: int = 0
+    not_run: Counter[str] = field(default_factory=Counter)
+    ending: str = ''
+    ended_at: int | None = None
+    ending_again: str = ''
+    ended_again_at: int | None = None
+    reward: float = 0.0
+    reward_again: float = 0.0
+    after_ending: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    verdicts_again: Counter[Verdict] = field(default_factory=Counter)
+    by_reason: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def same(self) -> bool:
+        """Return whether the same came out."""
+        return not self.steps_unlike and not self.decisions_unlike
+
+    @property
+    def first(self) -> Difference | None:
+        """Return the first difference."""
+        return self.differences[0] if self.differences else None
+
+    def differs(self, difference: Difference) -> None:
+        """Keep a difference, if it is one of the first."""
+        if len(self.differences) < KEPT:
+            self.differences.append(difference)
+
+    def decided(self, then: GateDecision, again: GateDecision | None) -> None:
+        """Count a decision that was taken again."""
+        self.decisions += 1
+        self.verdicts[then.verdict] += 1
+        if again is not None:
+            self.verdicts_again[again.verdict] += 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            'number': self.number,
+            'agent': self.agent,
+            'episode': self.episode_id,
+            'client': self.client,
+            'seed': self.seed,
+            'same': self.same,
+            'steps': {'run': self.steps, 'unlike': self.steps_unlike},
+            'decisions': {'run': self.decisions, 'unlike': self.decisions_unlike},
+            'not_run': dict(self.not_run),
+            'ending': {
+                'recorded': {'cause': self.ending, 'step': self.ended_at},
+                'recomputed': {'cause': self.ending_again, 'step': self.ended_again_at},
+            },
+            'reward': {'recorded': self.reward, 'recomputed': self.reward_again},
+            'steps_after_recomputed_ending': self.after_ending,
+            'verdicts': {
+                'recorded': _named(self.verdicts),
+                'recomputed': _named(self.verdicts_again),
+            },
+            'changed_by_reason': dict(self.by_reason),
+            'differences': [difference.to_json() for difference in self.differences],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictReport:
+    """
+    A record run again.
+
+    Attributes
+    ----------
+    question
+        What was asked, in words; empty for the record's own verdict.
+    episodes
+        The episodes, in the order in which they were begun.
+    unreadable
+        Records that cannot be read, place and why; the first few.
+    notes
+        What is to be known before the numbers are believed.
+
+    """
+
+    question: str
+    episodes: Sequence[EpisodeVerdict]
+    unreadable: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def counterfactual(self) -> bool:
+        """Return whether something else was asked than what was recorded."""
+        return bool(self.question)
+
+    @property
+    def same(self) -> bool:
+        """Return whether the same came out everywhere."""
+        return not self.unreadable and all(episode.same for episode in self.episodes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            'question': self.question or 'the same again',
+            'same': self.same,
+            'notes': list(self.notes),
+            'unreadable': list(self.unreadable),
+            'episodes': [episode.to_json() for episode in self.episodes],
+        }
+
+    def __str__(self) -> str:
+        lines = [*_table(self.episodes), '']
+        for episode in self.episodes:
+            lines += _told(episode, counterfactual=self.counterfactual)
+        lines += [f'Note: {note}' for note in self.notes]
+        lines += [f'Unreadable: {place}' for place in self.unreadable]
+        lines.append(self._last_word())
+        return '\n'.join(lines)
+
+    def _last_word(self) -> str:
+        steps = sum(e.steps for e in self.episodes)
+        decisions = sum(e.decisions for e in self.episodes)
+        what = f'{len(self.episodes)} episodes, {steps} steps, {decisions} decisions'
+        unlike = sum(e.steps_unlike + e.decisions_unlike for e in self.episodes)
+        if self.counterfactual:
+            changed = sum(e.decisions_unlike for e in self.episodes)
+            ended = sum(
+                (e.ending, e.ended_at) != (e.ending_again, e.ended_again_at) for e in self.episodes
+            )
+            return (
+                f'{self.question}: {changed} of {decisions} decisions and {ended} of '
+                f'{len(self.episodes)} endings would have been others, on the recorded states.'
+            )
+        if self.same:
+            return f'Same: {what} came out as they were recorded.'
+        return f'Different: of {what}, {unlike} came out as something else.'
+
+
+def differing(
+    then: GateDecision,
+    again: GateDecision | None,
+    unlike: Unlike,
+    dimensions: Sequence[str],
+    units: Sequence[str],
+) -> Difference:
+    """Return what is to be said of a decision that came out as another."""
+    dimension, by = '', None
+    if again is not None and len(then.command) == len(again.command) > 0:
+        changes = [b - a for a, b in zip(then.command, again.command, strict=True)]
+        index = max(range(len(changes)), key=lambda i: abs(changes[i]))
+        if changes[index]:
+            unit = units[index]
+            dimension = f'{dimensions[index]} ({unit})' if unit else dimensions[index]
+            by = changes[index]
+    return Difference(
+        step=then.id.step,
+        sequence=then.sequence,
+        unlike=unlike,
+        recorded=decided(then),
+        recomputed=decided(again),
+        dimension=dimension,
+        by=by,
+    )
+
+
+def _named(counts: Mapping[Verdict, int]) -> dict[str, int]:
+    return {verdict.name: counts[verdict] for verdict in sorted(counts)}
+
+
+def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
+    rows = [
+        (
+            'episode',
+            'agent',
+            'steps',
+            'same',
+            'decisions',
+            'same',
+            'ending',
+            'recomputed',
+            'reward',
+            'recomputed',
+        )
+    ]
+    rows += [
+        (
+            f'{e.number} {e.episode_id[:8]}',
+            e.agent,
+            str(e.steps),
+            str(e.steps - e.steps_unlike),
+            str(e.decisions),
+            str(e.decisions - e.decisions_unlike),
+            _ending(e.ending, e.ended_at),
+            _ending(e.ending_again, e.ended_again_at),
+            f'{e.reward:.4g}',
+            f'{e.reward_again:.4g}',
+        )
+        for e in episodes
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    texts = (0, 1, 6, 7)
+    return [
+        '  '.join(
+            cell.ljust(width) if i in texts else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _ending(cause: str, step: int | None) -> str:
+    return f'{cause} at {step}' if cause else '-'
+
+
+def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
+    name = f'Episode {episode.number} ({episode.agent})'
+    lines = [f'{name}, not run again: {count} x {why}' for why, count in episode.not_run.items()]
+    if counterfactual and episode.by_reason:
+        why = ', '.join(f'{reason} {n}' for reason, n in episode.by_reason.most_common())
+        lines.append(f'{name}, changed decisions by reason: {why}')
+    if episode.after_ending:
+        lines.append(
+            f'{name}: {episode.after_ending} recorded steps come after the recomputed ending'
+        )
+    shown = episode.differences if counterfactual else episode.differences[:1]
+    word = 'would be' if counterfactual else 'first difference:'
+    lines += [f'{name}, {word} {difference}' for difference in shown]
+    count = episode.decisions_unlike + episode.steps_unlike
+    if counterfactual and count > len(shown):
+        lines.append(f'{name}: {count - len(shown)} more')
+    return lines
+
+
+__all__ = ['Difference', 'EpisodeVerdict', 'VerdictReport', 'differing', 'number']

@@ -1,0 +1,360 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A record run again, piece by piece in its order: gate, environment and task on what was recorded.
+
+It streams: of each agent the decisions of a few steps are kept, and a line for each episode.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.environment import ANSWERABLE
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.gate_rerun import GateRerun
+from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import BoundaryError, PolicyFailed
+from boundary_env_ros.evidence.memory import key_of
+from boundary_env_ros.evidence.rules.base import WRONG_INPUT
+from boundary_env_ros.evidence.verdict.report import (
+    Difference,
+    differing,
+    EpisodeVerdict,
+)
+from boundary_env_ros.evidence.verdict.steps import StepsAgain
+from boundary_env_ros.evidence.verdict.unlike import first_unlike, OF_DECISION, OF_STEP, Unlike
+from boundary_env_ros.storage.records import Entry
+
+#: Decisions that wait for the step that carries them; more, and they are run without it.
+_WAITING = 1024
+
+#: What is compared of what would have been.
+_OF_OTHER_DECISION = ('verdict', 'command')
+_OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'cause', 'declared_by')
+
+#: Answers an observation: the actions that a policy predicts from there on, one for each step;
+#: none if it cannot be asked.
+Propose = Callable[[Entry], tuple[Vector, ...]]
+
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Agent:
+    """What is remembered of one agent."""
+
+    gate: GateRerun
+    steps: StepsAgain
+    waiting: OrderedDict[Key, GateDecision] = field(default_factory=OrderedDict)
+    done: OrderedDict[Key, GateDecision | None] = field(default_factory=OrderedDict)
+    last_sequence: int = 0
+    answers: OrderedDict[tuple[str, int], tuple[Vector, ...]] = field(default_factory=OrderedDict)
+    now: EpisodeVerdict | None = None
+    before: EpisodeVerdict | None = None
+    episode_id: str = ''
+    over: bool = False
+    status: EpisodeStatus | None = None
+
+
+class Rerun:
+    """
+    Takes a record piece by piece and runs it again.
+
+    Parameters
+    ----------
+    contract, task
+        Under which contract, and its task.
+    digest
+        The digest that the record was made under.
+    counterfactual
+        Whether something else is asked than what was recorded: then what the gate would have sent
+        before is what it goes on from, and only what it would have decided is compared.
+    propose
+        Another policy, asked for every observation instead of the recorded requests.
+    only
+        Number of the one episode to run, from 1; None: all.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        task: Task,
+        *,
+        digest: str,
+        counterfactual: bool = False,
+        propose: Propose | None = None,
+        only: int | None = None,
+    ) -> None:
+        self._contract, self._task, self._digest = contract, task, digest
+        self._other = counterfactual or propose is not None
+        self._propose, self._only = propose, only
+        self._agents: dict[str, _Agent] = {}
+        self._whose: dict[str, str] = {}
+        self._episodes: list[EpisodeVerdict] = []
+        self._begun = 0
+
+    @property
+    def begun(self) -> int:
+        """Number of episodes that the record has so far, those that are not run included."""
+        return self._begun
+
+    def add(self, entry: Entry) -> None:
+        """Run the next piece of the record again; of a kind that says nothing, pass over it."""
+        record = entry.record
+        if isinstance(record, Transition):
+            self._transition(entry, record)
+        elif isinstance(record, GateDecision):
+            self._sent(entry.topic, record)
+        elif isinstance(record, EpisodeStatus):
+            self._agent(record.id.agent).status = record
+
+    def finish(self) -> tuple[EpisodeVerdict, ...]:
+        """Return the episodes, once the record is at its end."""
+        for agent in self._agents.values():
+            self._flush(agent)
+            self._close(agent)
+        return tuple(self._episodes)
+
+    def _agent(self, name: str) -> _Agent:
+        agent = self._agents.get(name)
+        if agent is None:
+            agent = self._agents[name] = _Agent(
+                gate=self._new_gate(name), steps=StepsAgain(self._contract, self._task, name)
+            )
+        return agent
+
+    def _new_gate(self, name: str) -> GateRerun:
+        return GateRerun(
+            self._contract,
+            digest=self._digest,
+            agent=name,
+            topics={
+                item.name: self._contract.topic_of(name, item.topic)
+                for item in gate_inputs(self._contract)
+            },
+        )
+
+    # Decisions -----------------------------------------------------------------------------------
+
+    def _sent(self, topic: str, then: GateDecision) -> None:
+        """Take a decision from the gate's own topic; it waits for the step that carries it."""
+        if then.verdict is not Verdict.REJECTED:
+            # What was rejected goes by the name that its request gave itself.
+            self._whose[topic] = then.id.agent
+        agent = self._agent(self._whose.get(topic, then.id.agent))
+        key = key_of(then)
+        if key in agent.done:
+            self._compare(agent, then, agent.done[key])
+            return
+        agent.waiting[key] = then
+        if len(agent.waiting) > _WAITING:
+            self._decide(agent, agent.waiting.popitem(last=False)[1])
+
+    def _flush(self, agent: _Agent) -> None:
+        while agent.waiting:
+            self._decide(agent, agent.waiting.popitem(last=False)[1])
+
+    def _carried(self, agent: _Agent, then: Transition) -> tuple[GateDecision, ...]:
+        """Return what becomes of the decisions that a step carries."""
+        again = []
+        for decision in then.decisions:
+            key = key_of(decision)
+            if key not in agent.done:
+                while key in agent.waiting:
+                    self._decide(agent, agent.waiting.popitem(last=False)[1])
+                if key not in agent.done:
+                    self._decide(agent, decision)
+            else:
+                self._compare(agent, decision, agent.done[key])
+            found = agent.done[key]
+            if found is not None:
+                again.append(found)
+        return tuple(again)
+
+    def _decide(self, agent: _Agent, then: GateDecision) -> None:
+        """Let the gate decide again."""
+        if then.sequence < agent.last_sequence:
+            agent.gate = self._new_gate(then.id.agent)  # it was started anew
+        agent.last_sequence = then.sequence
+        again: GateDecision | None = then
+        episode = self._of(agent, then)
+        try:
+            again = agent.gate.again(
+                then,
+                self._requested(agent, then),
+                begun=agent.steps.begun == then.id.episode_id,
+            )
+        except (BoundaryError, *WRONG_INPUT) as error:
+            if isinstance(error, PolicyFailed):
+                raise
+            agent.gate.adopt(then)
+            if episode is not None:
+                episode.not_run[f'a decision: {type(error).__name__}: {error}'] += 1
+        else:
+            if then.trigger is Trigger.PROBE:
+                again = then
+                if episode is not None:
+                    episode.not_run["a decision of the probe of a driver's timeout"] += 1
+            elif episode is not None:
+                episode.decided(then, again)
+                if self._compare(agent, then, again) and not self._other:
+                    agent.gate.adopt(then)
+        agent.done[key_of(then)] = again
+        if len(agent.done) > _WAITING:
+            agent.done.popitem(last=False)
+
+    def _of(self, agent: _Agent, then: GateDecision) -> EpisodeVerdict | None:
+        """Return the episode that a decision counts for; None if that is not run."""
+        if agent.over:
+            return None
+        before = agent.before
+        if before is not None and then.id.episode_id == before.episode_id:
+            return None if before.after_ending else before
+        return agent.now
+
+    def _requested(self, agent: _Agent, then: GateDecision) -> ActionRequest | None:
+        """Return the request with what another policy asks for; None: as it was."""
+        request = then.request
+        if self._propose is None or then.trigger is not Trigger.REQUEST or request is None:
+            return None
+        rows = agent.answers.get((request.id.episode_id, request.observed_step), ())
+        if not rows:
+            if agent.now is not None:
+                agent.now.not_run['a request that the policy has no answer to'] += 1
+            return None
+        if len(rows) < request.horizon:
+            raise PolicyFailed(
+                f'Expect as many actions as the recorded chunks have ({request.horizon}), '
+                f'actually: {len(rows)}. The record does not say what it would have been asked '
+                'in between.'
+            )
+        action = tuple(value for row in rows[: request.horizon] for value in row)
+        return replace(request, action=action)
+
+    def _compare(self, agent: _Agent, then: GateDecision, again: GateDecision | None) -> bool:
+        """Note where a decision came out as another; return whether it did."""
+        episode = self._of(agent, then)
+        if again is None:
+            unlike: Unlike | None = Unlike(
+                field='verdict', recorded=then.verdict.name, recomputed='no decision'
+            )
+        else:
+            names = _OF_OTHER_DECISION if self._other else OF_DECISION
+            unlike = first_unlike(then, again, names)
+        if unlike is None or episode is None:
+            return unlike is not None
+        episode.decisions_unlike += 1
+        for reason in _why(then, again):
+            episode.by_reason[reason] += 1
+        contract = self._contract
+        episode.differs(
+            differing(then, again, unlike, contract.command_dimensions, contract.command_unit)
+        )
+        return True
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _transition(self, entry: Entry, then: Transition) -> None:
+        agent = self._agent(then.id.agent)
+        if then.kind is Kind.RESET or agent.episode_id != then.id.episode_id:
+            self._begin(agent, then)
+        episode = agent.now
+        if episode is None or agent.over:
+            agent.waiting.clear()
+            if episode is not None:
+                episode.after_ending += 1
+            return
+        decisions = self._carried(agent, then)
+        self._step(agent, episode, then, decisions)
+        running = not then.terminated and not then.truncated
+        if self._propose is not None and running and not agent.over:
+            agent.answers[(then.id.episode_id, then.id.step)] = self._propose(entry)
+            if len(agent.answers) > ANSWERABLE:
+                agent.answers.popitem(last=False)
+
+    def _begin(self, agent: _Agent, then: Transition) -> None:
+        self._close(agent)
+        self._begun += 1
+        agent.over, agent.episode_id = False, then.id.episode_id
+        agent.before, agent.now = agent.now, None
+        if self._only in (None, self._begun):
+            agent.now = EpisodeVerdict(
+                number=self._begun,
+                agent=then.id.agent,
+                episode_id=then.id.episode_id,
+                seed=then.seed,
+            )
+            self._episodes.append(agent.now)
+
+    def _close(self, agent: _Agent) -> None:
+        """Say of an episode without an ending who declared one, if somebody did."""
+        episode, status = agent.now, agent.status
+        if episode is None or status is None or episode.ending or not status.cause:
+            return
+        if status.id.episode_id == episode.episode_id:
+            episode.not_run[f'its ending, {status.cause}, declared by {status.declared_by}'] += 1
+
+    def _step(
+        self,
+        agent: _Agent,
+        episode: EpisodeVerdict,
+        then: Transition,
+        decisions: tuple[GateDecision, ...],
+    ) -> None:
+        closed = agent.steps.again(then, decisions)
+        if then.terminated or then.truncated:
+            episode.ending, episode.ended_at = then.cause, then.id.step
+        if not episode.client:
+            asked = (d.request.client for d in then.decisions if d.request is not None)
+            episode.client = next(asked, '')
+        again = closed.transition
+        if again is None:
+            episode.not_run[f'a step: {closed.why}'] += 1
+            return
+        if then.kind is Kind.RESET and then.truncated and not again.cause:
+            # The answer of the world was within its tolerance, or never came: who gave it up is
+            # as recorded.
+            again = replace(again, truncated=True, cause=then.cause, declared_by=then.declared_by)
+        episode.steps += 1
+        episode.reward += then.reward
+        episode.reward_again += again.reward
+        if again.terminated or again.truncated:
+            episode.ending_again, episode.ended_again_at = again.cause, again.id.step
+            agent.over = self._other and not (then.terminated or then.truncated)
+        unlike = self._unlike(then, again)
+        if unlike is not None:
+            episode.steps_unlike += 1
+            episode.differs(Difference(step=then.id.step, sequence=None, unlike=unlike))
+
+    def _unlike(self, then: Transition, again: Transition) -> Unlike | None:
+        if self._other:
+            return first_unlike(then, again, _OF_OTHER_STEP)
+        if then.id.digest != self._digest:
+            return Unlike(field='id.digest', recorded=then.id.digest, recomputed=self._digest)
+        if then.kind is Kind.RESET and then.reset is not None and again.reset is not None:
+            found = first_unlike(
+                then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
+            )
+            if found is not None:
+                return replace(found, field=f'reset.{found.field}')
+        return first_unlike(then, again, OF_STEP)
+
+
+def _why(then: GateDecision, again: GateDecision | None) -> tuple[str, ...]:
+    """Return what changed in the reasons; where nothing did, the command before was another."""
+    if again is None:
+        return ('nothing to say',)
+    was = {result.reason.name.lower(): None for result in then.rules}
+    now = {result.reason.name.lower(): None for result in again.rules}
+    new = [reason for reason in now if reason not in was]
+    gone = [f'no {reason}' for reason in was if reason not in now]
+    return (*new, *gone) or ('the same, from another command or action',)

@@ -98,6 +98,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             auditor.add(piece.record, piece.log_time)
             if copies is not None and isinstance(piece.record, Transition):
                 copies.compare(piece.record)
+    for file in run.changed():
+        auditor.unreadable(file.place, file.why)
     if run.tear:
         auditor.find(
             whole.record_closed,

@@ -6,18 +6,20 @@ Exported data sets: the records of a run, one file for each kind, with the contr
 A data set is a folder with ``dataset.json``, which says what is in it, ``contract.yaml``, and the
 records as Parquet or as JSON lines. Every record keeps its place among all, so that the data set
 can be audited like the run that it comes from; only the raw messages are not in it.
+
+A data set in the layout of another project has one in it, in the folder ``records``, and its own
+``dataset.json`` has the hash of every file that the other project reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+import hashlib
 import heapq
 import json
-import os
 from pathlib import Path
-import shutil
 from typing import Any, Protocol
 
 from boundary_env_ros import __version__
@@ -31,11 +33,15 @@ from boundary_env_ros.evidence.parquet_records import (
     read_parquet,
     TOPIC,
 )
-from boundary_env_ros.storage.atomic import sync_folder, write_atomically
+from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.records import Entry, Record, RECORDS
 
 FORMATS = ('parquet', 'jsonl')
 MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'
+
+#: Folder of the records in a data set of another project's layout.
+WITHIN = 'records'
 
 _VERSION = 1
 _FILES = {
@@ -72,6 +78,10 @@ class Dataset:
         Number of records of each kind.
     tear
         Where the record that it comes from ended before its end; empty if it was whole.
+    around
+        Folder of the data set in another project's layout that it is a part of, if it is.
+    files
+        SHA-256 of each file there, by its path.
 
     """
 
@@ -79,6 +89,8 @@ class Dataset:
     format: str
     counts: dict[str, int]
     tear: str = ''
+    around: Path | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def contract(self) -> str:
@@ -98,6 +110,17 @@ class Dataset:
         """
         for _, entry in heapq.merge(*map(self._read, self.counts), key=lambda pair: pair[0]):
             yield entry
+
+    def changed(self) -> Iterator[tuple[str, str]]:
+        """Yield each file of the layout around it that is not as it was exported, and why."""
+        for name, expected in self.files.items():
+            try:
+                actual = _hash_of(self.path.parent / name)
+            except OSError as error:
+                yield name, f'{error.strerror or error}'
+            else:
+                if actual != expected:
+                    yield name, 'it is not as it was exported: another SHA-256'
 
     def _read(self, kind: str) -> Iterator[tuple[int, Entry]]:
         cls, file = _CLASSES[kind], self.path / f'{_FILES[kind]}.{self.format}'
@@ -132,6 +155,8 @@ def open_dataset(path: Path) -> Dataset | None:
         return None
     try:
         data = json.loads(manifest.read_bytes())
+        if data.get('records') == WITHIN:
+            return _open_within(path, data)
         counts = {str(kind): int(count) for kind, count in data['records'].items()}
         if data['dataset'] != _VERSION or data['format'] not in FORMATS:
             raise ValueError(f'version {data["dataset"]}, format {data["format"]!r}')
@@ -143,6 +168,16 @@ def open_dataset(path: Path) -> Dataset | None:
             f'Expect a data set that this version can read, actually: {manifest}: '
             f'{type(error).__name__}: {error}.'
         ) from error
+
+
+def _open_within(path: Path, data: Mapping[str, Any]) -> Dataset:
+    inner = open_dataset(path / WITHIN)
+    if inner is None or data['dataset'] != _VERSION:
+        raise ValueError(f'no {WITHIN}/{MANIFEST}' if inner is None else f'version {data}')
+    files = {str(name): str(value) for name, value in data['files'].items()}
+    if any(Path(name).is_absolute() or '..' in Path(name).parts for name in files):
+        raise ValueError('a file outside the data set')
+    return replace(inner, around=path, files=files)
 
 
 def write_dataset(
@@ -182,35 +217,67 @@ def write_dataset(
     """
     if format not in FORMATS:
         raise RecordError(f'Expect one of {", ".join(FORMATS)}, actually: {format!r}.')
-    if path.exists():
-        raise RecordError(
-            f'Expect a place for a new data set, actually: {path} exists already, not '
-            'overwritten. Choose another folder, or move the old one away.'
-        )
-    draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
-    try:
-        draft.mkdir(parents=True)
-        counts = _write_records(draft, format, entries, told)
-        if contract:
-            write_atomically(draft / CONTRACT, contract.encode())
-        manifest = {
-            'dataset': _VERSION,
-            'format': format,
-            'software_version': __version__,
-            'records': counts,
-            'tear': tear(),
-        }
-        write_atomically(draft / MANIFEST, f'{json.dumps(manifest, indent=2)}\n'.encode())
-        draft.rename(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise RecordError(
-            f'Expect to write {path}, actually: {error.strerror or error}. '
-            'Free space or choose another place.'
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return Dataset(path=path, format=format, counts=counts, tear=str(manifest['tear']))
+    with new_folder(path, 'a new data set') as draft:
+        dataset = fill_dataset(draft, format, entries, contract=contract, tear=tear, told=told)
+    return replace(dataset, path=path)
+
+
+def fill_dataset(
+    folder: Path,
+    format: str,  # noqa: A002 - the word of the command
+    entries: Iterator[Entry],
+    *,
+    contract: str,
+    tear: Callable[[], str] = lambda: '',
+    told: Told = lambda count: None,
+) -> Dataset:
+    """Write a data set into a folder that is there and empty; see :func:`write_dataset`."""
+    counts = _write_records(folder, format, entries, told)
+    if contract:
+        write_atomically(folder / CONTRACT, contract.encode())
+    dataset = Dataset(path=folder, format=format, counts=counts, tear=tear())
+    _write_manifest(folder, {'format': format, 'records': dataset.counts, 'tear': dataset.tear})
+    return dataset
+
+
+def describe_layout(
+    folder: Path,
+    format: str,  # noqa: A002 - the word of the command
+    figures: Mapping[str, object],
+) -> None:
+    """
+    Write what makes a folder with a data set in ``records`` one of another project's layout.
+
+    Parameters
+    ----------
+    folder
+        The folder, with all files of the layout.
+    format
+        Name of the layout.
+    figures
+        What else is worth saying of it.
+
+    """
+    files = sorted(file for file in folder.rglob('*') if file.is_file())
+    hashes = {
+        name: _hash_of(file)
+        for file in files
+        if not (name := file.relative_to(folder).as_posix()).startswith(f'{WITHIN}/')
+    }
+    _write_manifest(folder, {'format': format, 'records': WITHIN, **figures, 'files': hashes})
+
+
+def _write_manifest(folder: Path, data: Mapping[str, object]) -> None:
+    manifest = {'dataset': _VERSION, 'software_version': __version__, **data}
+    write_atomically(folder / MANIFEST, f'{json.dumps(manifest, indent=2)}\n'.encode())
+
+
+def _hash_of(file: Path) -> str:
+    found = hashlib.sha256()
+    with file.open('rb') as opened:
+        while data := opened.read(2**20):
+            found.update(data)
+    return found.hexdigest()
 
 
 def _write_records(

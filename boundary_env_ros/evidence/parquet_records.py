@@ -31,13 +31,22 @@ _ROWS = 256
 _UNSIGNED = frozenset({'seed', 'sequence', 'decision_sequence', 'step'})
 
 
-def _arrow() -> Any:
+def arrow_library(what: str = 'Parquet') -> Any:
+    """
+    Return pyarrow, with its part for Parquet.
+
+    Raises
+    ------
+    MissingDependency
+        If it is not installed; it names what it is needed for.
+
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependency(
-            f'Expect pyarrow for Parquet, actually: {error}. '
+            f'Expect pyarrow for {what}, actually: {error}. '
             "Install it with `pip install 'boundary_env_ros[parquet]'`."
         ) from error
     return pa
@@ -62,7 +71,7 @@ class ParquetWriter:
     """
 
     def __init__(self, path: Path, cls: type[Record]) -> None:
-        arrow = _arrow()
+        arrow = arrow_library()
         self.path = path
         self._schema = schema_of(cls)
         self._plain = _to_plain(cls)
@@ -131,7 +140,7 @@ def read_parquet(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
         If the file cannot be read, or holds no records of the class.
 
     """
-    arrow = _arrow()
+    arrow = arrow_library()
     make = _from_plain(cls)
     number = 0
     try:
@@ -153,7 +162,7 @@ def read_parquet(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
 
 def schema_of(cls: type[Record]) -> Any:
     """Return the columns of a kind of record."""
-    arrow = _arrow()
+    arrow = arrow_library()
     return arrow.schema(
         [
             arrow.field(ORDER, arrow.int64(), nullable=False),
@@ -165,7 +174,7 @@ def schema_of(cls: type[Record]) -> Any:
 
 
 def _columns(cls: Any) -> list[Any]:
-    arrow = _arrow()
+    arrow = arrow_library()
     return [
         arrow.field(name, _type_of(hint, name), nullable=optional_of(hint) is not None)
         for name, hint in hints_of(cls)
@@ -173,7 +182,7 @@ def _columns(cls: Any) -> list[Any]:
 
 
 def _type_of(hint: Any, name: str) -> Any:
-    arrow = _arrow()
+    arrow = arrow_library()
     hint = optional_of(hint) or hint
     element = element_of(hint)
     if element is not None:

@@ -94,6 +94,11 @@ class Run:
         self._source: RecordSource | None = None if self._dataset else open_records(path)
 
     @property
+    def source(self) -> RecordSource | None:
+        """Return where the records stand as they were recorded; None for a data set."""
+        return self._source
+
+    @property
     def is_lines(self) -> bool:
         """Return whether it is a file of JSON lines."""
         source = self._source
@@ -170,6 +175,12 @@ class Run:
             yield from self._source.messages(topics)
         except RecordError as error:
             yield Unreadable(place=f'the raw messages of {self.path.name}', why=str(error))
+
+    def changed(self) -> Iterator[Unreadable]:
+        """Yield what is not as it was exported, in a data set of another project's layout."""
+        if self._dataset is not None:
+            for name, why in self._dataset.changed():
+                yield Unreadable(place=name, why=why)
 
     # Contract ------------------------------------------------------------------------------------
 

@@ -1,0 +1,335 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What every exported data set carries beside observation, action and reward, column by column.
+
+The formats differ in where they put a column; what it means, its type and its unit stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.images import Image
+from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
+
+Array = npt.NDArray[Any]
+
+#: Dtype of a column of text.
+TEXT = 'string'
+
+#: Nanoseconds of an instant that is not known; no clock shows them.
+UNKNOWN_TIME = -1
+
+NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """
+    One column.
+
+    Attributes
+    ----------
+    name, text
+        Name, and what it means.
+    dtype, shape
+        NumPy type, or ``string``; shape of one value, empty: a scalar.
+    names, unit
+        Name and unit of each element; empty if that says nothing.
+
+    """
+
+    name: str
+    dtype: str
+    text: str
+    shape: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    unit: tuple[str, ...] = ()
+
+    @property
+    def fill(self) -> Any:
+        """Return what stands where there is no value."""
+        if self.dtype == TEXT:
+            return ''
+        if self.name.startswith('time_'):
+            return UNKNOWN_TIME
+        if np.dtype(self.dtype).kind == 'f':
+            return np.full(self.shape, np.nan, self.dtype)[()]
+        return np.zeros(self.shape, self.dtype)[()]
+
+
+def _time(instant: Instant | Stamp | None) -> int:
+    if instant is None:
+        return UNKNOWN_TIME
+    return instant.ros.nanoseconds if isinstance(instant, Instant) else instant.nanoseconds
+
+
+_Of = Callable[[Step], Any]
+
+_TIMES: Mapping[str, tuple[str, _Of]] = {
+    'time_captured': (
+        'the sensor captured what the action answers (the field of the reaction time)',
+        lambda step: step.transition.captured,
+    ),
+    'time_observed': ('the observation was frozen', lambda step: step.transition.observed),
+    'time_delivered': ('the policy had it', lambda step: step.transition.delivered),
+    'time_requested': ('the policy sent its action', lambda step: step.transition.requested),
+    'time_received': ('the gate had it', lambda step: step.transition.received),
+    'time_commanded': ('the gate sent the command', lambda step: step.transition.commanded),
+    'time_actuated': ('first evidence that the robot executed it', lambda step: step.actuated),
+    'time_measured': (
+        'the measured action was captured',
+        lambda step: step.transition.measured_at,
+    ),
+    'time_closed': ('the step was closed', lambda step: step.transition.closed),
+}
+
+_ACTIONS: Mapping[str, tuple[str, bool, _Of]] = {
+    'action_requested': (
+        'asked for by the policy, action space; NaN: nothing was',
+        False,
+        lambda step: step.transition.requested_action,
+    ),
+    'action_admitted': (
+        'left of it by the gate, action space; NaN: nothing was',
+        False,
+        lambda step: step.transition.admitted_action,
+    ),
+    'action_commanded': (
+        'sent to the robot in answer to it, command space; NaN: nothing was',
+        True,
+        lambda step: step.transition.commanded_action,
+    ),
+    'action_measured': (
+        'what the robot did, command space; NaN: not measured',
+        True,
+        lambda step: step.transition.measured_action,
+    ),
+}
+
+_FLAGS: Mapping[str, tuple[str, str, _Of]] = {
+    'action_origin': (
+        'int64',
+        'source of the applied action: 0 unknown, 1 admitted, 2 last command of the step, 3 held',
+        lambda step: int(step.origin),
+    ),
+    'verdict': (
+        'int64',
+        'of the gate: 0 none, 1 admitted, 2 limited, 3 held, 4 stopped, 5 rejected',
+        lambda step: int(step.transition.verdict or 0),
+    ),
+    'intervention': (
+        'bool',
+        'a command of an operator went through the gate',
+        lambda step: step.intervened,
+    ),
+    'overrun': (
+        'bool',
+        'the tick came before an action did',
+        lambda step: step.transition.overrun,
+    ),
+    'terminated': ('bool', 'the task ended the episode', lambda step: step.terminated),
+    'truncated': (
+        'bool',
+        'something outside the task ended the episode',
+        lambda step: step.truncated,
+    ),
+    'success': ('bool', 'it ended with the cause success', lambda step: step.cause == SUCCESS),
+    'cause': (TEXT, 'why the episode ended; empty while it runs', lambda step: step.cause),
+    'declared_by': (TEXT, 'who says so', lambda step: step.declared_by),
+    'step': ('int64', 'number of the step in the record', lambda step: step.transition.id.step),
+    'reward': ('float64', 'reward of the step', lambda step: step.transition.reward),
+}
+
+
+class Layout:
+    """
+    The columns that follow from a contract.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    images
+        Image fields whose pixels the data set has.
+
+    Attributes
+    ----------
+    numbers, images
+        Fields of the observation: those of numbers, and those of pixels.
+    of_step, of_sight
+        Columns of each step, and of each observation.
+
+    """
+
+    def __init__(self, contract: Contract, images: tuple[FieldSpec, ...]) -> None:
+        self.contract = contract
+        self.numbers = tuple(spec for spec in contract.observation if not spec.is_image)
+        self.images = images
+        self.of_step = tuple(self._step_columns())
+        self.of_sight = tuple(self._sight_columns())
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return all columns."""
+        return (*self.of_step, *self.of_sight)
+
+    def _step_columns(self) -> Iterator[Column]:
+        contract = self.contract
+        for name, (text, commanded, _) in _ACTIONS.items():
+            yield Column(
+                name=name,
+                dtype='float64',
+                text=text,
+                shape=(contract.command_size if commanded else contract.action_size,),
+                names=contract.command_dimensions if commanded else self.action_names,
+                unit=contract.command_unit if commanded else (),
+            )
+        for name, (dtype, text, _) in _FLAGS.items():
+            yield Column(name=name, dtype=dtype, text=text)
+        for name, (text, _) in _TIMES.items():
+            text = f'when {text}, ns on the ROS clock; {UNKNOWN_TIME}: unknown'
+            yield Column(name=name, dtype='int64', text=text, unit=('ns',))
+
+    def _sight_columns(self) -> Iterator[Column]:
+        for spec in (*self.numbers, *self.images):
+            yield Column(
+                name=f'status_{spec.name}',
+                dtype='int64',
+                text=f'of {spec.name}: 1 fresh, 2 stale, 3 missing',
+            )
+            yield Column(
+                name=f'time_captured_{spec.name}',
+                dtype='int64',
+                text=f'when {spec.name} was captured, ns; {UNKNOWN_TIME}: unknown',
+                unit=('ns',),
+            )
+        for spec in self.images:
+            yield Column(
+                name=f'pixels_{spec.name}',
+                dtype='bool',
+                text=f'the pixels of {spec.name} are in the record; black where they are not',
+            )
+
+    # Values --------------------------------------------------------------------------------------
+
+    def step_values(self, step: Step) -> dict[str, Any]:
+        """Return the columns of a step."""
+        values: dict[str, Any] = {}
+        for column in self.of_step:
+            name = column.name
+            if name in _ACTIONS:
+                found = _ACTIONS[name][2](step)
+                values[name] = np.asarray(found, 'float64') if found else column.fill
+            elif name in _FLAGS:
+                values[name] = _FLAGS[name][2](step)
+            else:
+                values[name] = _time(_TIMES[name][1](step))
+        return values
+
+    def sight_values(self, sight: Sight) -> dict[str, Any]:
+        """Return the columns of an observation."""
+        fields = {found.name: found for found in sight.fields}
+        values: dict[str, Any] = {}
+        for spec in (*self.numbers, *self.images):
+            found = fields.get(spec.name)
+            values[f'status_{spec.name}'] = 3 if found is None else int(found.status)
+            values[f'time_captured_{spec.name}'] = _time(None if found is None else found.captured)
+        for spec in self.images:
+            values[f'pixels_{spec.name}'] = spec.name in sight.images
+        return values
+
+    def observation(self, sight: Sight) -> dict[str, Array]:
+        """Return the numbers of an observation, by field, shape and dtype of the contract."""
+        fields = {found.name: found for found in sight.fields}
+        return {spec.name: _numbers(spec, fields.get(spec.name)) for spec in self.numbers}
+
+    def pixels(self, sight: Sight) -> dict[str, Image]:
+        """Return the images of an observation, by field; black where the record has no pixels."""
+        return {
+            spec.name: sight.images.get(spec.name, np.zeros(spec.shape, spec.dtype))
+            for spec in self.images
+        }
+
+    # Actions -------------------------------------------------------------------------------------
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """Return a name for each dimension of the action."""
+        return tuple(name for group in self.contract.action for name in names_of(group))
+
+    @property
+    def action_is_numbers(self) -> bool:
+        """Return whether the whole action is numbers within bounds, no choices."""
+        return all(group.kind in NUMBERS for group in self.contract.action)
+
+
+def names_of(group: ActionSpec) -> tuple[str, ...]:
+    """Return a name for each dimension of the action of a group."""
+    if group.kind is ActionKind.DISCRETE:
+        return (group.name,)
+    return tuple(group.dimensions[: group.action_size])
+
+
+def choices(action: Vector) -> Array:
+    """Return an action of choices as indices; -1 where none of them is known."""
+    found = np.asarray(action, 'float64')
+    return np.where(np.isfinite(found), found, -1).astype('int64')
+
+
+def _numbers(spec: FieldSpec, found: ObservationField | None) -> Array:
+    if found is not None and found.values:
+        return np.asarray(found.values, spec.dtype).reshape(spec.shape)
+    missing = np.nan if np.dtype(spec.dtype).kind == 'f' else 0
+    return np.full(spec.shape, missing, spec.dtype)
+
+
+_ABOUT: Mapping[str, tuple[str, str]] = {
+    'episode_id': (TEXT, 'its id in the record'),
+    'agent': (TEXT, 'its agent'),
+    'seed': ('uint64', 'seed of its reset'),
+    'contract': (TEXT, 'name of the contract'),
+    'contract_version': (TEXT, 'version of the contract'),
+    'contract_digest': (TEXT, 'digest of the contract'),
+    'software_version': (TEXT, 'version of the environment'),
+    'reset_options': (TEXT, 'options of its reset, JSON'),
+    'terminated': ('bool', 'the task ended it'),
+    'truncated': ('bool', 'something outside the task ended it'),
+    'success': ('bool', 'it ended with the cause success'),
+    'cause': (TEXT, 'why it ended; empty if the record breaks off in it'),
+    'declared_by': (TEXT, 'who says so; `export` if the record breaks off in it'),
+}
+
+#: What is said of a whole episode.
+ABOUT = tuple(Column(name=name, dtype=kind, text=text) for name, (kind, text) in _ABOUT.items())
+
+
+def about(head: Head, last: Step) -> dict[str, str | int | bool]:
+    """Return what is said of a whole episode: a value for each of :data:`ABOUT`."""
+    first = head.first
+    return {
+        'episode_id': first.id.episode_id,
+        'agent': first.id.agent,
+        'seed': first.seed,
+        'contract': first.contract,
+        'contract_version': first.contract_version,
+        'contract_digest': first.id.digest,
+        'software_version': first.software_version,
+        'reset_options': '' if head.reset is None else head.reset.options,
+        'terminated': last.terminated,
+        'truncated': last.truncated,
+        'success': last.cause == SUCCESS,
+        'cause': last.cause,
+        'declared_by': last.declared_by,
+    }

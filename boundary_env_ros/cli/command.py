@@ -11,6 +11,8 @@ import json
 import sys
 from typing import Any, NoReturn
 
+import yaml
+
 DONE = 0
 FOUND = 1
 UNUSABLE = 2
@@ -84,3 +86,14 @@ def count(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f'expect a whole number, 0 or more, actually: {text!r}')
     return number
+
+
+def name_value(text: str) -> tuple[str, Any]:
+    """Return the name and the value, read as YAML, that an argument ``NAME=VALUE`` is."""
+    name, sign, value = text.partition('=')
+    if not (name.isidentifier() and sign):
+        raise argparse.ArgumentTypeError(f'expect NAME=VALUE, actually: {text!r}')
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise argparse.ArgumentTypeError(f'expect a value in YAML, actually: {value!r}') from error

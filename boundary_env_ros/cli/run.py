@@ -14,11 +14,17 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-import yaml
-
-from boundary_env_ros.cli.command import Command, complain, count, DONE, FOUND, print_json
+from boundary_env_ros.cli.command import (
+    Command,
+    complain,
+    count,
+    DONE,
+    FOUND,
+    name_value,
+    print_json,
+)
 from boundary_env_ros.cli.progress import Progress
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.errors import BoundaryError
@@ -47,7 +53,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         '--policy-option',
         action='append',
         default=[],
-        type=_pair,
+        type=name_value,
         metavar='NAME=VALUE',
         help='passed to the factory; the value is read as YAML; may be given several times',
     )
@@ -76,7 +82,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         '--link-option',
         action='append',
         default=[],
-        type=_pair,
+        type=name_value,
         metavar='NAME=VALUE',
         help='passed to the link, for example namespace=cart or domain_id=7',
     )
@@ -105,7 +111,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         '--option',
         action='append',
         default=[],
-        type=_pair,
+        type=name_value,
         metavar='NAME=VALUE',
         help='option of the task, for example scenario=clear; may be given several times',
     )
@@ -176,16 +182,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         '(over ROS the recorder node does)',
     )
     output.add_argument('--json', action='store_true', help='print the result as JSON')
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    name, sign, value = text.partition('=')
-    if not (name.isidentifier() and sign):
-        raise argparse.ArgumentTypeError(f'expect NAME=VALUE, actually: {text!r}')
-    try:
-        return name, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise argparse.ArgumentTypeError(f'expect a value in YAML, actually: {value!r}') from error
 
 
 def _seconds(text: str) -> float:

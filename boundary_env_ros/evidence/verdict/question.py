@@ -14,7 +14,8 @@ from boundary_env_ros.evidence.verdict.comparable import in_the_way
 from boundary_env_ros.evidence.verdict.report import VerdictReport
 from boundary_env_ros.evidence.verdict.rerun import Propose, Rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
-from boundary_env_ros.storage.records import Entry, Message
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.records import Entry, RecordSource
 
 #: Records that cannot be read and are named.
 _NAMED = 5
@@ -84,6 +85,11 @@ class Question:
         raise RecordError(f'Expect at least one step in {self._path}, actually: none.')
 
     @property
+    def source(self) -> RecordSource | None:
+        """The bag, with its raw messages; None for what has none."""
+        return open_records(self._path) if self._run.topics else None
+
+    @property
     def loaded(self) -> LoadedContract:
         """The contract that the record is judged under."""
         return self._other or self.recorded
@@ -130,7 +136,7 @@ class Question:
             if isinstance(entry, Unreadable):
                 if len(unreadable) < _NAMED:
                     unreadable.append(f'{entry.place}: {entry.why}')
-            elif not isinstance(entry, Message):
+            else:
                 rerun.add(entry)
             progress(done, total)
         episodes = rerun.finish()

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.evidence.rules.base import number
 from boundary_env_ros.evidence.verdict.unlike import decided, Unlike
 
 #: Differences of one episode that are kept; beyond that they are only counted.
@@ -93,8 +92,8 @@ class EpisodeVerdict:
         How many were run again, the reset among the steps.
     steps_unlike, decisions_unlike
         How many of them came out as something else.
-    not_run
-        What could not be run again, by why.
+    not_run, unproven
+        What was not run again, by why; and how much of that ought to have been.
     ending, ending_again
         Cause of the ending, recorded and recomputed, and after which step; empty for none.
     reward, reward_again
@@ -103,8 +102,10 @@ class EpisodeVerdict:
         Recorded steps after the recomputed ending, which would not have been.
     differences
         The first few, in order.
-    intervened, intervened_again
-        Decisions by verdict.
+    verdicts, verdicts_again
+        Decisions by verdict, recorded and recomputed.
+    by_reason
+        Decisions that came out as others, by what changed in their reasons.
 
     """
 
@@ -118,6 +119,7 @@ class EpisodeVerdict:
     steps_unlike: int = 0
     decisions_unlike: int = 0
     not_run: Counter[str] = field(default_factory=Counter)
+    unproven: int = 0
     ending: str = ''
     ended_at: int | None = None
     ending_again: str = ''
@@ -133,7 +135,7 @@ class EpisodeVerdict:
     @property
     def same(self) -> bool:
         """Return whether the same came out."""
-        return not self.steps_unlike and not self.decisions_unlike
+        return not (self.steps_unlike or self.decisions_unlike or self.unproven)
 
     @property
     def first(self) -> Difference | None:
@@ -164,6 +166,7 @@ class EpisodeVerdict:
             'steps': {'run': self.steps, 'unlike': self.steps_unlike},
             'decisions': {'run': self.decisions, 'unlike': self.decisions_unlike},
             'not_run': dict(self.not_run),
+            'unproven': self.unproven,
             'ending': {
                 'recorded': {'cause': self.ending, 'step': self.ended_at},
                 'recomputed': {'cause': self.ending_again, 'step': self.ended_again_at},
@@ -247,7 +250,10 @@ class VerdictReport:
             )
         if self.same:
             return f'Same: {what} came out as they were recorded.'
-        return f'Different: of {what}, {unlike} came out as something else.'
+        if unlike:
+            return f'Different: of {what}, {unlike} came out as something else.'
+        unproven = sum(e.unproven for e in self.episodes) + len(self.unreadable)
+        return f'Not proven: {what} came out as recorded, {unproven} could not be run again.'
 
 
 def differing(
@@ -343,6 +349,3 @@ def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
     if counterfactual and count > len(shown):
         lines.append(f'{name}: {count - len(shown)} more')
     return lines
-
-
-__all__ = ['Difference', 'EpisodeVerdict', 'VerdictReport', 'differing', 'number']

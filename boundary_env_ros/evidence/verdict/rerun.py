@@ -40,9 +40,9 @@ _WAITING = 1024
 _OF_OTHER_DECISION = ('verdict', 'command')
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'cause', 'declared_by')
 
-#: Answers an observation: the actions that a policy predicts from there on, one for each step;
-#: none if it cannot be asked.
-Propose = Callable[[Entry], tuple[Vector, ...]]
+#: Answers the observation that a step was closed with, and that the recorder had at a log time
+#: (ns): the actions that a policy predicts from there on, one a step; none if it cannot be asked.
+Propose = Callable[[Transition, int], tuple[Vector, ...]]
 
 Key = tuple[int, int]
 
@@ -199,6 +199,7 @@ class Rerun:
             agent.gate.adopt(then)
             if episode is not None:
                 episode.not_run[f'a decision: {type(error).__name__}: {error}'] += 1
+                episode.unproven += 1
         else:
             if then.trigger is Trigger.PROBE:
                 again = then
@@ -229,7 +230,8 @@ class Rerun:
         rows = agent.answers.get((request.id.episode_id, request.observed_step), ())
         if not rows:
             if agent.now is not None:
-                agent.now.not_run['a request that the policy has no answer to'] += 1
+                agent.now.not_run['a request to which the policy has no answer'] += 1
+                agent.now.unproven += 1
             return None
         if len(rows) < request.horizon:
             raise PolicyFailed(
@@ -274,10 +276,11 @@ class Rerun:
                 episode.after_ending += 1
             return
         decisions = self._carried(agent, then)
-        self._step(agent, episode, then, decisions)
+        again = self._step(agent, episode, then, decisions)
         running = not then.terminated and not then.truncated
         if self._propose is not None and running and not agent.over:
-            agent.answers[(then.id.episode_id, then.id.step)] = self._propose(entry)
+            rows = self._propose(again or then, entry.log_time)
+            agent.answers[(then.id.episode_id, then.id.step)] = rows
             if len(agent.answers) > ANSWERABLE:
                 agent.answers.popitem(last=False)
 
@@ -309,7 +312,7 @@ class Rerun:
         episode: EpisodeVerdict,
         then: Transition,
         decisions: tuple[GateDecision, ...],
-    ) -> None:
+    ) -> Transition | None:
         closed = agent.steps.again(then, decisions)
         if then.terminated or then.truncated:
             episode.ending, episode.ended_at = then.cause, then.id.step
@@ -319,7 +322,8 @@ class Rerun:
         again = closed.transition
         if again is None:
             episode.not_run[f'a step: {closed.why}'] += 1
-            return
+            episode.unproven += 1
+            return None
         if then.kind is Kind.RESET and then.truncated and not again.cause:
             # The answer of the world was within its tolerance, or never came: who gave it up is
             # as recorded.
@@ -334,6 +338,7 @@ class Rerun:
         if unlike is not None:
             episode.steps_unlike += 1
             episode.differs(Difference(step=then.id.step, sequence=None, unlike=unlike))
+        return again
 
     def _unlike(self, then: Transition, again: Transition) -> Unlike | None:
         if self._other:

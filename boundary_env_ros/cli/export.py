@@ -14,10 +14,15 @@ _EVERY = 100
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('path', type=Path, metavar='RUN', help='run folder, bag, .mcap or .jsonl')
+    parser.add_argument(
+        'path',
+        type=Path,
+        metavar='RUN',
+        help='run folder, bag, .mcap, .jsonl, or another data set',
+    )
     parser.add_argument(
         '--format',
-        choices=('parquet', 'jsonl'),
+        choices=('parquet', 'jsonl', 'lerobot', 'minari', 'rlds'),
         default='parquet',
         help='what to write (default: %(default)s)',
     )
@@ -41,6 +46,10 @@ def _run(options: argparse.Namespace) -> int:
         show.done()
     for kind, number in exported.dataset.counts.items():
         print(f'{number:>8} {kind}')
+    if exported.steps:
+        print(f'{exported.steps} steps in {exported.episodes} episodes as {options.format}')
+    for sentence in exported.left_out:
+        print(f'  left out there: {sentence}')
     print(f'Data set: {options.out}')
     for unreadable in exported.unreadable:
         complain(f'not in it, since it cannot be read: {unreadable}')
@@ -51,19 +60,31 @@ COMMAND = Command(
     name='export',
     summary='write the records of a run as a data set',
     text="""\
-Write the records of a run as a data set: a folder with one file for each kind of record (steps,
-decisions of the gate, what the evaluator saw, ...), the contract, and dataset.json.
+Write the records of a run as a data set, for others to learn from or to look into.
 
-As Parquet every field of a record is a column, nested as it is in the record; nothing is lost but
-the raw messages, which stay in the bag. The folder is there whole or not at all.
-`boundary-env audit DIR` audits it.
+  parquet   one file for each kind of record (steps, decisions of the gate, what the evaluator saw,
+            ...); every field of a record is a column, nested as it is in the record
+  jsonl     the same as lines of strict JSON
+  lerobot   LeRobotDataset v3.0; images as PNG in its Parquet files
+  minari    Minari (HDF5); -o $MINARI_DATASETS_PATH/NAME-v0 is what load_dataset('NAME-v0') finds
+  rlds      RLDS as TensorFlow Datasets reads it: tfds.builder_from_directory(DIR)
+
+In the last three, `action` is what was applied; what was asked for, admitted, sent and done stand
+beside it, with the instants, the interventions, the ending and its cause. What such a layout
+cannot hold is in the folder `records` of the data set: all records, as parquet. So `boundary-env
+audit DIR` audits each of them like the run, but for the raw messages, which stay in the bag.
+
+The folder is there whole or not at all, and nothing is overwritten. Long runs stream: memory does
+not grow with them. doc/export.md says what each format carries, and what is lost.
 
   boundary-env export runs/demo-20261122-024000 -o dataset
-  boundary-env export --format jsonl bag/ -o dataset""",
+  boundary-env export --format lerobot bag/ -o cart
+  boundary-env export --format minari bag/ -o ~/.minari/datasets/cart-v0""",
     exit_codes="""\
   0  done
   1  done, but some records could not be read and are not in it
-  2  wrong arguments, no record, something is at DIR already, or pyarrow is missing""",
+  2  wrong arguments, no record, something is at DIR already, it cannot be written, or what the
+     format needs is not installed""",
     arguments=_arguments,
     run=_run,
 )

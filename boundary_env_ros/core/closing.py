@@ -25,6 +25,9 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import BoundaryError
 
+#: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
+TURN = 'turn'
+
 #: Why a request is refused that is not a new action of the holder of the lease, but somebody
 #: else's or an old one.
 _UNHEARD = frozenset(
@@ -163,7 +166,11 @@ def close(
     received = decision.received if decision else None
     commanded = decision.commanded if decision else None
     actuated = execution.actuated if execution else None
-    overrun = decision is None and contract.pacing is Pacing.REALTIME
+    overrun = (
+        decision is None
+        and contract.pacing is Pacing.REALTIME
+        and contract.has_turn(step.after.id.agent, step.after.id.step)
+    )
     transition = Transition(
         contract=contract.name,
         contract_version=contract.version,
@@ -307,6 +314,9 @@ def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
 
 def _diagnostics(step: Step, causes: Mapping[str, tuple[str, str]]) -> tuple[KeyValue, ...]:
     found = []
+    turn = step.contract.turn_of(step.after.id.step)
+    if turn:
+        found.append(KeyValue(key=TURN, value=turn))
     if step.gaps:
         found.append(KeyValue(key='gate_decisions_lost', value=str(step.gaps)))
     for cause, (_, message) in causes.items():

@@ -469,6 +469,9 @@ class Contract:
         Steady seconds that anybody may be waited for in lockstep.
     agents
         Names of the agents.
+    turns
+        The agents in the order in which they act one after the other, a period each; empty: all
+        act at once.
     observation, state, evaluator
         Fields that the policy sees, in order; fields that environment and task know besides, and
         that derived fields are made from; and fields that only the evaluator sees.
@@ -505,6 +508,7 @@ class Contract:
     episode: EpisodeRules
     recorder_required: bool
     robot_host: str = ''
+    turns: tuple[str, ...] = ()
 
     @property
     def max_steps(self) -> int:
@@ -539,6 +543,19 @@ class Contract:
     def command_dimensions(self) -> tuple[str, ...]:
         """Return a name for each dimension of the command."""
         return tuple(name for group in self.action for name in group.dimensions)
+
+    def turn_of(self, step: int) -> str:
+        """
+        Return whose turn a step is; empty if all act at once.
+
+        It follows from the number of the step alone, which counts from 1: gates, environment and
+        clients need not tell one another, and whose episode is over keeps its place.
+        """
+        return self.turns[(step - 1) % len(self.turns)] if self.turns else ''
+
+    def has_turn(self, agent: str, step: int) -> bool:
+        """Return whether an agent may act in a step."""
+        return self.turn_of(step) in ('', agent)
 
     def topic_of(self, agent: str, topic: str) -> str:
         """

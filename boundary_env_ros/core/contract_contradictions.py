@@ -39,6 +39,7 @@ def report_contradictions(contract: Contract, top: Reader) -> None:
     """Report them all."""
     _presence(contract, top)
     _chunks(contract, top)
+    _turns(contract, top)
     _names(contract, top)
     _leaks(contract, top)
     _topics(contract, top)
@@ -111,6 +112,32 @@ def _chunks(contract: Contract, top: Reader) -> None:
                 'continuous or delta, with chunks',
                 group.kind.value,
             )
+
+
+def _turns(contract: Contract, top: Reader) -> None:
+    if not contract.turns:
+        return
+    if len(contract.turns) < 2 or sorted(contract.turns) != sorted(contract.agents):
+        top.problem(
+            ('turns',),
+            f'every one of several agents once ({", ".join(contract.agents)})',
+            list(contract.turns),
+        )
+    if contract.horizon > 1:
+        top.problem(
+            ('chunk', 'horizon'),
+            '1, with `turns`',
+            contract.horizon,
+            'The steps after a turn are those of the others.',
+        )
+    a_round = len(contract.turns) * contract.period
+    if contract.safety.hold_after <= a_round:
+        top.problem(
+            ('safety', 'hold_after'),
+            f'more than a round of turns ({a_round:g} s)',
+            contract.safety.hold_after,
+            'Otherwise an agent is late whenever the others act.',
+        )
 
 
 def _names(contract: Contract, top: Reader) -> None:

@@ -97,6 +97,7 @@ def parse(
         episode=episode,
         recorder_required=recorder.flag('required', default=True),
         robot_host=robot.text('host', default=''),
+        turns=top.texts('turns', expected=A_NAME, required=False, check=is_name),
     )
     for section in (budget, chunk, lockstep, recorder, robot, top):
         section.finish()

@@ -113,7 +113,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.WRONG_AGENT: 'the action is for another agent',
     Reason.WRONG_EPISODE: 'the action is for another episode',
     Reason.WRONG_LEASE: 'the sender does not hold the lease',
-    Reason.OUT_OF_ORDER: 'the action repeats or precedes one that was heard already',
+    Reason.OUT_OF_ORDER: 'the action repeats or precedes one that was heard, or is out of turn',
     Reason.NOT_ARMED: 'the gate is not armed, or the episode does not run yet',
     Reason.ACTION_TOO_OLD: 'the action, or the observation that it answers, is too old',
     Reason.OUT_OF_BOUNDS: 'the value lies outside the bounds of the contract',

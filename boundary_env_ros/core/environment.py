@@ -30,6 +30,7 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.episode import Episode, EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
 from boundary_env_ros.core.observation import (
     missing,
@@ -366,7 +367,8 @@ class Environment:
         """
         Take a decision of the gate.
 
-        In lockstep, once it is on the step's action, the world advances, whatever the verdict.
+        In lockstep, once it is on the step's action, the world advances, whatever the verdict; or
+        once it is to hold for another agent whose turn the step is.
         """
         if self._sequence is not None and decision.sequence > self._sequence + 1:
             self._gaps += decision.sequence - self._sequence - 1
@@ -379,9 +381,11 @@ class Environment:
         # What was rejected goes by the name that its request gave itself, and belongs here too.
         self._decisions.append(decision)
         self._actuation.commanded(decision)
-        if foreign or not is_on_new_action(decision):
+        asked = is_on_new_action(decision)
+        if foreign or not (asked or holds_for_another(decision)):
             return ()
-        self._heard.policy = now.steady
+        if asked:
+            self._heard.policy = now.steady
         if self._contract.pacing is Pacing.LOCKSTEP and self._advance is None:
             # What moves the world is the last command, which need not be an answer to the request:
             # an operator may have taken over.

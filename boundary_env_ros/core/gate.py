@@ -51,6 +51,7 @@ from boundary_env_ros.core.gate_rules.measured import measured_command
 from boundary_env_ros.core.gate_rules.ruling import rule
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
+from boundary_env_ros.core.gate_rules.turns import out_of_turn
 from boundary_env_ros.core.gate_senses import Senses
 from boundary_env_ros.core.lockstep import Advanced
 from boundary_env_ros.core.observation import age_of
@@ -68,6 +69,7 @@ class _Memory:
     last_request: int | None = None
     pending: tuple[ActionRequest, Instant] | None = None
     chunk: Chunk | None = None
+    held_for: tuple[str, int] = ('', 0)
     taken_over: bool = False
     sequence: int = 0
     stopping: bool = False
@@ -219,7 +221,8 @@ class Gate:
         """
         Take note of the environment's sign of life, and of where its episode stands.
 
-        In lockstep, decide on the next action of a chunk if that is its turn.
+        In lockstep, decide on the next action of a chunk if that is its turn, or to hold if the
+        step is the turn of another agent.
         """
         if status.id.digest != self._digest:
             return ()
@@ -406,6 +409,15 @@ class Gate:
             return ()  # what is measured is how long the driver goes on without a command
         return (self._emit(ruling, situation, seeded, now),)
 
+    def went_out(self, at: Instant) -> None:
+        """
+        Take note of when the command of the last decision went out.
+
+        What may change until the next is limited by the time between the two on the wire, not by
+        that between the decisions.
+        """
+        self._output.went_out(at)
+
     # What it decides -----------------------------------------------------------------------------
 
     def request(self, request: ActionRequest, now: Instant) -> Decisions:
@@ -430,13 +442,15 @@ class Gate:
         return ()
 
     def _refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
-        return well_formed(
-            request.action, self._size, request.horizon, self._contract.horizon
-        ) or self._authority.refusals(request, running=running)
+        return (
+            well_formed(request.action, self._size, request.horizon, self._contract.horizon)
+            or self._authority.refusals(request, running=running)
+            or out_of_turn(self._contract, self._agent, request.id.step)
+        )
 
     def _resume(self, now: Instant) -> Decisions:
         if self._memory.pending is None:
-            return self._next_of_chunk(now) if self._lockstep else ()
+            return self._next_of_chunk(now) or self._hold_turn(now) if self._lockstep else ()
         request, received = self._memory.pending
         if self._senses.awaits(request.id.episode_id, request.id.step):
             return ()
@@ -524,6 +538,29 @@ class Gate:
             return ()
         return self._act(chunk, Trigger.CHUNK, now)
 
+    def _hold_turn(self, now: Instant) -> Decisions:
+        """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
+        episode, memory = self._authority.episode, self._memory
+        if not self._contract.turns or episode is None or not self._authority.running:
+            return ()
+        step = (episode.id.episode_id, episode.id.step + 1)
+        if (
+            self._contract.has_turn(self._agent, step[1])
+            or memory.held_for == step
+            or self._senses.awaits(*step)
+        ):
+            return ()
+        memory.held_for = step
+        # Nobody waits for this policy now, so its time does not run.
+        memory.last_request = now.steady
+        situation, seeded = self._situation(Trigger.TIMER, now)
+        situation = replace(situation, since_request=None, others_turn=True)
+        wanted: Vector | None = None if self._output.command is None else self._output.goal
+        if not wanted and situation.previous is not None:
+            wanted = safe_from(self._limits.safe, situation.previous)  # nothing was asked for yet
+        ruling = rule(self._limits, situation, wanted or None)
+        return (self._emit(ruling, situation, seeded, now),)
+
     def _reject(
         self, request: ActionRequest, received: Instant, results: tuple[RuleResult, ...]
     ) -> Decisions:
@@ -552,7 +589,10 @@ class Gate:
             situation, seeded = self._situation(Trigger.REQUEST, now)
             situation = replace(situation, overruns=self._health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
-                precedence(taken_over=self._memory.taken_over) if running else not_armed()
+                out_of_turn(self._contract, self._agent, self._authority.id.step + 1)
+                or precedence(taken_over=self._memory.taken_over)
+                if running
+                else not_armed()
             )
             if refusals:
                 ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)

@@ -38,7 +38,7 @@ class Output:
     goal
         What was asked for with it, and is on its way.
     emitted
-        Steady time at which it went out, ns.
+        Steady time at which it was decided on, ns; a moment later it went out.
 
     """
 
@@ -61,6 +61,7 @@ class Output:
         self.acceleration: Vector = ()
         self.goal: Vector = ()
         self.emitted: int | None = None
+        self._out: int | None = None
         self._handed_over = False
         if self._recent is not None:
             self._recent = self._recent.forgotten()
@@ -74,7 +75,7 @@ class Output:
         """Take note of a command that goes out."""
         self.rate, self.acceleration = ruling.rate, ruling.acceleration
         self.command = ruling.command
-        self.emitted = now.steady
+        self.emitted = self._out = now.steady
         if self._recent is not None:
             self._recent = self._recent.after(ruling.command, self._robot_time(now))
         if trigger is not Trigger.TIMER:
@@ -82,8 +83,13 @@ class Output:
         if ruling.verdict is Verdict.STOPPED:
             # Until somebody asks for more it stays where it has braked to.
             self.goal = ruling.command
-        elif trigger is not Trigger.TIMER:
+        elif trigger is not Trigger.TIMER or not self.goal:
             self.goal = ruling.wanted
+
+    def went_out(self, at: Instant) -> None:
+        """Take note of when the last command went out."""
+        if self._out is not None:
+            self._out = max(self._out, at.steady)
 
     def moving(self, limits: Limits) -> bool:
         """Return whether the last command is another than the safe one."""
@@ -131,15 +137,15 @@ class Output:
 
     def time_step(self, now: Instant) -> float:
         """
-        Return the seconds since the last command, at most one period.
+        Return the seconds since the last command went out, at most one period.
 
         More would let a pause save up speed; in lockstep a step is a period, however long it took.
         Less than none, from callers whose readings of the clock overtook each other, is none.
         """
         period = self._period
-        if self.emitted is None or self._lockstep:
+        if self._out is None or self._lockstep:
             return period
-        return min(max((now.steady - self.emitted) / NANOSECONDS, 0.0), period)
+        return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)
 
     def due(self, now: Instant, period: float) -> bool:
         """Return whether a period has passed since the last command."""

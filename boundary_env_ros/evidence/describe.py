@@ -216,6 +216,8 @@ def _times(contract: Contract) -> Iterator[tuple[str, str]]:
         agents
         + (f'; every topic below once for each, as {contract.agents[0]}/...' if several else ''),
     )
+    if contract.turns:
+        yield 'turns', f'{", ".join(contract.turns)}; one acts in each step, the others hold'
 
 
 # Silence -----------------------------------------------------------------------------------------

@@ -140,6 +140,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'episode': _behavioural('episode', _LOST),
         'recorder_required': _behavioural('recorder.required', _LOST),
         'robot_host': _behavioural('robot.host', 'Ages carry another uncertainty.'),
+        'turns': _breaking('turns', 'Who acts in which step is another.'),
     },
     FieldSpec: {
         'name': _breaking('', _SPACE),

@@ -35,6 +35,7 @@ from boundary_env_ros.errors import EpisodeEnded, LinkError, ResetFailed, Simula
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.facade.link import Asked, asked_of, Delivery, request_of
+from boundary_env_ros.facade.world import due
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -164,7 +165,8 @@ class EmbeddedWorld:
         Parameters
         ----------
         actions
-            By agent, for exactly those of :attr:`running`; all of one length.
+            By agent, for exactly those of :attr:`running`; all of one length. With declared turns
+            for the one whose turn it is; the world goes on until the next turn of one that runs.
 
         Raises
         ------
@@ -183,9 +185,11 @@ class EmbeddedWorld:
                 'Expect a running episode, actually: none was begun, or all have ended. '
                 'Call begin() first.'
             )
-        if set(actions) != set(running):
+        to_act = due(self._contract, {agent: self._boundaries[agent].last for agent in running})
+        if set(actions) != set(to_act):
+            who = 'whose turn it is' if self._contract.turns else 'each agent that runs'
             raise LinkError(
-                f'Expect an action of each agent that runs ({", ".join(running)}), '
+                f'Expect an action of {who} ({", ".join(to_act)}), '
                 f'actually: {", ".join(actions) or "none"}.'
             )
         asked = {agent: asked_of(action) for agent, action in actions.items()}

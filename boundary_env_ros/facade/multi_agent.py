@@ -3,8 +3,9 @@
 """
 PettingZoo environments over a contract with several agents.
 
-:func:`parallel_env` steps all agents at once, :func:`env` one after the other, in the order of
-``agents`` in the contract. Both need the extra ``pettingzoo``.
+:func:`parallel_env` steps all agents at once, :func:`env` one after the other: where the contract
+declares ``turns`` in those, a period each; else in the order of ``agents``, in no time. Both need
+the extra ``pettingzoo``.
 """
 
 from __future__ import annotations
@@ -13,31 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymnasium import spaces
-import numpy as np
-import numpy.typing as npt
-
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.images import as_rgb
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import (
-    BoundaryError,
-    EpisodeEnded,
-    InvalidAction,
-    LinkError,
-    MissingDependency,
-    ResetNeeded,
-)
+from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, MissingDependency
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery
-from boundary_env_ros.facade.spaces import (
-    action_space,
-    action_vector,
-    observation_space,
-    observation_values,
-)
-from boundary_env_ros.facade.world import make_world, World
-from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.facade.shared_env import Array, load_for, SharedEnv
+from boundary_env_ros.facade.world import due
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -48,16 +31,11 @@ except ModuleNotFoundError as missing:
         "Install it with `pip install 'boundary_env_ros[pettingzoo]'`."
     ) from missing
 
-Array = npt.NDArray[Any]
 Observations = dict[str, dict[str, Array]]
 Infos = dict[str, dict[str, Any]]
 
-_MODES = ('rgb_array',)
-# What PettingZoo's own tests give to a reset, to see that it takes options; no task knows it.
-_PROBE = {'options': 1}
 
-
-class BoundaryParallelEnv(ParallelEnv):
+class BoundaryParallelEnv(SharedEnv, ParallelEnv):
     """
     Several robots, each behind a gate of its own, in one world that they share.
 
@@ -83,6 +61,8 @@ class BoundaryParallelEnv(ParallelEnv):
     ------
     ContractError
         If the contract is not valid.
+    LinkError
+        If it declares turns: its agents do not act at once.
 
     """
 
@@ -95,52 +75,18 @@ class BoundaryParallelEnv(ParallelEnv):
         render_mode: str | None = None,
         **link_arguments: Any,
     ) -> None:
-        if render_mode is not None and render_mode not in _MODES:
-            raise BoundaryError(
-                f'Expect render_mode None or one of {_MODES}, actually: {render_mode!r}.'
+        loaded = load_for(contract, pacing=pacing, link=link)
+        if loaded.contract.turns:
+            raise LinkError(
+                'Expect a contract whose agents act at once, actually: `turns` '
+                f'({", ".join(loaded.contract.turns)}). Use env(), which takes them in turn.'
             )
-        self._loaded = load(contract, _pacing(pacing, link))
-        self._link_name, self._link_arguments = link, link_arguments
-        self._world: World | None = None
-        self._closed = False
-        self._generator = np.random.default_rng()
-        self._last: dict[str, Delivery] = {}
-        self._images: dict[str, dict[str, Array]] = {}
-        agents = self.contract.agents
-        self._observation_spaces = {agent: observation_space(self.contract) for agent in agents}
-        self._action_spaces = {agent: action_space(self.contract) for agent in agents}
-        self.metadata = {
-            'name': self.contract.name,
-            'render_modes': list(_MODES),
-            'render_fps': max(1, round(1.0 / self.contract.period)),
-            'is_parallelizable': True,
-        }
-        self.render_mode = render_mode
-        self.possible_agents = list(agents)
-        self.agents: list[str] = []
-
-    @property
-    def contract(self) -> Contract:
-        """The contract that this environment keeps."""
-        return self._loaded.contract
-
-    @property
-    def digest(self) -> str:
-        """The identity of that contract."""
-        return self._loaded.digest
+        super().__init__(loaded, link=link, render_mode=render_mode, link_arguments=link_arguments)
 
     @property
     def last(self) -> Mapping[str, Delivery]:
         """The last transition of each agent, whole, as it was delivered."""
-        return dict(self._last)
-
-    def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the space of an agent's observation, the same object every time."""
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Return the space of an agent's action, the same object every time."""
-        return self._action_spaces[agent]
+        return self.last_deliveries
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -167,24 +113,7 @@ class BoundaryParallelEnv(ParallelEnv):
             If the world could not be brought into the sampled state.
 
         """
-        if self._closed:
-            raise BoundaryError(
-                'Expect an open environment, actually: it was closed. Make a new one.'
-            )
-        if seed is not None:
-            self._generator = np.random.default_rng(seed)
-        else:
-            seed = int(self._generator.integers(2**63))
-        if self._world is None:
-            self._world = make_world(self._link_name, self._loaded, **self._link_arguments)
-        self.agents = []
-        self._images.clear()
-        begun = self._world.begin(
-            seed=seed,
-            options={} if options is None or options == _PROBE else options,
-            wrappers=(),
-        )
-        self.agents = list(self.possible_agents)
+        begun = self._begin(seed, options)
         return (
             {agent: self._observed(agent, delivery) for agent, delivery in begun.items()},
             {agent: step_info(delivery) for agent, delivery in begun.items()},
@@ -223,15 +152,12 @@ class BoundaryParallelEnv(ParallelEnv):
             If a process that the step needs is lost; the message names it.
 
         """
-        if self._world is None or not self._last:
-            raise ResetNeeded(
-                'Expect running episodes, actually: none was begun. Call reset() first.'
-            )
+        world = self._running()
         if not self.agents:
             raise EpisodeEnded(
                 'Expect a running episode, actually: all have ended. Call reset() first.'
             )
-        closed = self._world.step(self._vectors(actions))
+        closed = world.step(self._vectors(actions))
         observations: Observations = {}
         rewards: dict[str, float] = {}
         terminations: dict[str, bool] = {}
@@ -248,43 +174,6 @@ class BoundaryParallelEnv(ParallelEnv):
         ]
         return observations, rewards, terminations, truncations, infos
 
-    def render(self) -> Array | None:
-        """
-        Return the last image of the first image field of every agent, side by side.
-
-        Shape (height, agents * width, 3), RGB, uint8; in the order of ``possible_agents``, those
-        whose episode has ended with their last one.
-        """
-        if self.render_mode is None:
-            return None
-        for spec in self.contract.observation:
-            if spec.is_image:
-                shown = [self._images.get(a, {}).get(spec.name) for a in self.possible_agents]
-                if any(image is None for image in shown):
-                    raise ResetNeeded(
-                        'Expect an observation to render, actually: none. Call reset().'
-                    )
-                return np.hstack([as_rgb(spec, image) for image in shown if image is not None])
-        raise BoundaryError('Expect an image field to render, actually: the contract has none.')
-
-    def close(self) -> None:
-        """
-        End the episodes that run as ``abandoned``, and let go of the world.
-
-        Other environments are not touched.
-        """
-        self._closed = True
-        self.agents = []
-        if self._world is not None:
-            self._world.close()
-            self._world = None
-
-    def _observed(self, agent: str, delivery: Delivery) -> dict[str, Array]:
-        self._last[agent] = delivery
-        images = self._images.setdefault(agent, {})
-        images.update(delivery.images)
-        return observation_values(self.contract, delivery.transition.after, images)
-
     def _vectors(self, actions: Mapping[str, Any]) -> dict[str, Vector]:
         strangers = set(actions) - set(self.agents)
         if strangers:
@@ -299,13 +188,129 @@ class BoundaryParallelEnv(ParallelEnv):
                 f'Expect an action of every agent in lockstep ({", ".join(self.agents)}), '
                 f'actually: none of {", ".join(lacking)}. The world waits for each.'
             )
-        vectors = {}
-        for agent, action in given.items():
-            try:
-                vectors[agent] = action_vector(self.contract, action)
-            except InvalidAction as error:
-                raise InvalidAction(f'{agent}: {error}') from error
-        return vectors
+        return {agent: self._vector(agent, action) for agent, action in given.items()}
+
+
+class BoundaryTurnEnv(SharedEnv, AECEnv):  # type: ignore[misc]
+    """
+    Several robots in one world, who act one after the other, as the contract declares.
+
+    Every turn takes one period of the world. The agent whose turn it is acts, the gates of the
+    others go on with what these asked for last, and each agent has an observation, a reward and a
+    record of each of these steps. An agent whose episode has ended keeps its place in the order:
+    in its turn the world goes on, and nobody acts. It takes one more ``step``, with None.
+
+    Parameters
+    ----------
+    contract, link, pacing, render_mode, link_arguments
+        See :class:`BoundaryParallelEnv`.
+
+    Attributes
+    ----------
+    rewards
+        Of each agent, what the last ``step`` brought it; ``last()`` returns what has come up since
+        its own turn before.
+
+    Raises
+    ------
+    ContractError
+        If the contract is not valid.
+    LinkError
+        If it declares no turns.
+
+    """
+
+    def __init__(
+        self,
+        contract: str | Path,
+        *,
+        link: str = 'ros',
+        pacing: str | None = None,
+        render_mode: str | None = None,
+        **link_arguments: Any,
+    ) -> None:
+        loaded = load_for(contract, pacing=pacing, link=link)
+        if not loaded.contract.turns:
+            raise LinkError(
+                'Expect a contract with `turns`, actually: its agents act at once. '
+                'Use env(), which takes both.'
+            )
+        super().__init__(loaded, link=link, render_mode=render_mode, link_arguments=link_arguments)
+        self._seen: Observations = {}
+        self._start({})
+
+    def _start(self, begun: Mapping[str, Delivery]) -> None:
+        self.rewards: dict[str, float] = dict.fromkeys(begun, 0.0)
+        self._cumulative_rewards: dict[str, float] = dict.fromkeys(begun, 0.0)
+        self.terminations: dict[str, bool] = dict.fromkeys(begun, False)
+        self.truncations: dict[str, bool] = dict.fromkeys(begun, False)
+        self.infos: Infos = {agent: step_info(delivery) for agent, delivery in begun.items()}
+        self.agent_selection = self.contract.turn_of(1)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """
+        Begin an episode of every agent; see :meth:`BoundaryParallelEnv.reset`.
+
+        ``agent_selection`` is then the first of the contract's ``turns``.
+        """
+        begun = self._begin(seed, options)
+        self._start(begun)
+        self._seen = {agent: self._observed(agent, each) for agent, each in begun.items()}
+
+    def observe(self, agent: str) -> dict[str, Array]:
+        """Return the last observation of an agent, whoever's turn it is."""
+        return self._seen[agent]
+
+    def step(self, action: Any) -> None:
+        """
+        Take the turn of ``agent_selection``, one period, up to the next turn of another.
+
+        Parameters
+        ----------
+        action
+            A member of its action space; None if its episode has ended. In realtime None of one
+            that runs means that it misses its turn: its gate holds, and in time stops the robot.
+
+        Raises
+        ------
+        InvalidAction
+            If the action has another shape or is not finite, or there is none in lockstep, where
+            the world would wait for it. Nothing was sent.
+        ResetNeeded, EpisodeEnded
+            If no episode runs.
+        LinkError
+            If a process that the turn needs is lost; the message names it.
+
+        """
+        world, agent = self._running(), self.agent_selection
+        if not self.agents:
+            raise EpisodeEnded(
+                'Expect a running episode, actually: all have ended. Call reset() first.'
+            )
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        if action is None and self.contract.pacing is Pacing.LOCKSTEP:
+            raise InvalidAction(
+                f'Expect an action of {agent} in lockstep, actually: none. The world waits for it.'
+            )
+        closed = world.step({} if action is None else {agent: self._vector(agent, action)})
+        self._cumulative_rewards[agent] = 0.0
+        self._clear_rewards()
+        for each, deliveries in closed.items():
+            last = deliveries[-1]
+            self._seen[each] = self._observed(each, last)
+            self.rewards[each], self.infos[each] = outcome_of(deliveries)
+            self.terminations[each] = last.transition.terminated
+            self.truncations[each] = last.transition.truncated
+        self._accumulate_rewards()
+        self.agent_selection = self._next(agent)
+        self._deads_step_first()
+
+    def _next(self, agent: str) -> str:
+        """Return whose turn it is now; the one that acted last if nobody's episode runs."""
+        running = due(self.contract, self.last_deliveries)
+        return running[0] if running else agent
 
 
 def parallel_env(contract: str | Path = 'two_carts', **arguments: Any) -> BoundaryParallelEnv:
@@ -323,10 +328,12 @@ def parallel_env(contract: str | Path = 'two_carts', **arguments: Any) -> Bounda
 
 def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any, Any]:
     """
-    Return an environment in which the agents act in turn, in the contract's order.
+    Return an environment in which the agents act in turn.
 
-    A turn takes no time: the actions are collected, and the world advances when the last agent of
-    the round has acted. Until then every agent sees the world as it was when the round began.
+    Where the contract declares ``turns`` it is a :class:`BoundaryTurnEnv`: every turn takes a
+    period. Else the turns go in the order of its ``agents`` and take no time: the actions are
+    collected, and the world advances when the last agent of the round has acted. Until then every
+    agent sees the world as it was when the round began.
 
     Parameters
     ----------
@@ -334,13 +341,7 @@ def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any
         See :class:`BoundaryParallelEnv`.
 
     """
+    loaded = load_for(contract, pacing=arguments.get('pacing'), link=arguments.get('link', 'ros'))
+    if loaded.contract.turns:
+        return BoundaryTurnEnv(contract, **arguments)
     return parallel_to_aec(BoundaryParallelEnv(contract, **arguments))
-
-
-def _pacing(name: str | None, link: str) -> Pacing | None:
-    if name is None:
-        return Pacing.LOCKSTEP if link == 'embedded' else None
-    names = {pacing.name.lower(): pacing for pacing in Pacing}
-    if name not in names:
-        raise LinkError(f'Expect a pacing out of {", ".join(names)}, actually: {name!r}.')
-    return names[name]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.facade.link import Delivery, installed
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -58,7 +59,9 @@ class World(Protocol):
         actions
             By agent. In lockstep of all that run, since the world waits for each. In realtime the
             gate of an agent without one holds, then stops, and what comes back of it is the next
-            transition that is closed without an action.
+            transition that is closed without an action. With declared turns, of the one whose turn
+            it is, or in realtime of none, which misses it; what comes back goes up to the next
+            turn of an agent that runs.
 
         Raises
         ------
@@ -66,7 +69,7 @@ class World(Protocol):
             If no episode runs.
         LinkError
             If actions are missing that the world would wait for, or come from agents that do not
-            run.
+            run, or whose turn it is not.
 
         """
         ...
@@ -74,6 +77,26 @@ class World(Protocol):
     def close(self) -> None:
         """End what this client began, and let go of all that it holds. May be called again."""
         ...
+
+
+def due(contract: Contract, last: Mapping[str, Delivery]) -> tuple[str, ...]:
+    """
+    Return who acts next: all whose episode runs, or of these the one whose turn it is.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    last
+        The last delivery of each agent.
+
+    """
+    running = {agent: d.transition for agent, d in last.items() if not d.transition.cause}
+    if not contract.turns:
+        return tuple(running)
+    # All that run are in the same step; over ROS one of them may have told more than another.
+    step = max((transition.id.step for transition in running.values()), default=0)
+    return tuple(agent for agent in running if contract.has_turn(agent, step + 1))
 
 
 def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:

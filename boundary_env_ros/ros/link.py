@@ -446,6 +446,11 @@ class RosLink:
             closed.append(self._last)
 
     @property
+    def last(self) -> Delivery | None:
+        """The last delivery of the episode; None before its reset is done."""
+        return self._last
+
+    @property
     def running(self) -> bool:
         """Whether, as far as was delivered, an episode of this link runs."""
         last = None if self._last is None else self._last.transition

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 import os
 from typing import Any
@@ -18,6 +18,7 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError
 from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.world import due
 from boundary_env_ros.ros.link import closed_by, RosLink
 from boundary_env_ros.storage.contract_file import LoadedContract
 
@@ -87,16 +88,21 @@ class RosWorld:
                 'Expect a running episode, actually: none was begun, or all have ended. '
                 'Call begin() first.'
             )
-        strangers = set(actions) - set(running)
-        lacking = set(running) - set(actions)
+        to_act = due(self._contract, self._last(running))
+        strangers = set(actions) - set(to_act)
+        lacking = set(to_act) - set(actions)
         if strangers or (lacking and self._contract.pacing is Pacing.LOCKSTEP):
+            who = 'whose turn it is' if self._contract.turns else 'each agent that runs'
             raise LinkError(
-                f'Expect an action of each agent that runs ({", ".join(running)}), '
+                f'Expect an action of {who} ({", ".join(to_act)}), '
                 f'actually: {", ".join(actions) or "none"}.'
             )
         requests = {agent: self._links[agent].request(actions[agent]) for agent in actions}
-        for agent in lacking:
-            self._links[agent].pass_over()
+        for agent in running:
+            if agent not in actions:
+                self._links[agent].pass_over()
+        if self._contract.turns:
+            return self._up_to_next_turn(running)
         closed: dict[str, list[Delivery]] = {agent: [] for agent in running}
         waiting = list(running)
         while waiting:
@@ -109,6 +115,25 @@ class RosWorld:
                     waiting.remove(agent)
             waiting = self._to_wait_for(waiting, closed, acted=bool(requests))
         return {agent: tuple(deliveries) for agent, deliveries in closed.items()}
+
+    def _last(self, agents: Iterable[str]) -> dict[str, Delivery]:
+        deliveries = {agent: self._links[agent].last for agent in agents}
+        return {agent: last for agent, last in deliveries.items() if last is not None}
+
+    def _up_to_next_turn(self, running: Sequence[str]) -> dict[str, tuple[Delivery, ...]]:
+        """Collect what is closed until the turn of an agent that runs has come, or all ended."""
+        closed: dict[str, list[Delivery]] = {agent: [] for agent in running}
+        step = 1 + max(each.transition.id.step for each in self._last(running).values())
+        while True:
+            for agent in running:
+                link = self._links[agent]
+                while link.running and (link.last is None or link.last.transition.id.step < step):
+                    delivery = link.take(_TURN)
+                    if delivery is not None:
+                        closed[agent].append(delivery)
+            if due(self._contract, self._last(running)) or not self.running:
+                return {agent: tuple(deliveries) for agent, deliveries in closed.items()}
+            step += 1
 
     def _to_wait_for(
         self, waiting: list[str], closed: Mapping[str, list[Delivery]], *, acted: bool

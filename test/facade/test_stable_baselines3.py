@@ -21,6 +21,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from boundary_env_ros.facade import RecordWrappers
 
 CART = 'boundary_env_ros.facade:boundary_env_ros/WarehouseCart-v0'
+GUARDED = 'boundary_env_ros.facade:boundary_env_ros/GuardedCart-v0'
 ARM = 'boundary_env_ros.facade:boundary_env_ros/DoorArm-v0'
 
 
@@ -34,7 +35,9 @@ def without_image(name: str = CART) -> gymnasium.Env[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    'env', [lambda: make(CART), lambda: make(ARM), without_image], ids=['cart', 'arm', 'flat']
+    'env',
+    [lambda: make(CART), lambda: make(GUARDED), lambda: make(ARM), without_image],
+    ids=['cart', 'guarded', 'arm', 'flat'],
 )
 def test_its_check_finds_nothing_but_recommendations(env: Any) -> None:
     made = env()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
 from boundary_env_ros.storage import contract_file
@@ -85,6 +86,15 @@ def test_anchors_aliases_and_merges_are_read_as_if_written_out() -> None:
         'driver_timeout: 0.25 ', 'driver_timeout: &quick 0.25 '
     ).replace('sensor_timeout: 0.25', 'sensor_timeout: *quick')  # fmt: skip
     assert loads(text).digest == loads(TEXT).digest
+
+
+def test_what_is_declared_since_then_does_not_change_the_digest_of_older_contracts() -> None:
+    """A record from before there were turns still finds its contract."""
+    smallest = Path(__file__).parent / 'good_contracts' / 'smallest.yaml'
+    contract = parse(YamlText(smallest.read_text(encoding='utf-8'), 'smallest').data)
+    assert digest_of(contract) == (
+        'sha256:384df2e58292b1afa3681875ef19c0155223070c6b03b07fe1b9896d3be4fe29'
+    )
 
 
 def test_the_task_is_made_with_its_parameters() -> None:

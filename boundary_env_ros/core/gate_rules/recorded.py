@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from boundary_env_ros.core.decision import GateDecision, Measurement, Reason, Trigger
 from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.sources import Vector
 
 
@@ -38,6 +39,7 @@ def situation_of(
         # say so can only make the ruling stricter.
         over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
         stopped=any(result.reason is Reason.STILL_STOPPED for result in decision.rules),
+        others_turn=holds_for_another(decision),
         since_request=decision.since_request,
         since_environment=decision.since_environment,
         since_tick=decision.since_tick,

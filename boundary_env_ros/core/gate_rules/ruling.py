@@ -13,6 +13,7 @@ from boundary_env_ros.core.gate_rules.rotation import refuse_what_is_none
 from boundary_env_ros.core.gate_rules.shaping import shape
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.stopping import stops
+from boundary_env_ros.core.gate_rules.turns import HELD
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 
@@ -38,7 +39,8 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         command, translated = translate(limits.groups, wanted, situation.previous)
     results = stops(limits, situation, command)
     if results or wanted is None:
-        return _stopped(limits, situation, command or (), results)
+        because = (HELD,) if situation.others_turn else ()
+        return _stopped(limits, situation, command or (), (*because, *results))
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:
         refused += _beyond(limits, command) + refuse_what_is_none(limits, command)
@@ -91,6 +93,8 @@ def _stopped(
 
 def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
     """Send the command in force again; what that is when the next is late, the contract says."""
+    if situation.others_turn:
+        return _sent_again(limits, situation, in_force, HELD, shape(limits, situation, in_force))
     since, hold_after = situation.since_request, limits.safety.hold_after
     late = since is None or since > hold_after
     why = RuleResult(

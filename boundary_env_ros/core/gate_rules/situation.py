@@ -34,6 +34,8 @@ class Situation:
         The emergency stop is latched; the lease has ended.
     stopped
         The robot was stopped, and nothing that may be published was asked for since.
+    others_turn
+        In lockstep, the step is the turn of another agent: the robot is held, under all rules.
     since_request, since_environment
         Steady seconds since the last acceptable request and the last sign of life of the
         environment.
@@ -60,6 +62,7 @@ class Situation:
     emergency_stop: bool = False
     over: bool = False
     stopped: bool = False
+    others_turn: bool = False
     since_request: float | None = None
     since_environment: float | None = None
     since_tick: float | None = None

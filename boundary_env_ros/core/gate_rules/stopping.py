@@ -31,15 +31,16 @@ def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[
     if situation.trigger is not Trigger.PROBE:  # before the first episode
         results += _environment(limits, situation)
     by_timer = situation.trigger is Trigger.TIMER
-    if not (by_timer and lockstep):
+    if situation.others_turn or not (by_timer and lockstep):
         # What the world shows in lockstep is judged with the next request: a timer of another
         # clock would make the record depend on how long it took.
         results += _sensors(limits, situation)
         results += obstacle_stops(limits, situation, wanted)
         results += workspace_stops(limits, situation)
     if by_timer:
-        results += _silence(limits, situation)
-        if situation.stopped and not results and not lockstep:
+        if not situation.others_turn:  # of whom nothing was to be heard
+            results += _silence(limits, situation)
+        if situation.stopped and not results and (situation.others_turn or not lockstep):
             # What stopped it may be gone in an instant. To go on then at what it had braked to is
             # nothing that anybody asked for.
             results.append(_stop('silence', Reason.STILL_STOPPED))

@@ -103,7 +103,7 @@ class Terms:
 ASKED_KEPT = 256
 
 #: Rules that refuse a request before it is asked how late it is.
-_UNHEARD = frozenset({'well_formed', 'authority', 'sensors'})
+_UNHEARD = frozenset({'well_formed', 'authority', 'turn', 'sensors'})
 
 #: When the observation that a request answers was frozen, and when the gate had the request.
 Asked = tuple[Instant | None, Instant | None]

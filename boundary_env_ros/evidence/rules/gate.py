@@ -12,6 +12,7 @@ from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.braking import safe_from
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
@@ -215,6 +216,8 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
     if decision.verdict is Verdict.STOPPED:
         # Nothing is in force when the driver has taken over, or the lease has ended.
         return () if link.goal is None else ((), link.goal, last.command if last else ())
+    if holds_for_another(decision) and link.goal is None:
+        return (safe_from(terms.safe, decision.previous_command),)
     if is_republished(decision):
         if link.goal is None:
             return () if link.before is None else ((),)

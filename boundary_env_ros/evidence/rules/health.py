@@ -10,6 +10,7 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import Tightened, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.safety import OnCompeting
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
@@ -236,6 +237,8 @@ def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
     decision, last, contract = link.decision, link.published, known(terms).contract
     if decision.trigger is not Trigger.TIMER or decision.verdict is not Verdict.HELD:
         return
+    if holds_for_another(decision):
+        return  # Once a step of lockstep, whatever the clock says.
     safety = contract.safety
     since = decision.since_request
     if is_republished(decision) and (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import math
 
 from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS
-from boundary_env_ros.core.closing import answering
+from boundary_env_ros.core.closing import answering, TURN
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.observation import lost, ObservationField
@@ -160,15 +160,20 @@ def _captured_as_contract(scene: Scene) -> Found:
 
 @rule(
     'overrun-explained',
-    'A tick without a decision on a new action is an overrun and says who held the robot; no '
-    'other step does.',
+    'A tick without a decision on a new action is an overrun and says who held the robot, unless '
+    'it was the turn of another agent; no other step does.',
     'Look at who ticked: an overrun that is not marked makes the policy look faster than it is.',
 )
 def _overrun_explained(scene: Scene) -> Found:
     now = scene.now
     if now.kind is not Kind.STEP:
         return
-    expected = scene.answer is None and now.pacing is Pacing.REALTIME
+    if scene.terms is not None:
+        own = scene.terms.contract.has_turn(now.id.agent, now.id.step)
+    else:
+        turn = next((pair.value for pair in now.diagnostics if pair.key == TURN), now.id.agent)
+        own = turn == now.id.agent
+    expected = scene.answer is None and now.pacing is Pacing.REALTIME and own
     if now.overrun is not expected:
         yield Mismatch(field='overrun', expected=str(expected), actual=str(now.overrun))
     held = any(decision.published for decision in now.decisions)

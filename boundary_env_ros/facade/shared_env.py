@@ -1,0 +1,207 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What every environment of several agents has, whether they act at once or in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gymnasium import spaces
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.images import as_rgb
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.errors import BoundaryError, InvalidAction, LinkError, ResetNeeded
+from boundary_env_ros.facade.link import Delivery, seed_for
+from boundary_env_ros.facade.spaces import (
+    action_space,
+    action_vector,
+    observation_space,
+    observation_values,
+)
+from boundary_env_ros.facade.world import make_world, World
+from boundary_env_ros.storage.contract_file import load, LoadedContract
+
+Array = npt.NDArray[Any]
+
+_MODES = ('rgb_array',)
+# What PettingZoo's own tests give to a reset, to see that it takes options; no task knows it.
+_PROBE = {'options': 1}
+
+
+class SharedEnv:
+    """
+    Several robots, each behind a gate of its own, in one world that they share.
+
+    Parameters
+    ----------
+    loaded
+        The contract.
+    link
+        How to reach the world.
+    render_mode
+        None or ``'rgb_array'``.
+    link_arguments
+        Passed on to the world.
+
+    Attributes
+    ----------
+    agents
+        The agents of the episode that goes on; empty before the first.
+    possible_agents
+        All agents, in the contract's order.
+
+    """
+
+    agents: list[str]
+    possible_agents: list[str]
+
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        *,
+        link: str,
+        render_mode: str | None,
+        link_arguments: Mapping[str, Any],
+    ) -> None:
+        if render_mode is not None and render_mode not in _MODES:
+            raise BoundaryError(
+                f'Expect render_mode None or one of {_MODES}, actually: {render_mode!r}.'
+            )
+        self._loaded = loaded
+        self._link_name, self._link_arguments = link, link_arguments
+        self._world: World | None = None
+        self._closed = False
+        self._generator = np.random.default_rng()
+        self._last: dict[str, Delivery] = {}
+        self._images: dict[str, dict[str, Array]] = {}
+        agents = self.contract.agents
+        self._observation_spaces = {agent: observation_space(self.contract) for agent in agents}
+        self._action_spaces = {agent: action_space(self.contract) for agent in agents}
+        self.metadata: dict[str, Any] = {
+            'name': self.contract.name,
+            'render_modes': list(_MODES),
+            'render_fps': max(1, round(1.0 / self.contract.period)),
+            'is_parallelizable': not self.contract.turns,
+        }
+        self.render_mode = render_mode
+        self.possible_agents = list(agents)
+        self.agents = []
+
+    @property
+    def contract(self) -> Contract:
+        """The contract that this environment keeps."""
+        return self._loaded.contract
+
+    @property
+    def digest(self) -> str:
+        """The identity of that contract."""
+        return self._loaded.digest
+
+    @property
+    def last_deliveries(self) -> Mapping[str, Delivery]:
+        """The last transition of each agent, whole, as it was delivered."""
+        return dict(self._last)
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """Return the space of an agent's observation, the same object every time."""
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of an agent's action, the same object every time."""
+        return self._action_spaces[agent]
+
+    def render(self) -> Array | None:
+        """
+        Return the last image of the first image field of every agent, side by side.
+
+        Shape (height, agents * width, 3), RGB, uint8; in the order of ``possible_agents``, those
+        whose episode has ended with their last one.
+        """
+        if self.render_mode is None:
+            return None
+        for spec in self.contract.observation:
+            if spec.is_image:
+                shown = [self._images.get(a, {}).get(spec.name) for a in self.possible_agents]
+                if any(image is None for image in shown):
+                    raise ResetNeeded(
+                        'Expect an observation to render, actually: none. Call reset().'
+                    )
+                return np.hstack([as_rgb(spec, image) for image in shown if image is not None])
+        raise BoundaryError('Expect an image field to render, actually: the contract has none.')
+
+    def close(self) -> None:
+        """
+        End the episodes that run as ``abandoned``, and let go of the world.
+
+        Other environments are not touched.
+        """
+        self._closed = True
+        self.agents = []
+        if self._world is not None:
+            self._world.close()
+            self._world = None
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, Delivery]:
+        """Begin an episode of every agent, and return their resets."""
+        if self._closed:
+            raise BoundaryError(
+                'Expect an open environment, actually: it was closed. Make a new one.'
+            )
+        if seed is not None:
+            self._generator = np.random.default_rng(seed)
+        if self._world is None:
+            self._world = make_world(self._link_name, self._loaded, **self._link_arguments)
+        self.agents = []
+        self._images.clear()
+        begun = self._world.begin(
+            seed=seed_for(self._world, seed, lambda: int(self._generator.integers(2**63))),
+            options={} if options is None or options == _PROBE else options,
+            wrappers=(),
+        )
+        self.agents = list(self.possible_agents)
+        return begun
+
+    def _running(self) -> World:
+        """Return the world of the episodes that were begun."""
+        if self._world is None or not self._last:
+            raise ResetNeeded(
+                'Expect running episodes, actually: none was begun. Call reset() first.'
+            )
+        return self._world
+
+    def _observed(self, agent: str, delivery: Delivery) -> dict[str, Array]:
+        self._last[agent] = delivery
+        images = self._images.setdefault(agent, {})
+        images.update(delivery.images)
+        return observation_values(self.contract, delivery.transition.after, images)
+
+    def _vector(self, agent: str, action: Any) -> Vector:
+        try:
+            return action_vector(self.contract, action)
+        except InvalidAction as error:
+            raise InvalidAction(f'{agent}: {error}') from error
+
+
+def load_for(contract: str | Path, *, pacing: str | None, link: str) -> LoadedContract:
+    """
+    Return a contract as an environment of several agents runs it; in one process, in lockstep.
+
+    Raises
+    ------
+    ContractError
+        If the contract is not valid.
+    LinkError
+        If there is no such pacing.
+
+    """
+    if pacing is None:
+        return load(contract, Pacing.LOCKSTEP if link == 'embedded' else None)
+    names = {each.name.lower(): each for each in Pacing}
+    if pacing not in names:
+        raise LinkError(f'Expect a pacing out of {", ".join(names)}, actually: {pacing!r}.')
+    return load(contract, names[pacing])

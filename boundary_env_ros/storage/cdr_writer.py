@@ -98,7 +98,8 @@ class RecordEncoder:
         if cls is RosTime:
             self._made[key] = _put_time
             return _put_time
-        hints = dict(hints_of(cls)) if is_dataclass(cls) else {}
+        is_record = is_dataclass(cls)
+        hints = dict(hints_of(cls)) if is_record else {}
         lacking = sorted(hints.keys() - {field.name for field in fields})
         if lacking:
             raise RecordError(

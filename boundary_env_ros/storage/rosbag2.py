@@ -91,6 +91,12 @@ class Bag:
         """Return where it is torn, known when it was read through; empty if it is whole."""
         return '; '.join(file.tear for file in self.files if file.tear)
 
+    @property
+    def start(self) -> int | None:
+        """Return its least log time, nanoseconds; None if there is no message."""
+        starts = (file.contents().start for file in self.files)
+        return min((start for start in starts if start is not None), default=None)
+
     def channels(self) -> tuple[Channel, ...]:
         """
         Return every topic, one that has no message too; two that differ in their type are two.

@@ -1,0 +1,441 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The steps of one agent, made afterwards by the objects that make them while a robot runs.
+
+There was no gate, no request and no reset: what only they could tell stays unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+import math
+from typing import TypeAlias
+import uuid
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.actuation import Actuation, Feedback
+from boundary_env_ros.core.causes import ABANDONED, Ending, SENSOR_LOST, TIME_LIMIT
+from boundary_env_ros.core.closing import close, Step
+from boundary_env_ros.core.commands import as_action
+from boundary_env_ros.core.contract import ActionKind, Contract
+from boundary_env_ros.core.decision import GateDecision, StepId, Trigger, Verdict
+from boundary_env_ros.core.episode import Episode, EpisodeStatus
+from boundary_env_ros.core.imported import import_marks
+from boundary_env_ros.core.observation import FieldStatus, Sample
+from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
+from boundary_env_ros.core.sight import Sight, View
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.transition import (
+    EvaluatorRecord,
+    Kind,
+    NamedValues,
+    ResetRecord,
+    Transition,
+)
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.evidence.rules.base import WRONG_INPUT
+
+#: Who declares the endings that nobody declared while the robot ran.
+DECLARER = 'import'
+
+Made: TypeAlias = Transition | EvaluatorRecord | EpisodeStatus
+
+_TIMES = ('observed', 'closed', 'captured', 'latency')
+_SEEN = ('before.age', 'before.status', 'before.arrived', 'after.age', 'after.status')
+_ENDING = ('terminated', 'truncated', 'cause', 'declared_by')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """
+    Where the steps come from.
+
+    Attributes
+    ----------
+    bag
+        Name of the bag.
+    client
+        Name of who drove, for the record.
+    reset
+        What is known of how the episodes began, by the names of the task.
+    present
+        Fields of observation and state whose topic the bag has.
+
+    """
+
+    bag: str
+    client: str
+    reset: tuple[NamedValues, ...]
+    present: frozenset[str]
+
+
+class ImportedAgent:
+    """
+    Takes what one agent's sensors said and what was commanded, and makes its steps.
+
+    The last step that was closed is held back until the next one, since it may turn out to be the
+    last of its episode.
+
+    Parameters
+    ----------
+    contract, digest, task
+        The contract, its digest and its task.
+    agent
+        The agent.
+    topics
+        Name in the bag of every topic that the contract names.
+    origin
+        Where it all comes from.
+
+    Attributes
+    ----------
+    outside
+        How many commands were outside the bounds of the contract.
+    commands
+        How many commands there were.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        digest: str,
+        task: Task,
+        agent: str,
+        topics: Mapping[str, str],
+        origin: Origin,
+    ) -> None:
+        self._contract, self._digest, self._agent = contract, digest, agent
+        self._origin = origin
+        self._task = _Judge(task)
+        self._sight = Sight(contract, topics)
+        self._seen = tuple(
+            spec
+            for spec in (*contract.observation, *contract.state)
+            if spec.name in origin.present
+        )
+        self._actuation = Actuation(
+            tuple(value for group in contract.action for value in group.feedback.threshold),
+            patience=contract.safety.command_timeout,
+        )
+        self._feedback_source = ' '.join(
+            dict.fromkeys(topics[group.feedback.topic] for group in contract.action)
+        )
+        self._feedback: dict[str, Vector] = {}
+        self._groups: dict[str, Vector] = {}
+        self._previous: Vector | None = None
+        self._commanded_at = 0
+        timeouts = [g.driver_timeout for g in contract.action if g.driver_timeout is not None]
+        self._in_force = min(timeouts, default=math.inf) * NANOSECONDS
+        self._sequence = 0
+        self._decisions: list[GateDecision] = []
+        self._episode = Episode()
+        self._record: ResetRecord | None = None
+        self._before: View | None = None
+        self._captured: dict[int, Stamp | None] = {}
+        self._held: tuple[Made, ...] = ()
+        self.outside = self.commands = 0
+
+    # Hearing -------------------------------------------------------------------------------------
+
+    def sample(self, name: str, sample: Sample) -> None:
+        """Take a sample of a field, of whatever section of the contract."""
+        self._sight.take(name, sample)
+
+    def feedback(self, group: str, values: Vector, captured: Stamp | None) -> None:
+        """Take the measured state of one group of the command's dimensions."""
+        self._feedback[group] = values
+        if captured is not None and len(self._feedback) == len(self._contract.action):
+            whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
+            self._actuation.measured(Feedback(captured=captured, values=whole))
+
+    def command(self, group: str, values: Vector, now: Instant) -> None:
+        """Take the command of one group; with it the others are as they were sent last."""
+        self._groups[group] = values
+        if len(self._groups) < len(self._contract.action):
+            return
+        command = tuple(v for g in self._contract.action for v in self._groups[g.name])
+        low, high = self._contract.flat('low'), self._contract.flat('high')
+        self.commands += 1
+        self.outside += not all(
+            least <= v <= most for least, v, most in zip(low, command, high, strict=True)
+        )
+        at = now.ros.nanoseconds
+        if at - self._commanded_at > self._in_force:
+            self._previous = None  # The driver has stopped by itself meanwhile.
+        self._commanded_at = at
+        if self.running:
+            self._sequence += 1
+            action = _action(self._contract, command, self._previous)
+            # What close() wants to know of a command; no gate decided it, and none is recorded.
+            decision = GateDecision(
+                id=self._id(self._episode.step + 1),
+                sequence=self._sequence,
+                verdict=Verdict.ADMITTED,
+                trigger=Trigger.REQUEST,
+                requested_action=action,
+                admitted_action=action,
+                command=command,
+                commanded=now,
+                previous_command=self._previous or (),
+            )
+            self._decisions.append(decision)
+            self._actuation.commanded(decision)
+        self._previous = command
+
+    # Episodes ------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Return whether an episode runs."""
+        return self._before is not None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every field that the bag has a topic for has come."""
+        return not self.lacking
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Return the fields that the bag has a topic for, and that have not come yet."""
+        latest = self._sight.latest
+        return tuple(s.name for s in self._seen if s.derived is None and s.name not in latest)
+
+    @property
+    def step(self) -> int:
+        """Return the last step that was closed."""
+        return self._episode.step
+
+    def begin(self, now: Instant) -> None:
+        """Begin an episode with what was seen last."""
+        contract, origin = self._contract, self._origin
+        self._episode = (
+            Episode().begin(episode_id=str(uuid.uuid4()), seed=0, client=origin.client).run()
+        )
+        latest = dict(self._sight.latest)
+        self._sight.forget()
+        for name, sample in latest.items():
+            self._sight.take(name, sample)
+        self._decisions.clear()
+        self._captured.clear()
+        sampled = by_name(origin.reset)
+        try:
+            supplied = self._task.observe(sampled, self._agent)
+        except (BoundaryError, *WRONG_INPUT):
+            supplied = {}
+        for spec in (*contract.observation, *contract.state):
+            values = tuple(supplied.get(spec.task, ())) if spec.task else ()
+            if len(values) == spec.size and all(map(math.isfinite, values)):
+                self._sight.take(spec.name, Sample(values=values, captured=now.ros))
+        tolerance = tolerances(contract.episode.reset)
+        self._record = ResetRecord(
+            seed=0,
+            seed_given=False,
+            options='{}',
+            sampled=origin.reset,
+            achieved=(),
+            tolerance=tolerance,
+            within_tolerance=not out_of_tolerance(origin.reset, (), tolerance),
+            confirmed_by='',
+        )
+        view = self._sight.view(self._id(0), now)
+        observation = view.observation
+        transition = Transition(
+            contract=contract.name,
+            contract_version=contract.version,
+            software_version=__version__,
+            client_version='',
+            id=observation.id,
+            kind=Kind.RESET,
+            pacing=contract.pacing,
+            seed=0,
+            reset=self._record,
+            after=observation.fields,
+            state=view.state,
+            closed=now,
+            diagnostics=import_marks(
+                origin.bag,
+                derived=('closed', *(n for n in _SEEN if n.startswith('after'))),
+                unknown=('seed', 'client_version', 'reset'),
+            ),
+        )
+        self._held = (
+            self._status(now),
+            self._sight.evaluator(observation.id, now),
+            transition,
+        )
+        self._keep(view)
+
+    def tick(self, now: Instant) -> tuple[Made, ...]:
+        """Close a step; return what is whole now, and with an ending all that is left."""
+        contract, before = self._contract, self._before
+        assert before is not None  # a running episode has observed
+        made, step = self._held, self._episode.step + 1
+        view = self._sight.view(self._id(step), now)
+        causes = {SENSOR_LOST: (DECLARER, '')} if self._lost(view) else {}
+        if step >= contract.max_steps:
+            causes[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
+        self._task.stumbled = False
+        record = close(
+            Step(
+                contract=contract,
+                before=before.observation,
+                after=view.observation,
+                state_before=before.state,
+                state=view.state,
+                captured=self._captured,
+                decisions=tuple(self._decisions),
+                reset=self._record,
+                late=None,
+                gaps=0,
+                source=self._feedback_source,
+                version=__version__,
+                client_version='',
+                wrappers=(),
+                seed=0,
+            ),
+            task=self._task,
+            actuation=self._actuation,
+            causes=causes,
+        )
+        transition = self._stripped(record.transition)
+        self._episode = self._episode.stepped()
+        evaluator = self._sight.evaluator(transition.id, now)
+        self._decisions.clear()
+        self._keep(view)
+        if transition.cause:
+            self._held = (evaluator, transition)
+            return (*made, *self._over(transition, record.message))
+        self._held = (evaluator, transition)
+        return made
+
+    def end(self, why: str) -> tuple[Made, ...]:
+        """End the episode with the last step that was closed; nothing if there was none."""
+        *others, last = self._held
+        assert isinstance(last, Transition)
+        if last.kind is Kind.RESET:
+            self._held = ()
+            self._before = None
+            return ()
+        ending = self._contract.episode.causes[ABANDONED]
+        last = replace(
+            last,
+            terminated=ending is Ending.TERMINATED,
+            truncated=ending is Ending.TRUNCATED,
+            cause=ABANDONED,
+            declared_by=DECLARER,
+        )
+        self._held = (*others, last)
+        return self._over(last, why)
+
+    def _over(self, last: Transition, message: str) -> tuple[Made, ...]:
+        made, self._held = self._held, ()
+        self._before = None
+        self._episode = self._episode.end(
+            cause=last.cause,
+            ending=self._contract.episode.causes[last.cause],
+            declared_by=last.declared_by,
+            message=message,
+        )
+        return (*made, self._status(last.closed))
+
+    def _stripped(self, transition: Transition) -> Transition:
+        """Return a step without the decisions that no gate took, with what is derived marked."""
+        derived = [*_TIMES, *_SEEN, *_ENDING]
+        unknown = ['seed', 'client_version']
+        if transition.commanded_action:
+            derived += ['requested_action', 'admitted_action', 'commanded']
+        reward = transition.reward
+        if self._task.stumbled:
+            reward = math.nan
+            unknown.append('reward')
+        else:
+            derived += ['reward', 'reward_terms']
+        return replace(
+            transition,
+            decisions=(),
+            decision=-1,
+            verdict=None,
+            reward=reward,
+            diagnostics=(
+                *import_marks(self._origin.bag, derived=derived, unknown=unknown),
+                *transition.diagnostics,
+            ),
+        )
+
+    def _lost(self, view: View) -> bool:
+        """Return whether a field ends the episode; one that the bag has not is not lost."""
+        absent = {
+            field.name
+            for field in (*view.observation.fields, *view.state)
+            if field.status is FieldStatus.MISSING and field.name not in self._origin.present
+        }
+        return bool(set(self._sight.lost(view)) - absent)
+
+    def _keep(self, view: View) -> None:
+        self._before = view
+        observation = view.observation
+        step = observation.id.step
+        self._captured[step] = observation[self._contract.reaction_of].captured
+        self._captured.pop(step - 1, None)
+        self._sight.keep(view)
+
+    def _status(self, now: Instant) -> EpisodeStatus:
+        episode = self._episode
+        return EpisodeStatus(
+            id=self._id(episode.step),
+            state=episode.state,
+            pacing=self._contract.pacing,
+            client=episode.client,
+            seed=episode.seed,
+            cause=episode.cause,
+            declared_by=episode.declared_by,
+            message=episode.message,
+            taken=now,
+        )
+
+    def _id(self, step: int) -> StepId:
+        return StepId(
+            digest=self._digest,
+            agent=self._agent,
+            episode_id=self._episode.episode_id,
+            step=step,
+        )
+
+
+class _Judge:
+    """A task that says when it could not judge, for lack of what it needs."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.sample_reset = task.sample_reset
+        self.observe = task.observe
+        self.stumbled = False
+
+    def judge(self, step: StepView) -> Outcome:
+        """Return what the task makes of a step; nothing if it stumbles."""
+        try:
+            outcome = self._task.judge(step)
+            if all(math.isfinite(term.value) for term in outcome.terms):
+                return outcome
+        except (BoundaryError, *WRONG_INPUT):
+            pass
+        self.stumbled = True
+        return Outcome()
+
+
+def _action(contract: Contract, command: Vector, previous: Vector | None) -> Vector:
+    """Return the action that means a command; NaN where none does, or the one before is needed."""
+    action = as_action(contract.action, command, previous)
+    if previous is not None:
+        return action
+    known: list[float] = []
+    for group in contract.action:
+        part = action[len(known) : len(known) + group.action_size]
+        known += [math.nan] * len(part) if group.kind is ActionKind.DELTA else part
+    return tuple(known)

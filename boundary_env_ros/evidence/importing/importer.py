@@ -1,0 +1,545 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""From any bag of ROS 2 and a contract to a run: its sensors and commands replayed by the core."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+import math
+from pathlib import Path
+import time
+from typing import Any, Final
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.observation import Sample
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
+from boundary_env_ros.core.transition import EvaluatorRecord, NamedValues, Transition
+from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent, Made, Origin
+from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
+from boundary_env_ros.evidence.importing.listening import (
+    CLOCK,
+    CLOCK_TYPE,
+    Ears,
+    listened,
+    OWN,
+    Renamed,
+)
+from boundary_env_ros.evidence.importing.timeline import TimeLine
+from boundary_env_ros.evidence.rules.base import WRONG_INPUT
+from boundary_env_ros.storage.cdr_writer import RecordEncoder
+from boundary_env_ros.storage.contract_file import LoadedContract, make_task
+from boundary_env_ros.storage.known_definitions import described, known_definition
+from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.storage.reader import message_decoder
+from boundary_env_ros.storage.records import ContractDescription
+from boundary_env_ros.storage.rosbag2 import Bag, open_bag
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_recording import RunRecording
+
+#: Where each kind of record goes, below the namespace of its agent.
+_TOPICS: Final[Mapping[type, str]] = {
+    ContractDescription: 'boundary/contract',
+    EpisodeStatus: 'boundary/episode_status',
+    EvaluatorRecord: 'boundary/evaluator',
+    Transition: 'boundary/transition',
+}
+
+_OFTEN = 500
+
+MakeCut = Callable[[int], Cut]
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """
+    What a bag does not say by itself.
+
+    Attributes
+    ----------
+    cut
+        Where episodes begin and end; given the beginning of the time line, nanoseconds.
+    cut_topic
+        Topic whose messages :meth:`Cut.mark` is told of; empty: none.
+    remap
+        Name in the contract of topics that the bag calls otherwise.
+    reset
+        What is known of how the episodes began, by the names of the task: its goal, for example.
+    host
+        Host of recorder and sensors; empty: unknown.
+    client
+        Who drove, for the record.
+
+    """
+
+    cut: MakeCut = lambda begin: AtCommands()
+    cut_topic: str = ''
+    remap: Mapping[str, str] = field(default_factory=dict)
+    reset: tuple[NamedValues, ...] = ()
+    host: str = ''
+    client: str = DECLARER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """
+    What became of an import.
+
+    Attributes
+    ----------
+    messages
+        Messages that were copied from the bag.
+    transitions
+        Transitions that were made, resets among them.
+    endings
+        How many episodes ended of each cause.
+    notes
+        What is unknown, left out or odd, one sentence each.
+
+    """
+
+    messages: int
+    transitions: int
+    endings: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def import_bag(
+    path: Path,
+    out: Path,
+    loaded: LoadedContract,
+    options: ImportOptions,
+    *,
+    progress: Progress = lambda done, total: None,
+) -> Imported:
+    """
+    Make a run of a bag: its raw messages, and the transitions that a contract makes of them.
+
+    The run is there whole or not at all. Memory does not grow with the bag.
+
+    Parameters
+    ----------
+    path
+        A bag of any storage; see :func:`boundary_env_ros.storage.rosbag2.open_bag`.
+    out
+        Folder of the run; nothing must be there.
+    loaded
+        The contract.
+    options
+        What the bag does not say.
+    progress
+        Is told how many messages were read, and of how many, if that is known.
+
+    Raises
+    ------
+    RecordError
+        If the bag cannot be read, lacks what the contract needs, or no step comes of it; or
+        something is at ``out``.
+
+    """
+    bag = open_bag(path)
+    task = make_task(loaded.contract)
+    with new_folder(out, 'a run') as draft:
+        return _Importer(bag, draft, loaded, task, options).run(progress)
+
+
+class _Importer:
+    """One import, from the first message to the last."""
+
+    def __init__(
+        self, bag: Bag, out: Path, loaded: LoadedContract, task: Task, options: ImportOptions
+    ) -> None:
+        contract = loaded.contract
+        self._bag, self._contract, self._options = bag, contract, options
+        self._period = to_nanoseconds(contract.period)
+        channels = [c for c in bag.channels() if not c.type.startswith(OWN)]
+        self._renamed = Renamed(names=options.remap)
+        self._renamed.check(channels)
+        topics = {self._renamed(c.topic): c.type for c in channels}
+        self._cut_topic = self._renamed(options.cut_topic)
+        if options.cut_topic and self._cut_topic not in topics:
+            raise RecordError(
+                f'Expect the topic {options.cut_topic} in the bag, actually: it has '
+                f'{", ".join(sorted(topics)) or "none"}. Mend --episode-topic.'
+            )
+        self._ears = {agent: listened(contract, agent, topics) for agent in contract.agents}
+        self._agents = {
+            agent: self._agent(agent, loaded, task, ears) for agent, ears in self._ears.items()
+        }
+        self._time = TimeLine(
+            sim_time=contract.sim_time,
+            has_clock=topics.get(CLOCK) == CLOCK_TYPE,
+            host=options.host,
+            robot_host=contract.robot_host,
+        )
+        self._own = sum(1 for c in bag.channels() if c.type.startswith(OWN))
+        self._copied = {
+            name for ears in self._ears.values() for name in ears.names.values() if name in topics
+        }
+        self._copied |= {t for t in (CLOCK, self._cut_topic) if t in topics}
+        self._definitions: dict[str, tuple[str, str]] = {
+            _type_of(cls): known_definition(_type_of(cls)) for cls in _TOPICS
+        }
+        self._encoders = {
+            cls: RecordEncoder(cls, _type_of(cls), self._definitions[_type_of(cls)][0])
+            for cls in _TOPICS
+        }
+        for channel in channels:
+            if self._renamed(channel.topic) in self._copied:
+                known = self._definitions.get(channel.type)
+                if known is None:
+                    text = described(channel).definition.decode(errors='replace')
+                    self._definitions[channel.type] = (text, '')
+        self._recording = RunRecording(
+            RunFolder(out),
+            contract=loaded,
+            definitions=self._definitions,
+            recorder=DECLARER,
+            custom_data={
+                'imported_from': self._name,
+                'imported_by': f'boundary_env_ros {__version__}',
+            },
+            system_time=self._system_time,
+        )
+        self._described = ContractDescription(
+            node=f'/{DECLARER}',
+            role=DECLARER,
+            contract=contract.name,
+            contract_version=contract.version,
+            digest=loaded.digest,
+            software_version=__version__,
+            task_distribution=contract.task.distribution,
+            task_version=contract.task.version,
+            text=loaded.text,
+        )
+        self._cut: Cut | None = None
+        self._begun: int | None = None
+        self._complete_since: int | None = None
+        self._decoders: dict[Channel, Callable[[bytes], Any]] = {}
+        self._topics: set[str] = set()
+        self._messages = self._never_begun = 0
+        self._endings: Counter[str] = Counter()
+        self._unreadable: dict[str, tuple[int, str]] = {}
+        self._unjudged = 0
+
+    @property
+    def _name(self) -> str:
+        return self._bag.path.resolve().name
+
+    def _agent(self, agent: str, loaded: LoadedContract, task: Task, ears: Ears) -> ImportedAgent:
+        return ImportedAgent(
+            loaded.contract,
+            digest=loaded.digest,
+            task=task,
+            agent=agent,
+            topics=ears.names,
+            origin=Origin(
+                bag=self._name,
+                client=self._options.client,
+                reset=self._options.reset,
+                present=ears.present,
+            ),
+        )
+
+    def _system_time(self) -> int:
+        now = self._time.now
+        return time.time_ns() if self._contract.sim_time or now is None else now
+
+    # Reading -------------------------------------------------------------------------------------
+
+    def run(self, progress: Progress) -> Imported:
+        """Read the bag through, and return what came of it."""
+        total = self._bag.count
+        try:
+            for now, group in groupby(self._placed(progress, total), lambda placed: placed[0]):
+                self._at(now, [rest for _, *rest in group])
+            self._finish('the bag ends')
+            if not self._recording.transitions:
+                raise RecordError(self._nothing())
+        finally:
+            self._recording.close()
+        return Imported(
+            messages=self._messages,
+            transitions=self._recording.transitions,
+            endings=dict(self._endings),
+            notes=tuple(self._notes()),
+        )
+
+    def _placed(
+        self, progress: Progress, total: int | None
+    ) -> Iterator[tuple[int, Channel, int, int, bytes]]:
+        """Yield the messages of the contract's topics, each with its place on the time line."""
+
+        def wanted(channel: Channel) -> bool:
+            topic = self._renamed(channel.topic)
+            return topic in self._copied and not channel.type.startswith(OWN)
+
+        for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
+            if channel.topic == CLOCK:
+                clock = self._decoded(channel, data)
+                if clock is not None:
+                    stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
+                    self._time.ticked(stamp, logged)
+            now = self._time.logged(logged)
+            if number % _OFTEN == 0:
+                progress(number, total)
+            if now is not None:
+                yield now, channel, logged, published, data
+
+    def _decoded(self, channel: Channel, data: bytes) -> Any:
+        decoder = self._decoders.get(channel)
+        if decoder is None:
+            decoder = self._decoders[channel] = message_decoder(channel)
+        try:
+            return decoder(data)
+        except BoundaryError as error:
+            self._stumble(channel.topic, str(error))
+            return None
+
+    def _stumble(self, topic: str, why: str) -> None:
+        count, first = self._unreadable.get(topic, (0, why))
+        self._unreadable[topic] = (count + 1, first)
+
+    # One moment ----------------------------------------------------------------------------------
+
+    def _at(self, now: int, messages: list[list[Any]]) -> None:
+        """
+        Take all messages of one moment.
+
+        An observation holds what is there at its instant; a command of that instant can only
+        answer it, and so belongs to the step after it.
+        """
+        if self._cut is None:
+            start = None if self._time.by_clock else self._bag.start
+            self._cut = self._options.cut(now if start is None else start)
+            self._write(self._described, now)
+        self._advance(now - 1)
+        commands, marks = [], []
+        for channel, logged, published, data in messages:
+            topic = self._renamed(channel.topic)
+            self._copy(topic, channel, logged, published, data, now)
+            message = self._decoded(channel, data) if self._is_read(topic) else None
+            if message is None:
+                continue
+            self._hear(topic, message, logged, published)
+            if topic == self._cut_topic:
+                marks.append(getattr(message, 'data', None) is False)
+            if any(topic in ears.commands for ears in self._ears.values()):
+                commands.append((topic, message))
+        self._look_whether_complete(now)
+        self._advance(now)
+        for ends in marks:
+            self._cut.mark(now, ends=ends)
+            self._advance(now)
+        for topic, message in commands:
+            self._command(topic, message, now)
+
+    def _is_read(self, topic: str) -> bool:
+        return topic == self._cut_topic or any(
+            topic in heard
+            for ears in self._ears.values()
+            for heard in (ears.fields, ears.feedback, ears.commands)
+        )
+
+    def _hear(self, topic: str, message: Any, logged: int, published: int) -> None:
+        line = self._time
+        for agent, ears in self._ears.items():
+            imported = self._agents[agent]
+            for name, read in ears.fields.get(topic, ()):
+                reading = self._read(topic, read, message)
+                if reading is not None:
+                    sample = Sample(
+                        values=reading.values,
+                        captured=line.captured(reading.stamp),
+                        # Old bags know one time only.
+                        published=None if published == logged else line.middleware(published),
+                        arrived=line.middleware(logged),
+                        confidence=reading.confidence,
+                        image=reading.image,
+                    )
+                    imported.sample(name, sample)
+            for name, read in ears.feedback.get(topic, ()):
+                reading = self._read(topic, read, message)
+                if reading is not None:
+                    imported.feedback(name, reading.values, line.captured(reading.stamp))
+
+    def _command(self, topic: str, message: Any, now: int) -> None:
+        assert self._cut is not None  # made with the first message
+        self._cut.command(now)
+        self._advance(now)
+        for agent, ears in self._ears.items():
+            for name, read in ears.commands.get(topic, ()):
+                reading = self._read(topic, read, message)
+                if reading is not None:
+                    self._agents[agent].command(name, reading.values, self._time.instant(now))
+
+    def _read(self, topic: str, read: Callable[[Any], Any], message: Any) -> Any:
+        try:
+            return read(message)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            self._stumble(topic, str(error))
+            return None
+
+    def _look_whether_complete(self, now: int) -> None:
+        if self._complete_since is None and all(a.complete for a in self._agents.values()):
+            self._complete_since = now
+
+    # Episodes ------------------------------------------------------------------------------------
+
+    def _advance(self, until: int) -> None:
+        """Do all that is due up to a moment: begin, close steps, end."""
+        cut = self._cut
+        assert cut is not None  # made with the first message
+        while True:
+            if self._begun is None:
+                if cut.start_at is None or not self._begin(cut, until):
+                    return
+                continue
+            tick = self._begun + (self._step + 1) * self._period
+            end = cut.end_at
+            if end is not None and end < tick and end <= until:
+                self._finish(cut.reason)
+            elif tick <= until:
+                self._tick(tick)
+                if self._begun is not None and end == tick:
+                    self._finish(cut.reason)
+            else:
+                return
+
+    @property
+    def _step(self) -> int:
+        return max((a.step for a in self._agents.values() if a.running), default=0)
+
+    def _begin(self, cut: Cut, until: int) -> bool:
+        """Begin what is asked for, once every field has come; return whether there is more."""
+        assert cut.start_at is not None  # the caller has looked
+        since = self._complete_since
+        at = None if since is None else max(cut.start_at, since)
+        if cut.end_at is not None and cut.end_at <= (until if at is None else min(at, until)):
+            self._never_begun += 1
+            cut.ended()
+            return True
+        if at is None or at > until:
+            return False
+        self._begun = at
+        for agent in self._agents.values():
+            agent.begin(self._time.instant(at))
+        return True
+
+    def _tick(self, at: int) -> None:
+        now = self._time.instant(at)
+        for agent in self._agents.values():
+            if agent.running:
+                self._keep(agent.tick(now))
+        if not any(agent.running for agent in self._agents.values()):
+            self._over()
+
+    def _finish(self, why: str) -> None:
+        """End what runs, with the last steps that were closed."""
+        for agent in self._agents.values():
+            if agent.running:
+                self._keep(agent.end(why))
+        if self._begun is not None:
+            self._over()
+
+    def _over(self) -> None:
+        assert self._cut is not None  # made with the first message
+        self._begun = None
+        self._cut.ended()
+
+    # Writing -------------------------------------------------------------------------------------
+
+    def _copy(
+        self, topic: str, channel: Channel, logged: int, published: int, data: bytes, now: int
+    ) -> None:
+        if topic not in self._topics:
+            self._topics.add(topic)
+            self._recording.add_topic(topic, channel.type)
+        self._recording.write(topic, data, logged, published, self._time.instant(now))
+        self._messages += 1
+
+    def _keep(self, made: tuple[Made, ...]) -> None:
+        closed = {r.id: r.closed.ros.nanoseconds for r in made if isinstance(r, Transition)}
+        for record in made:
+            if isinstance(record, EpisodeStatus):
+                at = 0 if record.taken is None else record.taken.ros.nanoseconds
+            else:
+                at = closed[record.id]
+            if isinstance(record, Transition):
+                self._unjudged += math.isnan(record.reward)
+                if record.cause:
+                    self._endings[record.cause] += 1
+            self._write(record, at)
+
+    def _write(self, record: Made | ContractDescription, at: int) -> None:
+        cls = type(record)
+        agent = '' if isinstance(record, ContractDescription) else record.id.agent
+        topic = f'/{self._contract.topic_of(agent, _TOPICS[cls])}' if agent else f'/{_TOPICS[cls]}'
+        if topic not in self._topics:
+            self._topics.add(topic)
+            self._recording.add_topic(topic, _type_of(cls))
+        data = self._encoders[cls](record, at)
+        self._recording.write(topic, data, at, at, self._time.instant(at))
+
+    # Saying --------------------------------------------------------------------------------------
+
+    def _nothing(self) -> str:
+        if not self._messages:
+            why = 'none of the messages of the contract is in it'
+        elif self._complete_since is None:
+            lacking = sorted({name for a in self._agents.values() for name in a.lacking})
+            why = f'these fields never came: {", ".join(lacking)}'
+        elif self._never_begun:
+            why = f'{self._never_begun} were to be, and ended before every field had come'
+        else:
+            why = 'nothing in it begins one that lasts a period'
+        return (
+            f'Expect an episode in the bag {self._bag.path}, actually: {why}. Say where episodes '
+            'are with --range, --gap or --episode-topic.'
+        )
+
+    def _notes(self) -> Iterator[str]:
+        for agent, ears in self._ears.items():
+            whose = f'{agent}: ' if len(self._ears) > 1 else ''
+            for told in ears.lacking:
+                yield f'{whose}{told}'
+            imported = self._agents[agent]
+            if imported.outside:
+                yield (
+                    f'{whose}{imported.outside} of {imported.commands} commands lie outside the '
+                    'bounds of the contract; they are kept as they were published'
+                )
+        if self._unjudged:
+            yield (
+                f'{self._unjudged} steps could not be judged by the task: their reward is unknown '
+                '(NaN), and no ending of the task is seen; --reset tells it what it sampled'
+            )
+        if self._never_begun:
+            yield f'{self._never_begun} episodes were over before every field had come'
+        if self._own:
+            yield f'{self._own} topics of boundary_env_ros in the bag are left out'
+        if self._time.stamps_apart:
+            yield (
+                'stamps and log times are more than a day apart: do sensors and recorder have '
+                'one clock, and is `clock:` of the contract right?'
+            )
+        if self._time.backwards:
+            yield (
+                f'{self._time.backwards} messages were logged before one that stands before them; '
+                'they are taken in the order of the file'
+            )
+        for topic, (count, why) in self._unreadable.items():
+            yield f'{topic}: {count} messages could not be read, the first: {why}'
+        if self._bag.tear:
+            yield f'the bag is not whole: {self._bag.tear}'
+
+
+def _type_of(cls: type) -> str:
+    return f'{OWN}msg/{cls.__name__}'

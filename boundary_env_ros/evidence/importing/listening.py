@@ -1,0 +1,161 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which topics of a bag are which of the contract, and what is lacking for an import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.fields import Reading
+from boundary_env_ros.core.inputs import looked_up_fields, sensor_topics
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.raw.wiring import Use, wired
+from boundary_env_ros.storage.mcap_scan import Channel
+
+CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
+
+#: Types that are ours: what a run said of itself is not imported from it.
+OWN = 'boundary_env_ros/'
+
+Read = Callable[[Any], Reading]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ears:
+    """
+    What is listened to for one agent.
+
+    Attributes
+    ----------
+    names
+        Name in the bag of every topic of the contract; the contract's own where it has none.
+    fields, feedback, commands
+        What is read of each topic: field or group of the action, and how.
+    present
+        Fields whose topic the bag has; derived ones whose inputs it has.
+    lacking
+        What the bag has not, and what follows from it, one sentence each.
+
+    """
+
+    names: Mapping[str, str]
+    fields: Mapping[str, Sequence[tuple[str, Read]]]
+    feedback: Mapping[str, Sequence[tuple[str, Read]]]
+    commands: Mapping[str, Sequence[tuple[str, Read]]]
+    present: frozenset[str]
+    lacking: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """
+    The names of a bag's topics in the run.
+
+    Attributes
+    ----------
+    names
+        New name by old name, as `--remap` asks for.
+
+    """
+
+    names: Mapping[str, str]
+
+    def __call__(self, topic: str) -> str:
+        """Return the name of a topic in the run."""
+        return self.names.get(topic, topic)
+
+    def check(self, channels: Sequence[Channel]) -> None:
+        """Raise if there is no such topic, or two would have one name."""
+        there = {channel.topic for channel in channels}
+        for old, new in self.names.items():
+            if old not in there:
+                raise RecordError(
+                    f'Expect a topic {old} in the bag, actually: it has '
+                    f'{", ".join(sorted(there)) or "none"}. Mend --remap.'
+                )
+            if new in there - set(self.names) or list(self.names.values()).count(new) > 1:
+                raise RecordError(
+                    f'Expect one topic {new}, actually: the bag has another of that name. '
+                    f'Give that one a new name as well, for example --remap {new}:={new}_old.'
+                )
+
+
+def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
+    """
+    Find what an import needs of one agent.
+
+    Parameters
+    ----------
+    contract, agent
+        The contract, and one of its agents.
+    topics
+        Type of each topic of the bag, as they are called in the run.
+
+    Raises
+    ------
+    RecordError
+        If the bag has no topic for a field of the observation, or for a command.
+
+    """
+    uses = wired(contract, agent, topics).uses.values()
+    by_kind: dict[str, dict[str, list[tuple[str, Read]]]] = {
+        kind: {} for kind in ('field', 'feedback', 'command')
+    }
+    missing: dict[str, list[Use]] = {kind: [] for kind in by_kind}
+    names = {t: f'/{contract.topic_of(agent, t)}' for t in sensor_topics(contract)}
+    for use in uses:
+        if use.topic:
+            names[use.wanted] = use.topic
+        kind, _, name = use.name.partition(' ')
+        if kind not in by_kind:
+            continue
+        if use.topic:
+            by_kind[kind].setdefault(use.topic, []).append((name, use.read))
+        else:
+            missing[kind].append(use)
+    _refuse(contract, missing, topics)
+    present = {name for readers in by_kind['field'].values() for name, _ in readers}
+    present |= {spec.name for spec in contract.fields if spec.derived is not None}
+    return Ears(
+        names=names,
+        fields=by_kind['field'],
+        feedback=by_kind['feedback'],
+        commands=by_kind['command'],
+        present=frozenset(present),
+        lacking=tuple(_lacking(contract, missing)),
+    )
+
+
+def _refuse(
+    contract: Contract, missing: Mapping[str, Sequence[Use]], topics: Mapping[str, str]
+) -> None:
+    """Raise if what nothing can be imported without is missing."""
+    seen = {f'field {spec.name}' for spec in contract.observation}
+    needed = [use for use in missing['field'] if use.name in seen] + [*missing['command']]
+    if needed:
+        wanted = ', '.join(dict.fromkeys(f'{use.wanted} ({use.name})' for use in needed))
+        there = ', '.join(f'{name} ({kind})' for name, kind in sorted(topics.items()))
+        raise RecordError(
+            f'Expect these topics of the contract in the bag: {wanted}, actually: it has '
+            f'{there or "none"}. Name what the bag calls otherwise with --remap OLD:=NEW, or '
+            'take a contract without it.'
+        )
+
+
+def _lacking(contract: Contract, missing: Mapping[str, Sequence[Use]]) -> list[str]:
+    told = [
+        f'{use.name}: no topic {use.wanted!r} in the bag, so it is MISSING in every step'
+        for use in missing['field']
+    ]
+    told += [
+        f'{use.name}: no topic {use.wanted!r} in the bag, so the measured action is unknown'
+        for use in missing['feedback']
+    ]
+    told += [
+        f'field {spec.name}: tf is not replayed, so it is MISSING in every step'
+        for spec in looked_up_fields(contract)
+    ]
+    return told

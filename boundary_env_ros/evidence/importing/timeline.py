@@ -1,0 +1,98 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The time line of a bag: what its log times say of when something was there."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
+
+#: No log time of a running robot is so far from its stamps, unless they are of two clocks.
+_APART = 86_400 * NANOSECONDS
+
+#: Host of the log times where nobody says which it is: durations to the stamps of a sensor then
+#: have an unknown uncertainty, as between two hosts whose offset was never measured.
+RECORDER = 'recorder of the bag'
+
+
+class TimeLine:
+    """
+    The contract's ROS clock, as far as a bag knows it.
+
+    Without simulated time that is the recorder's system clock, by the log times. With it, the last
+    ``/clock``; or the log times again, if there is none or they are of the same clock.
+
+    Parameters
+    ----------
+    sim_time
+        Whether the contract runs on simulated time.
+    has_clock
+        Whether the bag has a ``/clock``.
+    host
+        Host of the recorder and of the sensors; empty: unknown.
+    robot_host
+        Host of the sensors by the contract; empty: as the recorder, if that is known.
+
+    Attributes
+    ----------
+    now
+        Where it is, nanoseconds; None before the first message that tells. It never goes back.
+    by_clock
+        Whether `/clock` tells where it is, and the log times do not.
+    backwards
+        How many messages were logged before one that came before them.
+    stamps_apart
+        Whether stamps and log times are of two clocks, by the first stamp that came.
+
+    """
+
+    def __init__(
+        self, *, sim_time: bool, has_clock: bool, host: str = '', robot_host: str = ''
+    ) -> None:
+        self._clock = Clock.ROS if sim_time else Clock.SYSTEM
+        self.by_clock = sim_time and has_clock
+        self._host = host or RECORDER
+        self._robot_host = robot_host or host
+        self.now: int | None = None
+        self.backwards = 0
+        self.stamps_apart: bool | None = None
+
+    def logged(self, log_time: int) -> int | None:
+        """Take the log time of the next message; return where the time line is."""
+        if not self.by_clock:
+            self._go_to(log_time)
+        return self.now
+
+    def ticked(self, clock: int, log_time: int) -> None:
+        """Take a ``/clock``, nanoseconds."""
+        if not self.by_clock:
+            return
+        if self.now is None and abs(clock - log_time) < _APART:
+            # Recorded on simulated time: the log times say it finer than `/clock` does.
+            self.by_clock = False
+            self._go_to(log_time)
+        else:
+            self._go_to(clock)
+
+    def _go_to(self, time: int) -> None:
+        self.backwards += self.now is not None and time < self.now
+        self.now = time if self.now is None else max(self.now, time)
+
+    def instant(self, nanoseconds: int) -> Instant:
+        """Return a moment of the time line; the steady reading is the same, for want of any."""
+        stamp = Stamp(clock=self._clock, nanoseconds=nanoseconds, host=self._host)
+        return Instant(ros=stamp, steady=max(1, nanoseconds))
+
+    def captured(self, stamp: int | None) -> Stamp | None:
+        """Return what a header says, nanoseconds; None if it says nothing."""
+        if stamp is None:
+            return None
+        if self.stamps_apart is None and self.now is not None:
+            self.stamps_apart = abs(stamp - self.now) > _APART
+        host = self._host if self._clock is Clock.ROS else self._robot_host
+        return Stamp(clock=self._clock, nanoseconds=stamp, host=host)
+
+    def middleware(self, nanoseconds: int) -> Stamp | None:
+        """Return a time of the bag as a stamp of the middleware; None if it is simulated time."""
+        if self._clock is Clock.ROS and not self.by_clock:
+            return None
+        return Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=self._host)

@@ -38,6 +38,41 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from error
 
 
+def check_new(path: Path) -> None:
+    """
+    Refuse a place for a new file where something is already; before long work, not after it.
+
+    Raises
+    ------
+    RecordError
+        If something is there, or the folder around it is not.
+
+    """
+    if path.exists() or path.is_symlink():
+        raise RecordError(
+            f'Expect a place for a new file, actually: {path} exists already, not overwritten. '
+            'Choose another place, or move the old one away.'
+        )
+    if not path.parent.is_dir():
+        raise RecordError(
+            f'Expect to write {path}, actually: there is no folder {path.parent}. Make it.'
+        )
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """
+    Write a new file whole, and nothing over what is there.
+
+    Raises
+    ------
+    RecordError
+        If something is there, or it cannot be written.
+
+    """
+    check_new(path)
+    write_atomically(path, data)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder survive a power loss."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

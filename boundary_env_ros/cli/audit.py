@@ -43,6 +43,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     live.add_argument(
         '--episodes', type=count, metavar='N', help='end by itself after so many episodes'
     )
+    live.add_argument(
+        '--replayed',
+        action='store_true',
+        help='what is published is a record (boundary-env replay), in the time of its /clock',
+    )
     live.add_argument('--namespace', default='', metavar='NS', help='namespace of the nodes')
     live.add_argument(
         '--domain-id',
@@ -96,6 +101,7 @@ def _live(options: argparse.Namespace) -> int:
             episodes=options.episodes,
             domain_id=options.domain_id,
             namespace=options.namespace,
+            replayed=options.replayed,
             told=told,
             progress=progress,
         )

@@ -20,7 +20,12 @@ from boundary_env_ros.evidence.run_files import with_task
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, message_class
 from boundary_env_ros.ros.own_node import OwnNode
-from boundary_env_ros.ros.recorded_topics import RawMessage, RawSubscriptions, recorded_topics
+from boundary_env_ros.ros.recorded_topics import (
+    RawMessage,
+    RawSubscriptions,
+    recorded_topics,
+    RecordedTopic,
+)
 from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Message, RECORDS
@@ -40,6 +45,7 @@ def live_audit(
     domain_id: int | None = None,
     namespace: str = '',
     wait: float = 30.0,
+    replayed: bool = False,
     told: Callable[[Finding], None] = lambda finding: None,
     progress: Callable[[int, int], None] = lambda ended, messages: None,
 ) -> AuditReport:
@@ -58,6 +64,9 @@ def live_audit(
         Namespace of the nodes of the boundary.
     wait
         Seconds, steady, for a node of a boundary to be found.
+    replayed
+        Whether it is a record that is published again (``boundary-env replay``): what comes then
+        has the time of its ``/clock``, and the recorder's word on what it lost counts.
     told
         Is told every finding as it is found.
     progress
@@ -80,7 +89,7 @@ def live_audit(
         loaded = served_contract(
             own.node, lambda: own.executor.spin_once(timeout_sec=_ADAPT), wait
         )
-        listener = _Listener(own.node, loaded, told, episodes)
+        listener = _Listener(own.node, loaded, told, episodes, replayed=replayed)
         try:
             return listener.run(episodes, seconds, progress)
         finally:
@@ -96,10 +105,14 @@ class _Listener:
         loaded: LoadedContract,
         told: Callable[[Finding], None],
         episodes: int | None,
+        *,
+        replayed: bool,
     ) -> None:
         terms = with_task(loaded.contract)
         topics = recorded_topics(node, loaded.contract)
-        self._sim_time = loaded.contract.sim_time
+        self._follows_clock = loaded.contract.sim_time or replayed
+        if replayed and not loaded.contract.sim_time:
+            topics = (*topics, RecordedTopic(name='/clock', type='rosgraph_msgs/msg/Clock'))
         self._now = 0
         self._messages = 0
         self._types = {topic.type: message_class(topic.type) for topic in topics}
@@ -109,10 +122,10 @@ class _Listener:
             {
                 topic.name: topic.type
                 for topic in topics
-                # What the recorder has lost is nothing to us.
-                if not topic.name.endswith(names.RECORDER_STATUS)
+                # What the recorder has lost is nothing to us, unless all we hear comes from it.
+                if replayed or not topic.name.endswith(names.RECORDER_STATUS)
             },
-            host=socket.gethostname(),
+            host='' if replayed else socket.gethostname(),
             told=told,
             episodes=episodes,
         )
@@ -159,7 +172,7 @@ class _Listener:
             self._now = clock.sec * NANOSECONDS + clock.nanosec
             return
         received, published = raw.received, raw.published or raw.received
-        if self._sim_time:
+        if self._follows_clock:
             received = published = self._now
         message = Message(
             raw.topic.name,

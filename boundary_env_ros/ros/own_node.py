@@ -30,7 +30,7 @@ class OwnNode:
     Parameters
     ----------
     name
-        Begin of its name; random digits follow.
+        Begin of its name; random digits follow, unless it is to be found by others.
     domain_id
         ROS domain; None: that of ``ROS_DOMAIN_ID``, or 0.
     namespace
@@ -39,6 +39,8 @@ class OwnNode:
         Whether it offers nothing to others, neither its log nor its parameters.
     parameters
         Values of its parameters.
+    unique
+        Whether random digits follow the name.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class OwnNode:
         namespace: str = '',
         listens_only: bool = False,
         parameters: tuple[Parameter, ...] = (),
+        unique: bool = True,
     ) -> None:
         self._ending = threading.Event()
         with ExitStack() as made:
@@ -63,7 +66,7 @@ class OwnNode:
             made.callback(self.context.try_shutdown)
             _check_domain(self.domain_id)
             self.node = rclpy.create_node(
-                f'{name}_{uuid.uuid4().hex[:8]}',
+                f'{name}_{uuid.uuid4().hex[:8]}' if unique else name,
                 namespace=namespace or None,
                 context=self.context,
                 parameter_overrides=list(parameters),

@@ -1,0 +1,192 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``boundary-env replay``."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from boundary_env_ros.cli.command import Command, count
+from boundary_env_ros.cli.demo import ros_command
+from boundary_env_ros.cli.progress import Progress
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'path', type=Path, metavar='BAG', help='run folder, bag, .mcap or .db3 file'
+    )
+    time = parser.add_argument_group('time')
+    time.add_argument(
+        '-r',
+        '--rate',
+        type=_more_than_0,
+        default=1.0,
+        metavar='X',
+        help='seconds of the record in one second (default: %(default)s)',
+    )
+    time.add_argument(
+        '--start',
+        type=_seconds,
+        default=0.0,
+        metavar='S',
+        help='begin so many seconds after the beginning of the record',
+    )
+    time.add_argument(
+        '--duration', type=_seconds, metavar='S', help='end so many seconds of the record later'
+    )
+    time.add_argument('-l', '--loop', action='store_true', help='begin again after the end')
+    time.add_argument(
+        '-p', '--paused', action='store_true', help='wait for a key or a service before it begins'
+    )
+    time.add_argument(
+        '-d',
+        '--delay',
+        type=_seconds,
+        default=0.0,
+        metavar='S',
+        help='wait so long before the first message',
+    )
+    time.add_argument(
+        '--clock-rate',
+        type=_more_than_0,
+        default=40.0,
+        metavar='HZ',
+        help='how often /clock is told between messages (default: %(default)s)',
+    )
+    topics = parser.add_argument_group('topics')
+    topics.add_argument(
+        '--topics', nargs='+', default=[], metavar='TOPIC', help='publish only these'
+    )
+    topics.add_argument(
+        '--exclude', nargs='+', default=[], metavar='TOPIC', help='do not publish these'
+    )
+    topics.add_argument(
+        '--commands',
+        action='store_true',
+        help='publish what can move a robot, too: the command topics of the contract and its '
+        "operator's; refused beside a safety gate or another publisher of them",
+    )
+    topics.add_argument(
+        '--contract',
+        default='',
+        metavar='CONTRACT',
+        help='file or name of the contract that says what can move a robot (default: that of the '
+        'record)',
+    )
+    topics.add_argument(
+        '--beside',
+        action='store_true',
+        help='publish beside other publishers of a topic; never on /clock, nor what can move a '
+        'robot',
+    )
+    where = parser.add_argument_group('where')
+    where.add_argument(
+        '--namespace', default='', metavar='NS', help='put this in front of every topic'
+    )
+    where.add_argument(
+        '-m',
+        '--remap',
+        nargs='+',
+        default=[],
+        type=_remapped,
+        metavar='OLD:=NEW',
+        help='publish a recorded topic under another name',
+    )
+    where.add_argument(
+        '--domain-id', type=count, metavar='N', help='ROS domain (default: that of ROS_DOMAIN_ID)'
+    )
+    parser.add_argument('--no-keyboard', action='store_true', help='do not listen to the terminal')
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f'expect seconds, 0 or more, actually: {text!r}')
+    return seconds
+
+
+def _more_than_0(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f'expect a number, more than 0, actually: {text!r}')
+    return number
+
+
+def _remapped(text: str) -> tuple[str, str]:
+    old, sign, new = text.partition(':=')
+    if not (old and sign and new.startswith('/')):
+        raise argparse.ArgumentTypeError(f'expect /old:=/new, actually: {text!r}')
+    return old, new
+
+
+def _run(options: argparse.Namespace) -> int:
+    replay = ros_command('replay')
+    show = Progress()
+
+    def say(text: str) -> None:
+        show.done()
+        print(text, flush=True)
+
+    try:
+        return replay(
+            options.path,
+            wish={
+                'topics': options.topics,
+                'exclude': options.exclude,
+                'commands': options.commands,
+                'namespace': options.namespace,
+                'remap': dict(options.remap),
+            },
+            pace={
+                'rate': options.rate,
+                'start': options.start,
+                'duration': options.duration,
+                'loop': options.loop,
+                'paused': options.paused,
+                'delay': options.delay,
+                'clock_rate': options.clock_rate,
+            },
+            contract=options.contract,
+            beside=options.beside,
+            domain_id=options.domain_id,
+            keys=not options.no_keyboard,
+            say=say,
+            show=show,
+        )
+    finally:
+        show.done()
+
+
+COMMAND = Command(
+    name='replay',
+    summary='publish a recorded run again, on its time line',
+    text="""\
+Publish the recorded topics again, byte for byte, on their time line, with /clock.
+
+Nodes with use_sim_time, RViz, Foxglove and `boundary-env audit --live --replayed` see the run as
+it was. What can move a robot is not published unless --commands says so, and never beside a safety
+gate or another publisher of it; nor is anything beside another /clock. Latched topics are latched
+again wherever the replay goes to.
+
+At the terminal: space pauses and resumes, right is the next message, s the next step of an
+episode, up and down change the rate, comma and full stop go 1 s back and forward, page up and page
+down 10 s, r to the beginning, q ends it. The same by services (std_srvs/Trigger): /replay/pause,
+resume, toggle_paused, play_next, step, restart, stop; and by parameters: rate, seek.
+
+  boundary-env replay runs/demo-20261122-024000
+  boundary-env replay bag/ --rate 0.5 --start 12 --duration 5 --loop
+  ros2 service call /replay/pause std_srvs/srv/Trigger""",
+    exit_codes="""\
+  0  the record is over, or was stopped
+  2  wrong arguments, no bag, ROS is missing, or somebody is there beside whom it cannot be""",
+    arguments=_arguments,
+    run=_run,
+)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -88,6 +88,14 @@ def qos_text(profiles: Sequence[OfferedQos]) -> str:
     return _dump([_qos(profile) for profile in profiles]) if profiles else ''
 
 
+def qos_of_text(text: str) -> tuple[OfferedQos, ...]:
+    """Return the QoS profiles of an MCAP channel; none for what :func:`qos_text` has not made."""
+    try:
+        return tuple(_profile(item) for item in yaml.safe_load(text) or ())
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError):
+        return ()
+
+
 def metadata_text(
     *,
     files: Sequence[BagFile],
@@ -158,7 +166,7 @@ def files_of_bag(folder: Path) -> list[Path]:
     """
     metadata = folder / METADATA
     if not metadata.is_file():
-        files = sorted(folder.glob('*.mcap'))
+        files = sorted(folder.glob('*.mcap'), key=in_order)
     else:
         try:
             information = yaml.safe_load(metadata.read_bytes())['rosbag2_bagfile_information']
@@ -192,6 +200,21 @@ def files_of_bag(folder: Path) -> list[Path]:
     return files
 
 
+def in_order(file: Path) -> tuple[str, int]:
+    """Return the key by which files of a bag are sorted: the tenth comes after the ninth."""
+    name, _, number = file.stem.rpartition('_')
+    return (name, int(number)) if number.isdecimal() else (file.stem, -1)
+
+
+def information_of(folder: Path) -> dict[str, Any]:
+    """Return ``rosbag2_bagfile_information`` of a bag; empty if it cannot be read."""
+    try:
+        loaded = yaml.safe_load((folder / METADATA).read_bytes())['rosbag2_bagfile_information']
+    except (OSError, yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
 def _period(files: Sequence[BagFile]) -> dict[str, object]:
     full = [file for file in files if file.messages]
     start = min((file.start for file in full), default=NEVER)
@@ -215,6 +238,16 @@ def _qos(profile: OfferedQos) -> dict[str, object]:
         'liveliness_lease_duration': _time(profile.liveliness_lease_duration),
         'avoid_ros_namespace_conventions': profile.avoid_ros_namespace_conventions,
     }
+
+
+def _profile(data: Any) -> OfferedQos:
+    values = dict(data)
+    for name in ('history', 'reliability', 'durability', 'liveliness'):
+        if not isinstance(values[name], str):
+            raise TypeError(name)  # Up to Iron rosbag2 wrote numbers.
+    for name in ('deadline', 'lifespan', 'liveliness_lease_duration'):
+        values[name] = values[name]['sec'] * _NANOSECONDS + values[name]['nsec']
+    return OfferedQos(**values)
 
 
 def _time(nanoseconds: int) -> dict[str, int]:

@@ -125,6 +125,36 @@ class EpisodeStore:
             raise
         return store
 
+    @classmethod
+    def copy(cls, source: Path, path: Path) -> EpisodeStore:
+        """
+        Make a new index with all that is in another, which nobody writes any more.
+
+        What a writer that died left beside the other is brought into it first, by the database's
+        own recovery.
+
+        Raises
+        ------
+        RecordError
+            If the other is damaged or in use, or the new one cannot be made.
+
+        """
+        settled = cls(source, _connect(source, 'rw'), writable=True)
+        cls.create(path).close()
+        store = cls(path, _connect(path, 'rw'), writable=True)
+        try:
+            with settled, settled._used() as old, store._used() as new:
+                old.execute('PRAGMA journal_mode = DELETE')
+                old.backup(new)
+                (found,) = new.execute('PRAGMA quick_check').fetchone()
+                if found != 'ok':
+                    raise sqlite3.DatabaseError(found)
+                new.execute('PRAGMA journal_mode = WAL')
+        except RecordError:
+            store.close()
+            raise
+        return store
+
     def update(
         self, status: EpisodeStatus, *, environment: str, now: int, bag: str = 'bag'
     ) -> None:

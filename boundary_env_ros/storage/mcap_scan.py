@@ -24,8 +24,11 @@ from boundary_env_ros.errors import RecordError
 
 MAGIC: Final = b'\x89MCAP0\r\n'
 
+#: Name of the metadata of a file that was torn and made whole again, which says where.
+RECOVERED: Final = 'boundary_env_ros.recovered'
+
 _HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 1, 2, 3, 4, 5, 6
-_STATISTICS, _DATA_END = 0x0B, 0x0F
+_STATISTICS, _METADATA_INDEX, _DATA_END = 0x0B, 0x0D, 0x0F
 _LAST_KNOWN: Final = 0x0F
 _PRIVATE: Final = 0x80
 
@@ -104,7 +107,8 @@ class McapScan:
     ----------
     tear
         Where and why the file ends before its end; empty if it is whole. An unfinished file has
-        one from the start, and after it was read through it is exact.
+        one from the start, and after it was read through it is exact. One that was recovered has
+        that of the file that it was made of: nobody knows what its writer had still to say.
 
     Raises
     ------
@@ -137,6 +141,8 @@ class McapScan:
             self._summary_start = _FOOTER_BODY.unpack_from(end, _RECORD.size)[0]
         self._finished = finished
         self.tear = '' if finished else f'{path.name} was not closed by its writer'
+        if finished:
+            self.tear = self._recovered()
 
     @property
     def complete(self) -> bool:
@@ -244,22 +250,46 @@ class McapScan:
             end = log_time if end is None else max(end, log_time)
         return Contents(counts=counts, start=start, end=end)
 
+    def _summary_records(self) -> Iterator[tuple[int, bytes]]:
+        """Yield opcode and content of the records of the summary, if there is one."""
+        if not 0 < self._summary_start < self._size - _END:
+            return
+        with self.path.open('rb') as file:
+            file.seek(self._summary_start)
+            text = file.read(self._size - _END - self._summary_start)
+        offset = 0
+        while offset < len(text):
+            opcode, length = _RECORD.unpack_from(text, offset)
+            offset += _RECORD.size
+            yield opcode, text[offset : offset + length]
+            offset += length
+
+    def _recovered(self) -> str:
+        """Return where the file was torn before it was made whole; empty if it never was."""
+        try:
+            for opcode, body in self._summary_records():
+                if opcode == _METADATA_INDEX:
+                    offset, length = struct.unpack_from('<QQ', body)
+                    name, _ = _string(body, 16)
+                    if name == RECOVERED:
+                        with self.path.open('rb') as file:
+                            file.seek(offset + _RECORD.size)
+                            kept = file.read(length - _RECORD.size)
+                        _, begin = _string(kept, 0)
+                        _, begin = _string(kept, begin + 4)
+                        return f'{_string(kept, begin)[0]}, and recovered up to there'
+        except (_BrokenError, struct.error):
+            pass  # Whoever reads the summary or the messages hears of it.
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return ''
+
     def _summary(self) -> Contents | None:
         """Return what the summary says; None if there is none, or one that says not enough."""
-        if not self._summary_start:
-            return None
         channels = _Channels(lambda _: True)
         try:
-            with self.path.open('rb') as file:
-                file.seek(self._summary_start)
-                text = file.read(self._size - _END - self._summary_start)
             statistics = None
-            offset = 0
-            while offset < len(text):
-                opcode, length = _RECORD.unpack_from(text, offset)
-                offset += _RECORD.size
-                body = text[offset : offset + length]
-                offset += length
+            for opcode, body in self._summary_records():
                 if opcode == _STATISTICS:
                     statistics = body
                 else:

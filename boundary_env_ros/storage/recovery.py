@@ -1,0 +1,398 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a crash left of a run, made whole: bag, transitions as text, the first of them, index.
+
+Each file is written anew beside the old one, and takes its place when it is complete and on the
+disk. Whatever ends the recovery before leaves the old file; a second one begins with what is left
+to do. What is whole already is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+import fcntl
+from itertools import chain, islice
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from mcap.reader import make_reader
+
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.atomic import sync_folder, write_atomically
+from boundary_env_ros.storage.bag_metadata import (
+    BagFile,
+    BagTopic,
+    folder_text,
+    in_order,
+    information_of,
+    METADATA,
+    metadata_text,
+)
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
+from boundary_env_ros.storage.mcap_repair import Repair, repair, topic_of
+from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.run_folder import RunFolder
+
+#: What is being written, until it takes the place of the old file.
+DRAFT: Final = '.recovering'
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """
+    What was made whole.
+
+    Attributes
+    ----------
+    done
+        What was done, a sentence each; empty if everything was whole.
+    lost
+        What is known to be missing, likewise.
+
+    """
+
+    done: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+def recover(path: Path, progress: Progress = lambda what, done, total: None) -> Recovery:
+    """
+    Make whole what a crash left of a run.
+
+    Parameters
+    ----------
+    path
+        The run folder, the folder of a bag (MCAP), or one ``.mcap`` file.
+    progress
+        Gets the name of a file, the bytes that were read of it, and how many there are.
+
+    Raises
+    ------
+    RecordError
+        If there is nothing to recover at the path, somebody still writes it, or the new files
+        cannot be written; what is there then is as it was.
+
+    """
+    try:
+        return _recovered(path, progress)
+    except OSError as error:
+        raise RecordError(
+            f'Expect to recover {path}, actually: {error.strerror or error} '
+            f'({error.filename or "no file"}). What was there is untouched; make the place '
+            'writable and start again.'
+        ) from error
+
+
+def _recovered(path: Path, progress: Progress) -> Recovery:
+    work = _Work(progress)
+    if path.is_file():
+        work.file(path)
+        return work.recovery
+    if not path.is_dir():
+        raise RecordError(f'Expect a run to recover at {path}, actually: nothing is there.')
+    run = RunFolder(path)
+    if run.has_records:
+        if run.bag.is_dir():
+            work.bag(run.bag)
+        work.copies(run)
+    elif any(path.glob('*.mcap')):
+        work.bag(path)
+    else:
+        raise RecordError(
+            f'Expect the folder of a run or of a bag with MCAP files, actually: {path} is none. '
+            'Name the folder that the run printed.'
+        )
+    return work.recovery
+
+
+class _Work:
+    """Recovers one thing after the other, and takes note of what it did."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._done: list[str] = []
+        self._lost: list[str] = []
+
+    @property
+    def recovery(self) -> Recovery:
+        return Recovery(done=tuple(self._done), lost=tuple(self._lost))
+
+    # Bag -----------------------------------------------------------------------------------------
+
+    def file(self, path: Path) -> None:
+        """Make one MCAP file whole that belongs to no bag."""
+        if not _is_whole(path):
+            found = self._repair(path, {}, '')
+            _replace(path)
+            self._tell(path, found)
+
+    def bag(self, folder: Path) -> None:
+        """Make all files of a bag whole, and its metadata."""
+        files = sorted(folder.glob('*.mcap'), key=in_order)
+        information = information_of(folder)
+        if not files:
+            raise RecordError(
+                f'Expect MCAP files in {folder}, actually: there are none. Nothing can be '
+                'recovered of the bag.'
+            )
+        custom_data = dict(information.get('custom_data') or {})
+        distro = str(information.get('ros_distro') or '')
+        torn = [file for file in files if not _is_whole(file)]
+        # All of them, before one is replaced: a full disk then leaves everything as it was.
+        found = [(file, self._repair(file, custom_data, distro)) for file in torn]
+        for file, repaired in found:
+            _replace(file)
+            self._tell(file, repaired)
+        if found:
+            custom_data['recovered'] = '; '.join(repaired.tear for _, repaired in found)
+        if found or not _agrees(information, files):
+            text = folder_text(_described(files, custom_data, distro))
+            write_atomically(folder / METADATA, text.encode())
+            self._done.append(f'{METADATA} names {len(files)} files and what is in them')
+
+    def _repair(self, path: Path, custom_data: dict[str, str], ros_distro: str) -> Repair:
+        return repair(
+            path,
+            _draft(path),
+            name=path.name,
+            custom_data=custom_data,
+            ros_distro=ros_distro,
+            progress=lambda done, total: self._progress(path.name, done, total),
+        )
+
+    def _tell(self, path: Path, repaired: Repair) -> None:
+        rescued = f', {repaired.rescued} of them out of a torn chunk' if repaired.rescued else ''
+        self._done.append(f'{path.name} is whole, with {repaired.messages} messages{rescued}')
+        self._lost.append(f'what came after the last message: {repaired.tear}')
+        if repaired.unreadable and not repaired.rescued:
+            self._lost.append(f'{repaired.unreadable} bytes at the end of {path.name}')
+
+    # The other files of a run --------------------------------------------------------------------
+
+    def copies(self, run: RunFolder) -> None:
+        """Bring transitions as text, the first of them and the index up to what the bag has."""
+        with_bag = run.bag.is_dir()
+        lines = self._lines(run) if run.transitions.is_file() or with_bag else 0
+        first = next(iter(_transitions(run)), None)
+        if first is not None and run.contract.is_file() and run.write_first_transition(first):
+            self._done.append(f'{run.first_transition.name} has the first transition')
+        if with_bag:
+            recorded = open_records(run.bag).overview().transitions
+            if lines > recorded:
+                self._lost.append(
+                    f'{lines - recorded} transitions in the bag; {run.transitions.name} has them'
+                )
+        self._index(run)
+
+    def _lines(self, run: RunFolder) -> int:
+        """Cut off a torn line, and add the transitions that only the bag has."""
+        place = run.transitions
+        there = place.is_file()
+        torn = there and is_torn(place)
+        whole = sum(1 for _ in read_jsonl(place)) if there else 0
+        recorded = open_records(run.bag).overview().transitions if run.bag.is_dir() else 0
+        missing = max(0, recorded - whole)
+        if not (torn or missing):
+            return whole
+        draft = _draft(place)
+        with draft.open('wb') as file:
+            kept: Iterator[Transition] = iter(read_jsonl(place)) if there else iter(())
+            added = islice(open_records(run.bag).transitions(), whole, None) if missing else ()
+            for transition in chain(kept, added):
+                file.write(dump_line(transition))
+            file.flush()
+            os.fsync(file.fileno())
+        _replace(place)
+        if torn:
+            self._lost.append(f'the last line of {place.name}, which was torn')
+        added_too = f', {missing} of them out of the bag' if missing else ''
+        self._done.append(f'{place.name} is whole, with {whole + missing} transitions{added_too}')
+        return whole + missing
+
+    def _index(self, run: RunFolder) -> None:
+        """Bring the index of episodes up to what the records say."""
+        place, draft = run.episodes, _draft(run.episodes)
+        for stale in (draft, *_beside(draft)):
+            stale.unlink(missing_ok=True)
+        damage = ''
+        try:
+            with EpisodeStore.open(place) as store:
+                store.episodes()
+            if not (self._done or any(file.exists() for file in _beside(place))):
+                return
+            store = EpisodeStore.copy(place, draft)
+        except RecordError as error:
+            damage = str(error)
+            for stale in (draft, *_beside(draft)):
+                stale.unlink(missing_ok=True)
+            store = EpisodeStore.create(draft)
+        with store:
+            changes = _bring_up_to_date(store, run)
+            unended = sum(1 for row in store.episodes() if not row.done)
+        if changes or damage:
+            for stale in _beside(place):
+                stale.unlink(missing_ok=True)
+            _replace(place)
+            self._done.append(f'{place.name} has {changes} steps, states and marks more')
+        else:
+            draft.unlink()
+        if damage:
+            self._lost.append(
+                f'marks on episodes that were made after the run ({place.name} could not be '
+                f'read: {damage.rstrip(".")})'
+            )
+        if unended:
+            self._lost.append(
+                f'the ending of {unended} {"episode" if unended == 1 else "episodes"}, which '
+                'nobody declared'
+            )
+
+
+def _bring_up_to_date(store: EpisodeStore, run: RunFolder) -> int:
+    """Add to an index what records say that is newer; return how much that was."""
+    known = {(row.episode_id, row.agent): row.state for row in store.episodes()}
+    environment = _environment(run)
+    bag = run.bag.name if run.bag.is_dir() else run.transitions.name
+    changes = 0
+    for record, now in _records(run):
+        key = (record.id.episode_id, record.id.agent)
+        with suppress(RecordError):  # The first ending of an episode stands.
+            if isinstance(record, Transition):
+                changes += store.add_step(record, now=now, bag=bag)
+            elif isinstance(record, EpisodeMark):
+                changes += store.mark(record, now=now)
+            elif key[0] and _is_news(record, known.get(key)):
+                known[key] = record
+                store.update(record, environment=environment, now=now, bag=bag)
+                changes += 1
+    return changes
+
+
+def _is_news(status: EpisodeStatus, known: EpisodeStatus | None) -> bool:
+    if known is None:
+        return True
+    if status.taken is None or known.taken is None:
+        return False
+    later = status.taken.ros.nanoseconds > known.taken.ros.nanoseconds
+    return later and replace(status, taken=None) != replace(known, taken=None)
+
+
+def _records(run: RunFolder) -> Iterator[tuple[EpisodeStatus | Transition | EpisodeMark, int]]:
+    """Yield what the index is made of, with the time that it was recorded at."""
+    if run.bag.is_dir():
+        for entry in open_records(run.bag).entries(EpisodeStatus, Transition, EpisodeMark):
+            record = entry.record
+            if isinstance(record, (EpisodeStatus, Transition, EpisodeMark)):
+                yield record, entry.log_time
+    if run.transitions.is_file():
+        # Those that the bag has are there already.
+        for transition in read_jsonl(run.transitions):
+            yield transition, transition.closed.ros.nanoseconds
+
+
+def _transitions(run: RunFolder) -> Iterator[Transition]:
+    if run.transitions.is_file():
+        yield from read_jsonl(run.transitions)
+
+
+def _environment(run: RunFolder) -> str:
+    """Return the name of the contract."""
+    first = next(_transitions(run), None)
+    return '' if first is None else first.contract
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def _is_whole(path: Path) -> bool:
+    """
+    Return whether the writer of a file closed it.
+
+    Raises
+    ------
+    RecordError
+        If it still writes it, or the file is something else.
+
+    """
+    with path.open('rb') as file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RecordError(
+                f'Expect a bag that nobody writes, actually: {path} is being written. '
+                'End its recorder first.'
+            ) from None
+        except OSError:
+            pass  # A file system that has no locks.
+        begin = file.read(len(MAGIC))
+    if begin != MAGIC and MAGIC.startswith(begin.rstrip(b'\0')):
+        return False
+    return McapScan(path).complete
+
+
+def _described(files: Sequence[Path], custom_data: dict[str, str], ros_distro: str) -> str:
+    """Return the metadata of a bag of whole files."""
+    described: list[BagFile] = []
+    topics: dict[str, BagTopic] = {}
+    for path in files:
+        with path.open('rb') as file:
+            summary: Any = make_reader(file).get_summary()
+        statistics = summary.statistics
+        described.append(
+            BagFile(
+                name=path.name,
+                messages=statistics.message_count,
+                start=statistics.message_start_time,
+                end=statistics.message_end_time,
+            )
+        )
+        for number, channel in summary.channels.items():
+            count = statistics.channel_message_counts.get(number, 0)
+            before = topics.get(channel.topic)
+            topic = topic_of(channel, summary.schemas, count)
+            if before is not None:
+                topic = replace(before, messages=before.messages + count)
+            topics[channel.topic] = topic
+    return metadata_text(
+        files=described,
+        topics=list(topics.values()),
+        custom_data=custom_data,
+        ros_distro=ros_distro,
+    )
+
+
+def _agrees(information: Mapping[str, Any], files: Sequence[Path]) -> bool:
+    """Return whether the metadata of a bag knows its files, and that they are complete."""
+    named = information.get('relative_file_paths')
+    if not isinstance(named, list) or [PurePosixPath(n).name for n in named] != [
+        file.name for file in files
+    ]:
+        return False
+    counted = sum(sum(McapScan(file).contents().counts.values()) for file in files)
+    return bool(information.get('message_count') == counted)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f'.{path.name}{DRAFT}')
+
+
+def _replace(path: Path) -> None:
+    """Put the draft of a file in its place, for good."""
+    _draft(path).replace(path)
+    sync_folder(path.parent)
+
+
+def _beside(database: Path) -> tuple[Path, ...]:
+    """Return the files that a database has beside it while it is written."""
+    return tuple(Path(f'{database}{end}') for end in ('-wal', '-shm', '-journal'))

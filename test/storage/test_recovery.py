@@ -1,0 +1,343 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a crash left is made whole for every reader; nothing is made up; what is lost is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+import os
+from pathlib import Path
+import random
+import shutil
+import signal
+import subprocess
+import sys
+
+from mcap.reader import make_reader
+import pytest
+from rosbags.rosbag2 import Reader
+from storage_wire import BEGIN, cdr, definition, instant, step_id, transition
+import yaml
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.jsonl import read_jsonl
+from boundary_env_ros.storage.mcap_scan import McapScan
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.recovery import recover
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_recording import RunRecording
+
+TYPES = {
+    '/transition': 'boundary_env_ros/msg/Transition',
+    '/episode_status': 'boundary_env_ros/msg/EpisodeStatus',
+    '/noise': 'std_msgs/msg/ByteMultiArray',
+}
+RUNNING = EpisodeStatus(
+    id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, seed=7, taken=instant()
+)
+
+
+class Recording:
+    """A recording that nobody closes; :meth:`crash` gives what the kernel has of it."""
+
+    def __init__(self, folder: Path, **options: int) -> None:
+        self.folder = folder
+        self.made = RunRecording(
+            RunFolder.create(folder / 'alive'),
+            contract=load('warehouse_cart'),
+            definitions={name: definition(name) for name in TYPES.values()},
+            recorder='recorder',
+            custom_data={'digest': 'abc'},
+            ros_distro='jazzy',
+            **options,
+        )
+        for topic, kind in TYPES.items():
+            self.made.add_topic(topic, kind)
+        self._sent = 0
+        self.hear('/episode_status', cdr(RUNNING))
+
+    def hear(self, topic: str, data: bytes) -> None:
+        self._sent += 1
+        time = BEGIN + self._sent * 1_000_000
+        self.made.write(topic, data, time, time, instant())
+
+    def steps(self, begin: int, end: int) -> None:
+        for step in range(begin, end):
+            self.hear('/transition', cdr(transition(step)))
+            self.hear('/noise', random.Random(step).randbytes(5000))
+
+    def crash(self) -> RunFolder:
+        """Return a copy of the files as they are now, which nobody holds open."""
+        return RunFolder(shutil.copytree(self.folder / 'alive', self.folder / 'run'))
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Iterator[Recording]:
+    made = Recording(tmp_path)
+    yield made
+    made.made.close()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob('*') if p.is_file()}
+
+
+def by_rosbags(bag: Path) -> list[tuple[str, int, bytes]]:
+    with Reader(bag) as reader:
+        found = [(c.topic, time, bytes(data)) for c, time, data in reader.messages()]
+        assert len(found) == reader.message_count
+    return found
+
+
+def by_mcap(file: Path) -> list[tuple[str, int, bytes]]:
+    """Return the messages by the index, all checksums checked."""
+    with file.open('rb') as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        return [(c.topic, m.log_time, m.data) for _, c, m in reader.iter_messages()]
+
+
+def by_scan(file: Path) -> list[tuple[str, int, bytes]]:
+    return [(c.topic, time, data) for c, time, _, data in McapScan(file).messages(lambda _: True)]
+
+
+def test_others_read_a_recovered_run_up_to_where_its_recorder_died(recording: Recording) -> None:
+    recording.steps(0, 30)
+    recording.made.flush()
+    recording.steps(30, 33)
+    run = recording.crash()
+    before = by_scan(run.bag / 'bag_0.mcap')
+    recovery = recover(run.path)
+    assert by_rosbags(run.bag) == by_mcap(run.bag / 'bag_0.mcap') == before
+    information = yaml.safe_load((run.bag / 'metadata.yaml').read_text())
+    told = information['rosbag2_bagfile_information']
+    assert told['message_count'] == len(before) == 61
+    assert told['custom_data']['digest'] == 'abc'
+    assert 'bag_0.mcap was torn at byte' in told['custom_data']['recovered']
+    assert told['ros_distro'] == 'jazzy'
+    # It stays a record that was cut off.
+    source = open_records(run.path)
+    assert source.tear.endswith('and recovered up to there')
+    assert len(list(source.transitions())) == 30
+    assert len(list(read_jsonl(run.transitions))) == 33
+    assert '3 transitions in the bag; transitions.jsonl has them' in recovery.lost
+    assert any('the ending of 1 episode' in sentence for sentence in recovery.lost)
+    with EpisodeStore.open(run.episodes) as store:
+        (row,) = store.episodes()
+    assert row.step_count == 32
+    assert {entry.name for entry in run.path.iterdir()} == {
+        'bag',
+        'contract.yaml',
+        'episodes.sqlite',
+        'first_transition.json',
+        'transitions.jsonl',
+    }
+
+
+def test_file_torn_anywhere_gives_back_all_that_is_readable(
+    recording: Recording, tmp_path: Path
+) -> None:
+    for begin in range(0, 12, 4):
+        recording.steps(begin, begin + 4)
+        recording.made.flush()
+    whole = (tmp_path / 'alive/bag/bag_0.mcap').read_bytes()
+    everything = by_scan(tmp_path / 'alive/bag/bag_0.mcap')
+    cuts = {0, 3, 8, 20, *random.Random(1).sample(range(len(whole)), 60), len(whole)}
+    for cut in sorted(cuts):
+        for tail in (b'', bytes(700), b'\x7f' * 90):
+            if cut < 8 and tail.strip(b'\0'):
+                continue  # It says that it is something else.
+            file = tmp_path / 'torn.mcap'
+            file.write_bytes(whole[:cut] + tail)
+            readable = by_scan(file) if cut >= 8 else []
+            recover(file)
+            found = by_mcap(file)
+            assert found == everything[: len(found)], cut
+            assert len(found) >= len(readable), cut
+            assert McapScan(file).complete
+            assert 'torn' in McapScan(file).tear
+
+
+def test_messages_of_a_torn_chunk_are_rescued(recording: Recording, tmp_path: Path) -> None:
+    for step in range(120):
+        recording.hear('/noise', random.Random(step).randbytes(2000))
+    recording.made.flush()
+    run = recording.crash()
+    file = run.bag / 'bag_0.mcap'
+    everything = by_scan(file)
+    os.truncate(file, round(file.stat().st_size * 0.8))
+    assert by_scan(file) == []
+    recovery = recover(run.path)
+    found = by_mcap(file)
+    assert len(found) > 50
+    assert found == everything[: len(found)]
+    assert any('out of a torn chunk' in sentence for sentence in recovery.done)
+
+
+def test_second_recovery_finds_nothing_to_do(recording: Recording) -> None:
+    recording.steps(0, 5)
+    recording.made.flush()
+    run = recording.crash()
+    assert recover(run.path).done
+    before = contents(run.path)
+    assert recover(run.path).done == ()
+    assert contents(run.path) == before
+
+
+def test_whole_run_is_not_touched(recording: Recording) -> None:
+    recording.steps(0, 5)
+    recording.made.close()
+    run = recording.crash()
+    before = contents(run.path)
+    assert recover(run.path).done == ()
+    assert contents(run.path) == before
+
+
+def test_run_that_is_being_recorded_is_refused(recording: Recording) -> None:
+    recording.steps(0, 5)
+    recording.made.flush()
+    before = contents(recording.folder / 'alive')
+    with pytest.raises(RecordError, match='that nobody writes, actually.*End its recorder first'):
+        recover(recording.folder / 'alive')
+    assert contents(recording.folder / 'alive') == before
+
+
+def test_disk_that_is_full_leaves_what_was_there(
+    recording: Recording, limit_files: Callable[[int], None]
+) -> None:
+    recording.steps(0, 30)
+    recording.made.flush()
+    run = recording.crash()
+    before = contents(run.path)
+    limit_files(50_000)
+    with pytest.raises(RecordError, match='as much space as bag_0.mcap has; free it'):
+        recover(run.path)
+    assert contents(run.path) == before
+
+
+def test_bag_without_its_metadata_gets_it_from_its_files(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, split_size=100_000)
+    recording.steps(0, 60)
+    recording.made.flush()
+    run = recording.crash()
+    files = sorted(file.name for file in run.bag.glob('*.mcap'))
+    assert len(files) > 2
+    before = [message for file in files for message in by_scan(run.bag / file)]
+    (run.bag / 'metadata.yaml').unlink()
+    recover(run.path)
+    assert sorted(by_rosbags(run.bag)) == sorted(before)
+    with Reader(run.bag) as bag:
+        by_topic = {c.topic: c for c in bag.connections}
+        assert by_topic['/transition'].msgcount == 60
+        assert by_topic['/transition'].digest == definition(TYPES['/transition'])[1]
+    recording.made.close()
+
+
+def test_torn_line_goes_and_lines_that_only_the_bag_has_come(recording: Recording) -> None:
+    recording.steps(0, 10)
+    recording.made.flush()
+    run = recording.crash()
+    lines = run.transitions.read_bytes().splitlines(keepends=True)
+    run.transitions.write_bytes(b''.join(lines[:6]) + lines[6][:100])
+    run.first_transition.unlink()
+    recovery = recover(run.path)
+    assert run.transitions.read_bytes() == b''.join(lines)
+    assert run.first_transition.is_file()
+    assert any('the last line of transitions.jsonl' in sentence for sentence in recovery.lost)
+
+
+def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recording) -> None:
+    mark = EpisodeMark(
+        id=step_id(3), verdict=MarkVerdict.SUCCESS, who='ada', note='', taken=instant()
+    )
+    recording.steps(0, 10)
+    end = {'cause': 'success', 'declared_by': 'task:go_to_goal'}
+    recording.hear('/transition', cdr(replace(transition(10), terminated=True, **end)))
+    recording.made.flush()
+    run = recording.crash()
+    with EpisodeStore.open(run.episodes, to_mark=True) as store:
+        store.mark(mark, now=BEGIN)
+        (expected,) = store.episodes()
+    run.episodes.write_bytes(run.episodes.read_bytes()[:5000])
+    recovery = recover(run.path)
+    with EpisodeStore.open(run.episodes) as store:
+        (row,) = store.episodes()
+    assert (row.cause, row.step_count, row.episode_return, row.environment) == (
+        'success',
+        10,
+        expected.episode_return,
+        'warehouse_cart',
+    )
+    assert row.marks == ()
+    assert any('marks on episodes that were made after' in text for text in recovery.lost)
+
+
+def test_marks_in_the_index_survive(recording: Recording) -> None:
+    recording.steps(0, 3)
+    recording.made.flush()
+    run = recording.crash()
+    mark = EpisodeMark(
+        id=step_id(2), verdict=MarkVerdict.FAILURE, who='ada', note='', taken=instant()
+    )
+    with EpisodeStore.open(run.episodes, to_mark=True) as store:
+        store.mark(mark, now=BEGIN)
+    recover(run.path)
+    with EpisodeStore.open(run.episodes) as store:
+        assert store.episodes()[0].marks == (mark,)
+
+
+_RECORD_FOR_EVER = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from storage_wire import cdr, transition
+from test_recovery import Recording
+recording = Recording(Path({folder!r}), split_size=300_000)
+step = 0
+while True:
+    recording.steps(step, step + 10)
+    step += 10
+    recording.made.flush()
+    print(step, flush=True)
+"""
+
+
+def test_killed_recorder_loses_nothing_that_it_had_flushed(tmp_path: Path) -> None:
+    path = [str(Path(__file__).parent), *sys.path]
+    program = _RECORD_FOR_EVER.format(path=path, folder=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as child:
+        assert child.stdout is not None
+        promised = [int(child.stdout.readline()) for _ in range(12)][-1]
+        os.kill(child.pid, signal.SIGKILL)
+    run = RunFolder(tmp_path / 'alive')
+    recover(run.path)
+    steps = [t.id.step for t in open_records(run.path).transitions()]
+    assert steps == list(range(len(steps)))
+    assert len(steps) >= promised
+    assert len(by_rosbags(run.bag)) == open_records(run.path).overview().messages
+    with EpisodeStore.open(run.episodes) as store:
+        assert store.episodes()[0].step_count >= promised - 1
+
+
+def test_command_says_what_it_did_and_what_is_lost(
+    recording: Recording, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording.steps(0, 3)
+    recording.made.flush()
+    run = recording.crash()
+    assert main(['recover', str(run.path)]) == 0
+    out = capsys.readouterr().out
+    assert 'bag_0.mcap is whole, with 7 messages.\n' in out
+    assert 'Lost: what came after the last message: bag_0.mcap was torn at byte ' in out
+    assert main(['recover', str(run.path)]) == 0
+    assert 'is whole; nothing was changed.' in capsys.readouterr().out
+    assert main(['recover', str(run.path / 'nowhere')]) == 2
+    assert 'nothing is there' in capsys.readouterr().err

@@ -72,8 +72,10 @@ class GateRerun(Gate):
         self._episode = ''
         self._lease_known = False
         self._last_sequence: int | None = None
-        #: When the recorded gate sent its last command, as far as that can be told.
-        self._sent_then: int | None = None
+        #: When the last command of the recorded gate went out, steady ns.
+        self._out_then: int | None = None
+        #: From when it counted the time of its policy, steady ns.
+        self._asked_then: int | None = None
         self._now = Instant(ros=Stamp(clock=Clock.SYSTEM, nanoseconds=0, host=''), steady=0)
         # Whether this gate did the same as the recorded one: then what is counted from there is as
         # recorded, to the last digit.
@@ -135,6 +137,7 @@ class GateRerun(Gate):
         if then.published:
             ruling = Ruling(verdict=then.verdict, wanted=then.wanted_command, command=then.command)
             self._output.sent(ruling, then.trigger, self._now)
+            self._output.went_out(then.commanded or self._now)
             self._rates_unknown = True
         if not refused:
             self._memory.stopping = then.verdict is Verdict.STOPPED
@@ -159,6 +162,7 @@ class GateRerun(Gate):
         if own and then.id.episode_id != self._episode:
             # A lease begins only when the robot of the one before is at rest.
             self._episode, self._lease_known = then.id.episode_id, False
+            self._asked_then = None
             self._forget_command()
             self._memory.chunk = None
             self._memory.taken_over = _hand_held(then, self._contract) or False
@@ -193,12 +197,17 @@ class GateRerun(Gate):
         if self._pacing is Pacing.LOCKSTEP:
             # There only the time of the world counts, by which the robot acts.
             return then.commanded or at
-        if then.trigger is Trigger.REQUEST or self._sent_then is None or then.time_step is None:
+        if then.trigger is Trigger.REQUEST:
             return at
-        since = round(then.time_step * NANOSECONDS)
-        if then.time_step < self._period:
-            return replace(at, steady=self._sent_then + since)
-        return replace(at, steady=max(at.steady, self._sent_then + since))
+        steady = at.steady
+        if self._asked_then is not None and then.since_request is not None:
+            steady = self._asked_then + round(then.since_request * NANOSECONDS)
+        elif self._out_then is not None and then.time_step is not None:
+            since = round(then.time_step * NANOSECONDS)
+            # It is a period at most.
+            whole = then.time_step < self._period
+            steady = self._out_then + since if whole else max(steady, self._out_then + since)
+        return replace(at, steady=steady)
 
     def _tighten_as(self, tightened: Tightened) -> None:
         """Make the limits as strict as they were, and no less strict than this contract's."""
@@ -298,12 +307,18 @@ class GateRerun(Gate):
         """Take note of how far this gate goes with the recorded one."""
         sent = found is not None and found.published
         if then.published:
-            self._sent_then = self._now.steady
+            self._out_then = max(self._now, then.commanded or self._now, key=_steady).steady
+        if sent and then.commanded is not None:
+            self.went_out(then.commanded)
         if sent or then.published:
             self._sent_alike = sent and then.published
+        if then.since_request is not None:
+            self._asked_then = self._now.steady - round(then.since_request * NANOSECONDS)
         asked = then.trigger in _ASKED
         accepted = asked and then.verdict is not Verdict.REJECTED
         ours = asked and found is not None and found.verdict is not Verdict.REJECTED
+        if accepted:
+            self._asked_then = self._now.steady
         if accepted or ours:
             self._asked_alike = accepted and ours
 
@@ -353,6 +368,10 @@ class GateRerun(Gate):
         lease = self._authority.lease
         if lease is not None and request.sequence > lease.last_sequence:
             self._authority.hear(request)
+
+
+def _steady(instant: Instant) -> int:
+    return instant.steady
 
 
 def _unheard(decision: GateDecision) -> bool:

@@ -17,6 +17,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, StepId
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
@@ -25,7 +26,7 @@ from boundary_env_ros.evidence import audit_rules
 from boundary_env_ros.evidence.findings import AuditReport, Finding
 from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of
 from boundary_env_ros.evidence.raw.auditor import RawAuditor
-from boundary_env_ros.evidence.rules import whole
+from boundary_env_ros.evidence.rules import imported, whole
 from boundary_env_ros.evidence.rules.base import (
     Link,
     Mismatch,
@@ -93,7 +94,9 @@ class Auditor:
         self._marks: deque[EpisodeMark] = deque(maxlen=MARKS)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
-        self._transitions = self._episodes = self._decisions = 0
+        self._transitions = self._episodes = self._decisions = self._imported = 0
+        self._imported_episodes: OrderedDict[str, Transition] = OrderedDict()
+        self._spared: dict[tuple[str, str], None] = {}
 
     def _applies(self, rule: Rule) -> bool:
         return not self._lacking(rule)
@@ -167,6 +170,9 @@ class Auditor:
 
     def find(self, rule: Rule, mismatch: Mismatch, of: StepId | None = None) -> None:
         """Note a finding; of each rule only the first few are kept, the others counted."""
+        made = None if of is None else self._imported_episodes.get(of.episode_id)
+        if made is not None and imported.not_applied(rule, made):
+            return
         self._counts[rule.id] += 1
         if self._counts[rule.id] > KEPT:
             return
@@ -227,14 +233,28 @@ class Auditor:
             digest=terms.digest if terms else '',
             not_checked=self._not_checked(),
             from_topics={} if self._raw is None else dict(self._raw.tape.checked),
-            unsupported={} if self._raw is None else dict(self._raw.tape.unsupported),
+            unsupported=self._unsupported(),
+            imported=self._imported,
         )
+
+    def _unsupported(self) -> Mapping[str, int]:
+        if self._raw is None:
+            return {}
+        found = self._raw.tape.unsupported
+        if self._imported < self._transitions:
+            return dict(found)
+        # No gate published the commands, so none of its decisions came late.
+        return {use: count for use, count in found.items() if not use.startswith('command ')}
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
         lacking = tuple(
             NotChecked(rule=rule.id, why=why)
             for rule in audit_rules.RULES
             if (why := self._lacking(rule))
+        )
+        named = {item.rule for item in lacking}
+        lacking += tuple(
+            NotChecked(rule=rule, why=why) for rule, why in self._spared if rule not in named
         )
         return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
@@ -273,6 +293,8 @@ class Auditor:
             terms=self._terms,
             task=self._task,
         )
+        if imported_from(now) and not now.decisions:
+            self._note_imported(now)
         for rule, check in self._rules:
             for mismatch in check(scene):
                 self.find(rule, mismatch, now.id)
@@ -289,6 +311,17 @@ class Auditor:
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
+
+    def _note_imported(self, now: Transition) -> None:
+        """Take note of a step that nobody recorded, and of what it cannot be held against."""
+        self._imported += 1
+        self._imported_episodes[now.id.episode_id] = now
+        if len(self._imported_episodes) > EPISODES:
+            self._imported_episodes.popitem(last=False)
+        for rule in audit_rules.RULES:
+            why = imported.not_applied(rule, now)
+            if why:
+                self._spared[rule.id, why] = None
 
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""

@@ -96,6 +96,8 @@ class AuditReport:
         How many measurements, fields, commands ... were held against a raw message.
     unsupported
         How many were not, because the recorder came late or says that it lost messages.
+    imported
+        How many of the transitions were not recorded, but made afterwards from a bag.
 
     """
 
@@ -109,6 +111,7 @@ class AuditReport:
     not_checked: tuple[NotChecked, ...] = ()
     from_topics: Mapping[str, int] = field(default_factory=dict)
     unsupported: Mapping[str, int] = field(default_factory=dict)
+    imported: int = 0
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there were."""
@@ -133,7 +136,16 @@ class AuditReport:
             f'{_many(self.decisions, "decision")} of the gate'
         )
         errors, warnings = self.count(Severity.ERROR), self.count(Severity.WARNING)
-        if not self.counts:
+        if self.imported:
+            yield (
+                f'Audit of an import: {_many(errors, "error")}, {_many(warnings, "warning")} in '
+                f'{size}.'
+            )
+            yield (
+                f'{_many(self.imported, "transition")} of it nobody recorded: they were made from '
+                'a bag, without a gate. This is no clean record of a run.'
+            )
+        elif not self.counts:
             yield f'Audit: clean. {size} keep all {len(RULE) - len(self.not_applied)} rules.'
         else:
             yield f'Audit: {_many(errors, "error")}, {_many(warnings, "warning")} in {size}.'
@@ -180,6 +192,7 @@ class AuditReport:
             'transitions': self.transitions,
             'episodes': self.episodes,
             'decisions': self.decisions,
+            'imported': self.imported,
             'contract': self.contract,
             'digest': self.digest,
             'rules': len(RULE) - len(self.not_applied),

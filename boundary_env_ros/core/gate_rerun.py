@@ -231,6 +231,8 @@ class GateRerun(Gate):
             state=EpisodeState.TRUNCATED if over else state,
             pacing=self._pacing,
         )
+        if not armed and then.seeded and not self._moving:
+            self._forget_command()  # the end of a lease at rest is not said
         request = then.request
         if not self._lease_known and request is not None and not _unheard(then):
             self._lease_known = True
@@ -284,8 +286,21 @@ class GateRerun(Gate):
             if any(m.name == OPERATOR and m.values for m in self._measured(then).values()):
                 decided = super()._by_hand(self._now)
         elif then.trigger is Trigger.TIMER:
+            self._let_be_due()
             decided = self._tick(self._now)
         return decided[-1] if decided else None
+
+    def _let_be_due(self) -> None:
+        """
+        Let it be time to send again, if it was.
+
+        A record says only nearly when the timer ran; but that it spoke says that it was due.
+        """
+        output = self._output
+        if self._sent_alike and output.emitted is not None:
+            periods = (self._period, self._contract.safety.republish or 0.0)
+            latest = self._now.steady - round(max(periods) * NANOSECONDS)
+            output.emitted = min(output.emitted, latest)
 
     def _waited(self, then: GateDecision, request: ActionRequest) -> bool:
         """

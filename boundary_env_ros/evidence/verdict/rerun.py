@@ -203,6 +203,7 @@ class Rerun:
         else:
             if then.trigger is Trigger.PROBE:
                 again = then
+                agent.gate.adopt(then)
                 if episode is not None:
                     episode.not_run["a decision of the probe of a driver's timeout"] += 1
             elif episode is not None:

@@ -36,14 +36,16 @@ from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.recorded import situation_of
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.gate_senses import HELD
+from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
 
 #: Triggers of decisions that somebody asked for.
 _ASKED = (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR)
 
-#: Why a request is not heard at all.
-_UNHEARD = frozenset({'well_formed', 'authority', 'sensors'})
+#: Rules that refuse a request unheard.
+_UNHEARD = frozenset({'well_formed', 'authority', 'sensors', 'turn'})
 
 
 class GateRerun(Gate):
@@ -285,6 +287,11 @@ class GateRerun(Gate):
         elif then.trigger is Trigger.OPERATOR:
             if any(m.name == OPERATOR and m.values for m in self._measured(then).values()):
                 decided = super()._by_hand(self._now)
+        elif holds_for_another(then):
+            # Its sensors were there, or it would have waited.
+            self._memory.held_for = ('', 0)
+            self._senses.advanced(_nothing_to_wait_for(self._authority.id, self._now))
+            decided = self._hold_turn(self._now)
         elif then.trigger is Trigger.TIMER:
             self._let_be_due()
             decided = self._tick(self._now)
@@ -387,6 +394,15 @@ class GateRerun(Gate):
 
 def _steady(instant: Instant) -> int:
     return instant.steady
+
+
+def _nothing_to_wait_for(id_: StepId, now: Instant) -> Advanced:
+    return Advanced(
+        report=WorldAdvanced(
+            id=id_, success=True, message='', topics=(), published=(), last_stamp=(), dropped=()
+        ),
+        now=now.ros.nanoseconds,
+    )
 
 
 def _unheard(decision: GateDecision) -> bool:

@@ -22,13 +22,23 @@ _WAYS_OUT: Final = {
 }
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """Return what went wrong, without a full stop."""
-    told = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    cause = _cause(error)
+    told = str(error) if cause is None else cause.strerror or str(cause)
     return told.rstrip('.')
 
 
-def way_out(error: Exception) -> str:
+def way_out(error: BaseException) -> str:
     """Return what to do about it, in one sentence."""
-    number = error.errno if isinstance(error, OSError) else None
+    cause = _cause(error)
+    number = None if cause is None else cause.errno
     return _WAYS_OUT.get(number or 0, 'Record anew in another place.')
+
+
+def _cause(error: BaseException) -> OSError | None:
+    """Return the error of the disk that an error was raised from; None if there is none."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, OSError):
+        found = found.__cause__
+    return found

@@ -27,6 +27,7 @@ Each file is a bag's worth by itself: it has the definitions of all topics, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 import os
 from pathlib import Path
 import time
@@ -173,6 +174,11 @@ class McapLog:
     def saved_messages(self) -> int:
         """Return how many of them only a power loss can take: they have left this process."""
         return max(0, self._finished_messages + self._file.saved_messages)
+
+    @property
+    def lost(self) -> int:
+        """Return how many of them a failure has taken: those that had not left this process."""
+        return self.messages - self.saved_messages if self._failure else 0
 
     @property
     def size(self) -> int:
@@ -356,6 +362,10 @@ class McapLog:
             self._file.close()
             for descriptor in self._unsynced:
                 os.close(descriptor)
+            self._custom_data['over'] = self._failure
+            with suppress(OSError, RecordError):
+                # Where a full disk has room for as little as that.
+                self._write_metadata(finished=False)
             return
         try:
             self._file.finish(self._own_metadata())

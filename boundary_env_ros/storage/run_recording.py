@@ -191,7 +191,7 @@ class RunRecording:
     @property
     def lost(self) -> int:
         """Return the number of messages that are known to be missing."""
-        return self._losses.lost
+        return self._losses.lost + self._bag.lost
 
     @property
     def transitions(self) -> int:

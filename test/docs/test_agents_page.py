@@ -9,11 +9,14 @@ import re
 
 from pages import first_code, text_of
 import pytest
+import yaml
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
+from boundary_env_ros.resources import share_file
+from boundary_env_ros.storage.contract_file import loads
 
 PAGE = text_of('doc/agents.md')
 
@@ -30,3 +33,14 @@ def test_the_program_on_the_page_runs() -> None:
     names: dict[str, object] = {}
     exec(program[1], names)
     assert names['truncations'] or names['terminations']
+
+
+def test_the_turns_on_the_page_fit_the_shipped_contract() -> None:
+    keys = re.search(r'^```yaml\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+    assert keys is not None
+    changes = yaml.safe_load(keys[1])
+    data = yaml.safe_load(share_file('config/two_carts.yaml').read_text(encoding='utf-8'))
+    data['turns'] = changes['turns']
+    data['safety'].update(changes['safety'])
+    data['action']['base'].update(changes['action']['base'])
+    assert loads(yaml.safe_dump(data, sort_keys=False)).contract.turn_of(1) == 'cart_b'

@@ -17,7 +17,7 @@ from ros_world import Probe, reserved_domain, write_contract
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
+from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv, BoundaryTurnEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg
@@ -56,6 +56,15 @@ PATIENT: Mapping[str, Any] = {
 """Two carts on a machine that is busy otherwise; who falls silent is found out in seconds."""
 
 
+IN_TURN: Mapping[str, Any] = {
+    **PATIENT,
+    'turns': ['cart_b', 'cart_a'],
+    'safety': {**PATIENT['safety'], 'hold_after': 0.5},
+    'action': {'base': {'driver_timeout': 0.6}},
+}
+"""The same, and they act one after the other."""
+
+
 #: Few pictures: to draw them is most of the work of two carts.
 _ROBOT = {'robot': 'two_carts', 'camera_rate': 2.0}
 
@@ -72,12 +81,19 @@ class CartsWorld:
         Reserved domain.
     pacing
         ``realtime`` or ``lockstep``.
+    changes
+        Of the contract.
 
     """
 
-    def __init__(self, folder: Path, domain_id: int, pacing: str) -> None:
+    env: Any
+
+    def __init__(
+        self, folder: Path, domain_id: int, pacing: str, changes: Mapping[str, Any] = PATIENT
+    ) -> None:
         self.domain_id, self.pacing, self.run = domain_id, pacing, folder / 'run'
-        self.file = write_contract(folder / 'contract.yaml', PATIENT, base='two_carts')
+        self.file = write_contract(folder / 'contract.yaml', changes, base='two_carts')
+        self._make = BoundaryTurnEnv if 'turns' in changes else BoundaryParallelEnv
         self.renew()
         common: dict[str, str | float | bool] = {'contract': str(self.file), 'pacing': pacing}
         self.loaded = load(self.file, self.env.contract.pacing)
@@ -113,9 +129,7 @@ class CartsWorld:
 
     def renew(self) -> None:
         """Take a new environment in place of one that is closed, or was never there."""
-        self.env = BoundaryParallelEnv(
-            self.file, link='ros', pacing=self.pacing, domain_id=self.domain_id
-        )
+        self.env = self._make(self.file, link='ros', pacing=self.pacing, domain_id=self.domain_id)
 
     def robot(self) -> SimulatedRobot:
         """Return a robot like the one of this world, for a world in one process."""
@@ -173,13 +187,15 @@ class CartsWorld:
 
 
 @contextmanager
-def carts_world(folder: Path, pacing: str) -> Iterator[CartsWorld]:
+def carts_world(
+    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT
+) -> Iterator[CartsWorld]:
     """Run two carts on a domain that nobody else uses."""
     previous = dict(os.environ)
     with reserved_domain() as domain:
         os.environ.update(isolated_environment(domain))
         try:
-            with CartsWorld(folder, domain, pacing).up() as world:
+            with CartsWorld(folder, domain, pacing, changes).up() as world:
                 yield world
         finally:
             os.environ.clear()

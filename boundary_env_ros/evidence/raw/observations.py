@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from boundary_env_ros.core.causes import TIME_LIMIT
 from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.derived import Frames
@@ -71,6 +72,8 @@ class _Frozen:
         The rule that its values must keep.
     begun
         Log time from which on the episode runs; None if that is not known.
+    cut_short
+        Whether an ending from outside, which waits for no advance of the world, closed the step.
 
     """
 
@@ -81,6 +84,7 @@ class _Frozen:
     where: str
     rule: Rule
     begun: int | None
+    cut_short: bool
 
 
 class ObservationChecks:
@@ -122,6 +126,7 @@ class ObservationChecks:
             where='after',
             rule=sensors.fields_from_sensors,
             begun=self._tape.on_tape(start.closed),
+            cut_short=_cut_short(now),
         )
         if now.kind is Kind.RESET:
             self._past.pop(now.id.agent, None)
@@ -143,6 +148,7 @@ class ObservationChecks:
             where='evaluator',
             rule=sensors.evaluator_from_sensors,
             begun=None,
+            cut_short=_cut_short(now),
         )
         self._fields(self._tape.contract.evaluator, fields, frozen, ())
 
@@ -293,6 +299,8 @@ class ObservationChecks:
         if now is None:
             return heard
         if tape.lockstep:
+            if frozen.cut_short:
+                return heard  # the world may have been on its way
             newest = newest_in_lockstep(
                 tape,
                 use,
@@ -347,6 +355,12 @@ class ObservationChecks:
             now, self._task, self._tape.contract, start.reset, before=before, after=after
         ):
             self._tape.find(sensors.judgement_from_sensors, mismatch, now.id)
+
+
+def _cut_short(now: Transition) -> bool:
+    """Return whether neither task, time nor gate ended the episode, but somebody outside."""
+    by_itself = now.cause == TIME_LIMIT or now.declared_by == 'safety_gate'
+    return bool(now.cause) and not by_itself and not now.declared_by.startswith('task:')
 
 
 def _sorted(values: Mapping[str, Vector]) -> tuple[tuple[str, Vector], ...]:

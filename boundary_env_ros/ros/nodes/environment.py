@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from boundary_env_ros.core.contract import Pacing, WaitStep, WorldStep
+from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.inputs import looked_up_fields
 from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
@@ -192,6 +193,8 @@ class EnvironmentNode(ContractNode):
             self._procedure.watch()
         for name, agent in self._agents.items():
             agent.look_up()
+            if agent.environment.state is EpisodeState.RESETTING:
+                agent.catch_up()  # several agents start from here, as in a tick
             agent.carry(self._world.watch(name, self.clock.now()))
 
     def _say(self) -> None:

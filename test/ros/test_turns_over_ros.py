@@ -1,0 +1,116 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Two agents over ROS that act one after the other, as their contract declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
+
+from carts_world import APART, carts_world, CartsWorld, IN_TURN
+from pettingzoo.test import api_test
+
+from boundary_env_ros.core.decision import Reason, Verdict
+from boundary_env_ros.core.gate_rules.turns import holds_for_another
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv
+from boundary_env_ros.storage.reader import open_records
+
+pytestmark = pytest.mark.ros
+
+AHEAD = np.array([0.3, 0.0], dtype=np.float32)
+#: The goal of cart_b right ahead of its start, so that its episode ends early.
+B_ENDS = {**APART, 'cart_b': {'goal': [-0.9, 1.5]}}
+
+
+@pytest.fixture(scope='module', params=['lockstep', 'realtime'])
+def carts(
+    request: pytest.FixtureRequest, _run: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CartsWorld]:
+    """Return one world for all tests of one pacing; in the end its record is sound."""
+    with carts_world(tmp_path_factory.mktemp('carts'), request.param, IN_TURN) as world:
+        yield world
+    report = audit_path(world.run)
+    assert report.ok, str(report)
+
+
+def test_the_turns_of_an_episode_go_on_in_their_order_when_one_has_ended(
+    carts: CartsWorld,
+) -> None:
+    made: BoundaryTurnEnv = carts.env
+    made.reset(seed=1, options=B_ENDS)
+    acted: list[tuple[str, int]] = []
+    alone = 0
+    while alone < 3:
+        agent = made.agent_selection
+        *_, terminated, truncated, info = made.last()
+        if terminated or truncated:
+            assert (agent, info['cause']) == ('cart_b', 'success')
+            made.step(None)
+            continue
+        acted.append((agent, info['step'] + 1))
+        made.step(AHEAD)
+        alone += made.agents == ['cart_a']
+    order = carts.loaded.contract
+    assert all(order.has_turn(agent, step) for agent, step in acted)
+    assert [step for _, step in acted][:6] == [1, 2, 3, 4, 5, 6]
+    # Nobody acts in the turns of who has ended.
+    assert [agent for agent, _ in acted[-2:]] == ['cart_a'] * 2
+    assert acted[-1][1] - acted[-2][1] == 2
+
+
+def test_who_misses_its_turn_is_held_and_the_turn_passes_on(carts: CartsWorld) -> None:
+    if carts.pacing == 'lockstep':
+        pytest.skip('there the world waits')
+    made: BoundaryTurnEnv = carts.env
+    made.reset(seed=1, options=APART)
+    for _ in range(4):
+        made.step(AHEAD)
+    assert made.agent_selection == 'cart_b'
+    made.step(None)
+    assert made.agent_selection == 'cart_a'
+    assert made.infos['cart_b']['overrun']
+    assert not made.infos['cart_a']['overrun']
+    for _ in range(3):
+        made.step(AHEAD)
+    assert made.infos['cart_b']['cause'] == ''
+
+
+def test_between_its_turns_an_agent_is_held_by_its_gate(carts: CartsWorld) -> None:
+    if carts.pacing == 'realtime':
+        pytest.skip('there a round is over before anything is late')
+    made: BoundaryTurnEnv = carts.env
+    made.reset(seed=1, options=APART)
+    for _ in range(3):
+        made.step(AHEAD)
+    (held,) = made.last_deliveries['cart_a'].transition.decisions
+    assert holds_for_another(held)
+    assert held.verdict is Verdict.HELD
+    assert {result.reason for result in held.rules} >= {Reason.REPUBLISHED}
+
+
+@pytest.mark.filterwarnings('ignore::UserWarning')
+def test_it_is_a_turn_based_environment_by_pettingzoos_own_test(carts: CartsWorld) -> None:
+    if carts.pacing == 'realtime':
+        pytest.skip('it looks at its results between the turns, for longer than a period')
+    api_test(carts.env, num_cycles=6)
+
+
+def test_every_step_of_the_record_says_whose_turn_it_was(carts: CartsWorld) -> None:
+    contract: Any = carts.loaded.contract
+    found = [
+        (t.id.step, pair.value)
+        for t in open_records(carts.run).records(Transition)
+        for pair in t.diagnostics
+        if pair.key == 'turn'
+    ]
+    assert len(found) > 10
+    assert all(contract.turn_of(step) == turn for step, turn in found)

@@ -55,6 +55,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar='HZ',
         help='how often /clock is told between messages (default: %(default)s)',
     )
+    time.add_argument(
+        '--order',
+        choices=('sent', 'received'),
+        default='sent',
+        help='whether a message comes at the time when it was sent or when the recorder had it; '
+        'received is for hosts whose clocks differ (default: %(default)s)',
+    )
     topics = parser.add_argument_group('topics')
     topics.add_argument(
         '--topics', nargs='+', default=[], metavar='TOPIC', help='publish only these'
@@ -153,6 +160,7 @@ def _run(options: argparse.Namespace) -> int:
                 'paused': options.paused,
                 'delay': options.delay,
                 'clock_rate': options.clock_rate,
+                'order': options.order,
             },
             contract=options.contract,
             beside=options.beside,

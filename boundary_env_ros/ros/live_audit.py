@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 import socket
@@ -13,7 +14,7 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import LinkError, RecordError
 from boundary_env_ros.evidence.findings import AuditReport, Finding
 from boundary_env_ros.evidence.live import LiveAudit
 from boundary_env_ros.evidence.run_files import with_task
@@ -36,6 +37,11 @@ _POLL = 0.02
 _ADAPT = 0.1
 # After the last ending that is waited for, s: what speaks of it may still be on its way.
 _LAST = 1.5
+# A message that was received so long ago can be taken, ns.
+_SETTLED = 5_000_000
+_CLOCK, _CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
+# Of a replay, which tells the time before each message.
+_CLOCK_DEPTH = 50_000
 
 
 def live_audit(
@@ -111,10 +117,14 @@ class _Listener:
         terms = with_task(loaded.contract)
         topics = recorded_topics(node, loaded.contract)
         self._follows_clock = loaded.contract.sim_time or replayed
-        if replayed and not loaded.contract.sim_time:
-            topics = (*topics, RecordedTopic(name='/clock', type='rosgraph_msgs/msg/Clock'))
+        self._replayed, self._late = replayed, 0
+        if replayed:
+            # Every message has its time from it, so none of it may be missed.
+            clock = RecordedTopic(name=_CLOCK, type=_CLOCK_TYPE, depth=_CLOCK_DEPTH)
+            topics = (*(topic for topic in topics if topic.name != _CLOCK), clock)
         self._now = 0
         self._messages = 0
+        self._waiting: list[RawMessage] = []
         self._types = {topic.type: message_class(topic.type) for topic in topics}
         self._audit = LiveAudit(
             loaded.contract,
@@ -129,9 +139,12 @@ class _Listener:
             told=told,
             episodes=episodes,
         )
-        self._heard = RawSubscriptions(
-            node, topics, lambda topic, number: self._audit.lost(number)
-        )
+        self._heard = RawSubscriptions(node, topics, self._on_lost)
+
+    def _on_lost(self, topic: RecordedTopic, number: int) -> None:
+        self._audit.lost(number)
+        if self._replayed and topic.name == _CLOCK:
+            self._late += number
 
     def close(self) -> None:
         """Listen no more."""
@@ -157,17 +170,34 @@ class _Listener:
                     end = now + _LAST
                     episodes = None
                 time.sleep(_POLL)
-        self._poll()
+        self._poll(all_of_it=True)
         return self._audit.report()
 
-    def _poll(self) -> None:
-        for message in self._heard.take():
+    def _poll(self, *, all_of_it: bool = False) -> None:
+        # One topic is emptied after the other: what came meanwhile on the first ones is not there
+        # yet, and would come behind its /clock.
+        until = time.time_ns() - _SETTLED
+        self._waiting += self._heard.take()
+        self._waiting.sort(key=lambda message: message.received)
+        if self._late:
+            raise LinkError(
+                f'Expect every time that the replay tells on {_CLOCK}, actually: {self._late} of '
+                'them were missed, so nobody knows when its messages were sent. Replay it slower '
+                '(--rate).'
+            )
+        ready = (
+            len(self._waiting)
+            if all_of_it
+            else bisect_right(self._waiting, until, key=lambda message: message.received)
+        )
+        for message in self._waiting[:ready]:
             self._messages += 1
             self._take(message)
+        del self._waiting[:ready]
 
     def _take(self, raw: RawMessage) -> None:
         kind = self._types[raw.topic.type]
-        if raw.topic.type == 'rosgraph_msgs/msg/Clock':
+        if raw.topic.type == _CLOCK_TYPE:
             clock = deserialize_message(raw.data, kind).clock
             self._now = clock.sec * NANOSECONDS + clock.nanosec
             return

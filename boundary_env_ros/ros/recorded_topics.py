@@ -67,6 +67,8 @@ class RecordedTopic:
         Whether it belongs to somebody else, who may offer less than is asked for.
     numbered
         Whether its messages have numbers of their own, by which a gap is found.
+    depth
+        What its queue holds between two looks at it.
 
     """
 
@@ -75,6 +77,7 @@ class RecordedTopic:
     latched: bool = False
     foreign: bool = True
     numbered: bool = False
+    depth: int = _DEPTH
 
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
@@ -211,7 +214,7 @@ class RawSubscriptions:
         handle = subscription.handle
         with handle:
             # Not more than were there: a flood on one topic does not keep the others waiting.
-            for _ in range(_DEPTH):
+            for _ in range(topic.depth):
                 taken = handle.take_message(subscription.msg_type, True)
                 if taken is None:
                     return

@@ -25,7 +25,7 @@ from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.replaying_keys import HELP, Keyboard, keyboard
-from boundary_env_ros.ros.replaying_player import Player, Recorded, Unit
+from boundary_env_ros.ros.replaying_player import in_order, Player, Recorded, Unit
 from boundary_env_ros.ros.replaying_topics import (
     Choice,
     choose,
@@ -72,6 +72,8 @@ class Pace:
         Seconds before the first message.
     clock_rate
         How often the time is told between messages, 1/s.
+    order
+        Whether a message comes at the time when it was ``sent`` or ``received``.
 
     """
 
@@ -82,6 +84,7 @@ class Pace:
     paused: bool = False
     delay: float = 0.0
     clock_rate: float = 40.0
+    order: str = 'sent'
 
 
 def replay(
@@ -136,6 +139,7 @@ def replay(
     wanted, gone_through = Wish(**wish), Pace(**pace)
     terms = load(contract).contract if contract else _own_contract(path)
     choice = choose(bag, terms, wanted)
+    topics = frozenset(topic.recorded for topic in choice.topics)
     begin, end = _span(bag, gone_through)
     ending = threading.Event()
     with (
@@ -147,7 +151,7 @@ def replay(
         neighbours.check(own=0)
         made = Publishers(own.node, choice.topics)
         player = Player(
-            lambda: _messages(bag, frozenset(topic.recorded for topic in choice.topics)),
+            lambda: in_order(_messages(bag, topics, gone_through.order == 'sent')),
             begin,
             end,
             rate=gone_through.rate,
@@ -196,9 +200,14 @@ def _span(bag: Bag, pace: Pace) -> tuple[int, int]:
     return begin, end
 
 
-def _messages(bag: Bag, topics: frozenset[str]) -> Iterator[Recorded]:
-    for channel, log_time, _, data in bag.messages(lambda channel: channel.topic in topics):
-        yield Recorded(channel.topic, channel.type, log_time, data)
+def _messages(bag: Bag, topics: frozenset[str], sent: bool) -> Iterator[Recorded]:
+    first = None
+    for channel, received, published, data in bag.messages(lambda c: c.topic in topics):
+        if first is None:
+            first = received
+        # The record begins when its first message came; some were sent a moment before.
+        time = max(published, first) if sent and published else received
+        yield Recorded(channel.topic, channel.type, received, time, data)
 
 
 def _told(path: Path, choice: Choice, begin: int, end: int, contract: Contract | None) -> str:

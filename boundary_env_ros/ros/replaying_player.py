@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+import heapq
 
 from boundary_env_ros.core.timebase import NANOSECONDS
+
+#: How long after it was sent a message may have been received, and still be put in its place, ns.
+AHEAD = NANOSECONDS // 2
 
 #: Between two looks at whether somebody wants to stop, in what is passed over on a seek: messages.
 _LOOK = 1000
@@ -28,8 +32,10 @@ class Recorded:
     ----------
     topic, type
         Of the record.
-    time
+    received
         When the recorder had it, nanoseconds.
+    time
+        When it is published again: that, or when it was sent.
     data
         Its bytes.
 
@@ -37,8 +43,29 @@ class Recorded:
 
     topic: str
     type: str
+    received: int
     time: int
     data: bytes
+
+
+def in_order(messages: Iterable[Recorded]) -> Iterator[Recorded]:
+    """
+    Yield messages in the order of their times, where that of the record is another.
+
+    What is late by more than :data:`AHEAD` comes where it stands, at the time when it was
+    received: it was latched before the record began, or the clock of its sender goes wrong.
+    """
+    waiting: list[tuple[int, int, Recorded]] = []
+    newest = 0
+    for number, message in enumerate(messages):
+        if not 0 <= message.received - message.time <= AHEAD:
+            message = replace(message, time=message.received)
+        newest = max(newest, message.received)
+        heapq.heappush(waiting, (message.time, number, message))
+        while waiting[0][0] < newest - AHEAD:
+            yield heapq.heappop(waiting)[2]
+    while waiting:
+        yield heapq.heappop(waiting)[2]
 
 
 class Unit(Enum):
@@ -113,7 +140,7 @@ class Player:
     Parameters
     ----------
     read
-        Reads the record from its beginning.
+        Reads the record from its beginning, in the order of the times.
     begin, end
         First and last time of what is replayed, nanoseconds of the record.
     rate, paused, loop

@@ -114,6 +114,7 @@ class GateRerun(Gate):
         """
         self._begin(then, begun=begun)
         self._then, self._now = then, self._instant(then)
+        self._kept = (vars(self._memory).copy(), vars(self._output).copy())
         self._tighten_as(then.tightened)
         self._stand(then)
         self._remember_rates(then)
@@ -159,7 +160,8 @@ class GateRerun(Gate):
         """Begin with another lease, or after a gap, from what the record says of the memory."""
         asked = then.request is not None and not _unheard(then)
         own = asked or (then.verdict is not Verdict.REJECTED and not _is_over(then))
-        gap = self._last_sequence is not None and then.sequence != self._last_sequence + 1
+        last = self._last_sequence
+        gap = not begun if last is None else then.sequence != last + 1
         self._last_sequence = then.sequence
         if own and then.id.episode_id != self._episode:
             # A lease begins only when the robot of the one before is at rest.

@@ -12,8 +12,8 @@ from typing import Any
 from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.evidence.verdict.unlike import decided, Unlike
 
-#: Differences of one episode that are kept; beyond that they are only counted.
-KEPT = 20
+#: Differences of one episode that are kept, and that are printed; the others are only counted.
+KEPT, PRINTED = 200, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,8 @@ class Difference:
     recorded, recomputed
         The decisions in words: verdict and reasons; empty for a step.
     dimension, by
-        Where the command changed most, and by how much, in its unit; empty and None if both
-        published one and it did not, or only one of them did.
+        Where the command changed most, and by how much, in its unit; empty and None if it did not,
+        or if only one of them published one.
 
     """
 
@@ -49,17 +49,21 @@ class Difference:
         place = f'step {self.step}'
         if self.sequence is not None:
             place += f', decision {self.sequence}'
-        text = (
-            f'{place}, {self.unlike.field}: recorded {self.unlike.recorded}, '
-            f'recomputed {self.unlike.recomputed}'
-        )
-        if self.recorded != self.recomputed and self.unlike.field != 'verdict':
-            text += f'; {self.recorded} -> {self.recomputed}'
-        elif self.unlike.field == 'verdict':
-            text += f' ({self.recorded} -> {self.recomputed})'
-        if self.by is not None:
-            text += f'; {self.dimension} by {self.by:+.4g}'
-        return text
+        if self.unlike.field == 'verdict' and self.sequence is not None:
+            recorded, recomputed = self.recorded, self.recomputed
+        else:
+            recorded, recomputed = self.unlike.recorded, self.unlike.recomputed
+        return f'{place}, {self.unlike.field}: recorded {recorded}, recomputed {recomputed}'
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Return it as a row of a table: where, what was, what would have been, by how much."""
+        if self.sequence is None:
+            said = (self.unlike.recorded, self.unlike.recomputed, self.unlike.field)
+        else:
+            change = '' if self.by is None else f'{self.dimension} {self.by:+.4g}'
+            said = (self.recorded, self.recomputed, change)
+        return (str(self.step), '' if self.sequence is None else str(self.sequence), *said)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -101,7 +105,9 @@ class EpisodeVerdict:
     after_ending
         Recorded steps after the recomputed ending, which would not have been.
     differences
-        The first few, in order.
+        The first of them, in order.
+    places
+        Steps with one, as first and last of each run of them.
     verdicts, verdicts_again
         Decisions by verdict, recorded and recomputed.
     by_reason
@@ -128,6 +134,7 @@ class EpisodeVerdict:
     reward_again: float = 0.0
     after_ending: int = 0
     differences: list[Difference] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     verdicts_again: Counter[Verdict] = field(default_factory=Counter)
     by_reason: Counter[str] = field(default_factory=Counter)
@@ -143,7 +150,13 @@ class EpisodeVerdict:
         return self.differences[0] if self.differences else None
 
     def differs(self, difference: Difference) -> None:
-        """Keep a difference, if it is one of the first."""
+        """Take note of a difference, and keep it if it is one of the first."""
+        step = difference.step
+        last = self.places[-1] if self.places else (step, step - 1)
+        if step > last[1] + 1 or not self.places:
+            self.places.append((step, step))
+        elif step == last[1] + 1:
+            self.places[-1] = (last[0], step)
         if len(self.differences) < KEPT:
             self.differences.append(difference)
 
@@ -178,6 +191,7 @@ class EpisodeVerdict:
                 'recomputed': _named(self.verdicts_again),
             },
             'changed_by_reason': dict(self.by_reason),
+            'steps_unlike': [list(place) for place in self.places],
             'differences': [difference.to_json() for difference in self.differences],
         }
 
@@ -317,8 +331,12 @@ def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
         )
         for e in episodes
     ]
+    return _aligned(rows, texts=(0, 1, 6, 7))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]], texts: Sequence[int]) -> list[str]:
+    """Return rows as lines, columns of text to the left and others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    texts = (0, 1, 6, 7)
     return [
         '  '.join(
             cell.ljust(width) if i in texts else cell.rjust(width)
@@ -335,17 +353,23 @@ def _ending(cause: str, step: int | None) -> str:
 def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
     name = f'Episode {episode.number} ({episode.agent})'
     lines = [f'{name}, not run again: {count} x {why}' for why, count in episode.not_run.items()]
-    if counterfactual and episode.by_reason:
-        why = ', '.join(f'{reason} {n}' for reason, n in episode.by_reason.most_common())
-        lines.append(f'{name}, changed decisions by reason: {why}')
+    if not counterfactual:
+        return lines + [f'{name}, first difference: {first}' for first in episode.differences[:1]]
     if episode.after_ending:
         lines.append(
             f'{name}: {episode.after_ending} recorded steps come after the recomputed ending'
         )
-    shown = episode.differences if counterfactual else episode.differences[:1]
-    word = 'would be' if counterfactual else 'first difference:'
-    lines += [f'{name}, {word} {difference}' for difference in shown]
-    count = episode.decisions_unlike + episode.steps_unlike
-    if counterfactual and count > len(shown):
-        lines.append(f'{name}: {count - len(shown)} more')
-    return lines
+    if not episode.differences:
+        return lines
+    steps = ', '.join(f'{a}' if a == b else f'{a}-{b}' for a, b in episode.places)
+    lines.append(f'{name}: otherwise at the steps {steps}.')
+    if episode.by_reason:
+        why = ', '.join(f'{reason} {n}' for reason, n in episode.by_reason.most_common())
+        lines.append(f'Decisions by what is new or gone in their reasons: {why}.')
+    shown = episode.differences[:PRINTED]
+    rows = [('step', 'decision', 'recorded', 'would have been', 'by')]
+    lines += [f'  {line}' for line in _aligned([*rows, *(d.row for d in shown)], (2, 3, 4))]
+    more = episode.decisions_unlike + episode.steps_unlike - len(shown)
+    if more:
+        lines.append(f'  and {more} more: --json has the first {KEPT}')
+    return [*lines, '']

@@ -55,7 +55,8 @@ class _Agent:
     steps: StepsAgain
     waiting: OrderedDict[Key, GateDecision] = field(default_factory=OrderedDict)
     done: OrderedDict[Key, GateDecision | None] = field(default_factory=OrderedDict)
-    last_sequence: int = 0
+    last: GateDecision | None = None
+    late: GateRerun | None = None
     answers: OrderedDict[tuple[str, int], tuple[Vector, ...]] = field(default_factory=OrderedDict)
     now: EpisodeVerdict | None = None
     before: EpisodeVerdict | None = None
@@ -182,13 +183,11 @@ class Rerun:
 
     def _decide(self, agent: _Agent, then: GateDecision) -> None:
         """Let the gate decide again."""
-        if then.sequence < agent.last_sequence:
-            agent.gate = self._new_gate(then.id.agent)  # it was started anew
-        agent.last_sequence = then.sequence
+        gate = self._gate(agent, then)
         again: GateDecision | None = then
         episode = self._of(agent, then)
         try:
-            again = agent.gate.again(
+            again = gate.again(
                 then,
                 self._requested(agent, then),
                 begun=agent.steps.begun == then.id.episode_id,
@@ -196,23 +195,38 @@ class Rerun:
         except (BoundaryError, *WRONG_INPUT) as error:
             if isinstance(error, PolicyFailed):
                 raise
-            agent.gate.adopt(then)
+            gate.adopt(then)
             if episode is not None:
                 episode.not_run[f'a decision: {type(error).__name__}: {error}'] += 1
                 episode.unproven += 1
         else:
             if then.trigger is Trigger.PROBE:
                 again = then
-                agent.gate.adopt(then)
+                gate.adopt(then)
                 if episode is not None:
                     episode.not_run["a decision of the probe of a driver's timeout"] += 1
             elif episode is not None:
                 episode.decided(then, again)
                 if self._compare(agent, then, again) and not self._other:
-                    agent.gate.adopt(then)
+                    gate.adopt(then)
         agent.done[key_of(then)] = again
         if len(agent.done) > _WAITING:
             agent.done.popitem(last=False)
+
+    def _gate(self, agent: _Agent, then: GateDecision) -> GateRerun:
+        """Return the gate that is to decide: another one, if this decision is not its next."""
+        last = agent.last
+        if last is None or then.sequence > last.sequence:
+            agent.last = then
+            return agent.gate
+        if _steady(then) > _steady(last):
+            # The gate was started anew, and counts from the beginning.
+            agent.gate, agent.last = self._new_gate(then.id.agent), then
+            return agent.gate
+        # The recorder had it after others that it precedes: what came before is as recorded.
+        if agent.late is None:
+            agent.late = self._new_gate(then.id.agent)
+        return agent.late
 
     def _of(self, agent: _Agent, then: GateDecision) -> EpisodeVerdict | None:
         """Return the episode that a decision counts for; None if that is not run."""
@@ -221,7 +235,10 @@ class Rerun:
         before = agent.before
         if before is not None and then.id.episode_id == before.episode_id:
             return None if before.after_ending else before
-        return agent.now
+        now = agent.now
+        if now is None or self._only is None or then.verdict is Verdict.REJECTED:
+            return now
+        return now if then.id.episode_id in ('', now.episode_id) else None
 
     def _requested(self, agent: _Agent, then: GateDecision) -> ActionRequest | None:
         """Return the request with what another policy asks for; None: as it was."""
@@ -355,12 +372,17 @@ class Rerun:
         return first_unlike(then, again, OF_STEP)
 
 
+def _steady(decision: GateDecision) -> int:
+    instant = decision.commanded or decision.received
+    return 0 if instant is None else instant.steady
+
+
 def _why(then: GateDecision, again: GateDecision | None) -> tuple[str, ...]:
     """Return what changed in the reasons; where nothing did, the command before was another."""
     if again is None:
-        return ('nothing to say',)
+        return ('no decision',)
     was = {result.reason.name.lower(): None for result in then.rules}
     now = {result.reason.name.lower(): None for result in again.rules}
     new = [reason for reason in now if reason not in was]
     gone = [f'no {reason}' for reason in was if reason not in now]
-    return (*new, *gone) or ('the same, from another command or action',)
+    return (*new, *gone) or ('as recorded, from another command',)

@@ -19,11 +19,15 @@ from boundary_env_ros.cli import (
     diff,
     episodes,
     export,
+    import_bag,
     init,
     mark,
+    recover,
+    replay,
     run,
     schema,
     summary,
+    verdict,
 )
 from boundary_env_ros.cli.command import Command, complain, DONE, Parser
 from boundary_env_ros.errors import BoundaryError
@@ -39,10 +43,14 @@ COMMANDS: tuple[Command, ...] = (
     run.COMMAND,
     confirm.COMMAND,
     audit.COMMAND,
+    replay.COMMAND,
+    verdict.COMMAND,
     summary.COMMAND,
     episodes.COMMAND,
     mark.COMMAND,
+    recover.COMMAND,
     export.COMMAND,
+    import_bag.COMMAND,
 )
 
 INTERRUPTED = 130

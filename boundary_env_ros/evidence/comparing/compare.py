@@ -1,0 +1,430 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Two runs held against each other: simulation and reality, two policies, before and after.
+
+The unit is the episode: see :mod:`.permutation`. Every family of quantities is one test; over all
+of them the chance of any false alarm is held at alpha.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.comparing.comparison import (
+    Comparison,
+    contract_name,
+    Finding,
+    SideSummary,
+)
+from boundary_env_ros.evidence.comparing.obstacles import reach_of
+from boundary_env_ros.evidence.comparing.open_loop import open_loop, OpenLoop
+from boundary_env_ros.evidence.comparing.permutation import Deals, enough, holm
+from boundary_env_ros.evidence.comparing.quantities import families, Family
+from boundary_env_ros.evidence.comparing.segments import distances, EPISODES, LENGTH
+from boundary_env_ros.evidence.comparing.side import Episode, read_side, Side
+from boundary_env_ros.evidence.comparing.tables import tables
+from boundary_env_ros.evidence.comparing.testing import finding_of, matched, with_correction
+from boundary_env_ros.evidence.difference import difference
+from boundary_env_ros.evidence.run_files import read_all, Run
+from boundary_env_ros.evidence.statistics import Proportion
+
+Told = Callable[[str, int], None]
+
+#: Name of a simulation that stands for: none, match recorded pieces instead.
+NO_SIMULATION = 'none'
+
+#: Chance of any false alarm, and the least share of a span that counts, if nothing else is said.
+ALPHA, RELEVANCE = 0.05, 1e-4
+
+#: Share of the episodes that must have a partner with their seed and start, to be tested as pairs.
+_PAIRED = 0.8
+
+#: Records between two words about how far the reading is.
+_EVERY = 200
+
+
+def compare_paths(
+    first: Path,
+    second: Path,
+    *,
+    agent: str = '',
+    clients: tuple[str, str] = ('', ''),
+    simulation: str = '',
+    alpha: float = ALPHA,
+    relevance: float = RELEVANCE,
+    told: Told | None = None,
+) -> Comparison:
+    """
+    Compare two records on disk; see :func:`compare`.
+
+    Parameters
+    ----------
+    first, second
+        A and B: run folder, bag, file or data set.
+    agent, clients, simulation, alpha, relevance
+        As there.
+    told
+        Is told which file is read, and how many records of it were.
+
+    Raises
+    ------
+    RecordError
+        If there are no records at a path, or their contract is not known.
+
+    """
+    sides = []
+    for path in (first, second):
+        run = Run(path)
+        terms = run.terms()
+        if terms.contract is None:
+            raise RecordError(
+                f'Expect a record with its contract, actually: {path} has none'
+                f'{f" that is valid ({terms.problem})" if terms.problem else ""}. Without it '
+                'nobody knows what its numbers mean.'
+            )
+        sides.append((str(path), _telling(read_all(run), str(path), told), terms.contract))
+    (name_a, records_a, contract_a), (name_b, records_b, contract_b) = sides
+    return compare(
+        records_a,
+        contract_a,
+        records_b,
+        contract_b,
+        names=(name_a, name_b),
+        agent=agent,
+        clients=clients,
+        simulation=simulation,
+        alpha=alpha,
+        relevance=relevance,
+    )
+
+
+def compare(
+    records_a: Iterable[object],
+    contract_a: Contract,
+    records_b: Iterable[object],
+    contract_b: Contract,
+    *,
+    names: tuple[str, str] = ('A', 'B'),
+    agent: str = '',
+    clients: tuple[str, str] = ('', ''),
+    simulation: str = '',
+    alpha: float = ALPHA,
+    relevance: float = RELEVANCE,
+) -> Comparison:
+    """
+    Compare two records.
+
+    Parameters
+    ----------
+    records_a, records_b
+        Everything that was recorded, in its order.
+    contract_a, contract_b
+        The contracts that they were made under.
+    names
+        What they are to be called.
+    agent
+        Whose episodes; may be empty if there is one agent only.
+    clients
+        Of A and of B, whose episodes; empty: those of all clients.
+    simulation
+        Installed robot that commands are replayed in; empty: the one with the name of A's
+        contract, ``none``: match recorded pieces instead.
+    alpha
+        Chance of any false alarm over all tests.
+    relevance
+        Share of a quantity's span in the contract that a difference must be greater than to count;
+        what has no span counts if it is beyond chance.
+
+    Raises
+    ------
+    RecordError
+        If there are several agents and none is named, or there is no such agent.
+
+    """
+    who = _agent(contract_a, contract_b, agent)
+    worlds, how = simulations(contract_a, contract_b, simulation)
+    a, b = (
+        read_side(records, contract, name=name, agent=who, simulation=world, client=client)
+        for records, contract, name, world, client in zip(
+            (records_a, records_b),
+            (contract_a, contract_b),
+            names,
+            worlds,
+            clients,
+            strict=True,
+        )
+    )
+    return compare_sides(a, b, agent=who, open_loop=how, alpha=alpha, relevance=relevance)
+
+
+def compare_sides(
+    a: Side,
+    b: Side,
+    *,
+    agent: str,
+    open_loop: str,
+    alpha: float = ALPHA,
+    relevance: float = RELEVANCE,
+) -> Comparison:
+    """
+    Compare what was read of two runs; see :func:`compare`.
+
+    Parameters
+    ----------
+    a, b
+        The sides, both with a simulation or both without.
+    agent
+        Whose episodes they hold.
+    open_loop
+        How their divergence was found, in words.
+    alpha, relevance
+        As there.
+
+    """
+    contracts = difference(a.contract, b.contract)
+    reach = reach_of(a.contract, b.contract, contracts)
+    obstacles = [*reach.obstacles, *_too_few(a, b)]
+    notes = list(_notes(a, b))
+    untested = dict(reach.untested)
+    findings: list[Finding] = []
+    design = None
+    if len(a.episodes) >= 2 and len(b.episodes) >= 2:
+        known, others = families(a.contract), families(b.contract)
+        kept = [f for name, f in known.items() if name in others and not reach.blocks(name)]
+        design = _design(a, b, alpha / len(kept), notes)
+        for found, name in _tested(design, kept, alpha, matching=not reach.blocks('divergence')):
+            if isinstance(found, Finding):
+                findings.append(found)
+            elif found:
+                untested[name] = found
+        findings = with_correction(
+            findings, holm([f.p for f in findings]), alpha=alpha, relevance=relevance
+        )
+        obstacles += _too_weak(design, len(findings), alpha)
+    return Comparison(
+        a=_summary(a),
+        b=_summary(b),
+        agent=agent,
+        contracts=contracts,
+        privileged=reach.privileged,
+        obstacles=tuple(obstacles),
+        notes=tuple(notes),
+        findings=tuple(findings),
+        untested=untested,
+        open_loop=open_loop,
+        paired=design is not None and design.deals.paired,
+        alpha=alpha,
+        relevance=relevance,
+        least=design.deals.least if design else 1.0,
+        needed=enough(len(findings), alpha, paired=design is not None and design.deals.paired),
+    )
+
+
+# Who and what ------------------------------------------------------------------------------------
+
+
+def _agent(contract_a: Contract, contract_b: Contract, agent: str) -> str:
+    both = [name for name in contract_a.agents if name in contract_b.agents]
+    if agent:
+        if agent not in both:
+            raise RecordError(
+                f'Expect an agent of both contracts ({", ".join(both) or "there is none"}), '
+                f'actually: {agent!r}.'
+            )
+        return agent
+    if len(contract_a.agents) > 1 or len(contract_b.agents) > 1 or not both:
+        raise RecordError(
+            'Expect one agent, the same on both sides, actually: '
+            f'{", ".join(contract_a.agents)} and {", ".join(contract_b.agents)}. '
+            'Name one with --agent.'
+        )
+    return both[0]
+
+
+def simulations(
+    contract_a: Contract, contract_b: Contract, name: str = ''
+) -> tuple[tuple[OpenLoop | None, OpenLoop | None], str]:
+    """
+    Return a simulation for each side, or none for both, and in words how divergence is found.
+
+    Parameters
+    ----------
+    contract_a, contract_b
+        The contracts.
+    name
+        As ``simulation`` of :func:`compare`.
+
+    """
+    why = 'as asked for'
+    wanted = name or contract_a.name
+    if wanted != NO_SIMULATION:
+        first, second = (open_loop(contract, wanted) for contract in (contract_a, contract_b))
+        if isinstance(first, OpenLoop) and isinstance(second, OpenLoop):
+            return (first, second), (
+                'The recorded commands of both sides are replayed in the simulation '
+                f'{wanted!r}, made from their contracts.'
+            )
+        why = next(one for one in (first, second) if isinstance(one, str))
+    return (None, None), (
+        f'Instead of a replay in a simulation ({why.rstrip(".")}), recorded pieces of '
+        f'{LENGTH} steps with equal commands are matched.'
+    )
+
+
+# Testing -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Design:
+    """The episodes that are held against each other, in their order, and how they are dealt."""
+
+    first: Sequence[Episode]
+    second: Sequence[Episode]
+    deals: Deals
+
+
+def _design(a: Side, b: Side, least: float, notes: list[str]) -> _Design:
+    """Return who is held against whom; pairs if there are enough for p to become so small."""
+    keys = [Counter(episode.key for episode in side.episodes) for side in (a, b)]
+    shared = keys[0].keys() & keys[1].keys()
+    apart = _Design(
+        first=a.episodes,
+        second=b.episodes,
+        deals=Deals(len(a.episodes), len(b.episodes), paired=False),
+    )
+    if not shared:
+        return apart
+    single = all(count == 1 for key in keys for count in key.values())
+    most = max(len(a.episodes), len(b.episodes))
+    if not single or len(shared) < _PAIRED * most or 2.0 / 2.0 ** len(shared) > least:
+        notes.append(
+            f'{len(shared)} seeds and starts are on both sides, too few to be tested as pairs: '
+            'the episodes are tested as if they had nothing in common, which errs on the side of '
+            'chance.'
+        )
+        return apart
+    order = [episode.key for episode in a.episodes if episode.key in shared]
+    first, second = ({e.key: e for e in side.episodes} for side in (a, b))
+    alone = len(a.episodes) + len(b.episodes) - 2 * len(order)
+    notes.append(
+        f'Both sides have the same {len(order)} seeds and starts: each episode is held against '
+        'the one with its own'
+        + (f'; {alone} without one are left out of the tests.' if alone else '.')
+    )
+    return _Design(
+        first=[first[key] for key in order],
+        second=[second[key] for key in order],
+        deals=Deals(len(order), len(order), paired=True),
+    )
+
+
+def _tested(
+    design: _Design, kept: Sequence[Family], alpha: float, *, matching: bool
+) -> Iterator[tuple[Finding | str, str]]:
+    """Yield what came of each family, or why nothing did, and its name."""
+    for table in tables(kept, design.first, design.second):
+        yield finding_of(table, design.deals, alpha), table.family.name
+    episodes = (*design.first, *design.second)
+    if matching and any(episode.pieces is not None for episode in episodes):
+        first, second = (side[:EPISODES] for side in (design.first, design.second))
+        deals = design.deals
+        if len(first) < len(design.first) or len(second) < len(design.second):
+            deals = Deals(len(first), len(second), paired=deals.paired)
+        sums, counts = distances([episode.pieces for episode in (*first, *second)])
+        yield matched(sums, counts, deals), 'divergence.matched'
+
+
+def _too_few(a: Side, b: Side) -> Iterator[str]:
+    for side in (a, b):
+        if len(side.episodes) < 2:
+            left = ', '.join(f'{count}: {why}' for why, count in side.left_out.items())
+            yield (
+                f'Too few episodes: expect at least 2 whole ones in {side.name}, actually: '
+                f'{len(side.episodes)}{f" (left out: {left})" if left else ""}.'
+            )
+
+
+def _too_weak(design: _Design, tests: int, alpha: float) -> Iterator[str]:
+    deals = design.deals
+    if tests and deals.least * tests > alpha:
+        yield (
+            f'Too few episodes: with {deals.first} and {deals.second} no p can be smaller than '
+            f'{deals.least:.2g}, and of {tests} tests the first has to come to '
+            f'{alpha / tests:.2g} or less. Nothing could be shown, whatever differs; '
+            f'{enough(tests, alpha, paired=False)} episodes of each side are needed.'
+        )
+
+
+# Telling -----------------------------------------------------------------------------------------
+
+
+def _notes(a: Side, b: Side) -> Iterator[str]:
+    same = {e.episode_id for e in a.episodes} & {e.episode_id for e in b.episodes}
+    if same:
+        yield (
+            f'{len(same)} episodes are on both sides: of the same record nothing can be learnt '
+            'by comparing it with itself.'
+        )
+    for side in (a, b):
+        if len(side.clients) > 1:
+            names = ', '.join(f'{n or "(unnamed)"}: {c}' for n, c in side.clients.items())
+            yield f'{side.name} has episodes of several clients, taken together ({names}).'
+        for why, count in side.left_out.items():
+            yield f'{count} episodes of {side.name} are left out: {why}.'
+        for why, count in side.not_replayed.items():
+            yield f'{count} episodes of {side.name} were not replayed: {why}.'
+        if side.unreadable:
+            yield f'{side.unreadable} records of {side.name} could not be read; audit says why.'
+        if len(side.software) > 1:
+            versions = ', '.join(side.software)
+            yield f'{side.name} was made by several versions of this software ({versions}).'
+    options = [sorted({episode.options for episode in side.episodes}) for side in (a, b)]
+    if options[0] != options[1]:
+        told = [', '.join(text or 'none' for text in some) for some in options]
+        yield f'Episodes were begun with other options: {told[0]} in A, {told[1]} in B.'
+
+
+def _summary(side: Side) -> SideSummary:
+    episodes, contract = side.episodes, side.contract
+    successes = sum(e.cause == SUCCESS and not e.truncated for e in episodes)
+    drift = {}
+    for name, (total, count) in side.drift.items():
+        with np.errstate(invalid='ignore', divide='ignore'):
+            drift[name] = np.where(count > 0, total / count, np.nan)
+    return SideSummary(
+        name=side.name,
+        contract=contract_name(contract),
+        digest=digest_of(contract),
+        pacing=contract.pacing.name.lower(),
+        episodes=len(episodes),
+        steps=side.steps,
+        clients=dict(side.clients),
+        software=dict(side.software),
+        endings=dict(Counter(e.cause for e in episodes)),
+        success=Proportion(count=successes, of=len(episodes)),
+        success_of_terminated=Proportion(
+            count=successes, of=sum(not e.truncated for e in episodes)
+        ),
+        left_out=dict(side.left_out),
+        unreadable=side.unreadable,
+        replayed=side.replayed,
+        not_replayed=dict(side.not_replayed),
+        drift=drift,
+    )
+
+
+def _telling(records: Iterable[object], name: str, told: Told | None) -> Iterator[object]:
+    for number, record in enumerate(records):
+        if told is not None and number % _EVERY == 0:
+            told(name, number)
+        yield record

@@ -1,0 +1,189 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The recorded commands of an episode once more, in a simulation: how far its sensors drift off.
+
+Nothing corrects the way back: no policy, no gate. Of the side that was recorded from this
+simulation little is left but noise; what the other side has besides is what the simulation does
+not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.inputs import field_inputs
+from boundary_env_ros.core.reset import by_name, ResetWorld
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import to_nanoseconds
+from boundary_env_ros.errors import BoundaryError, MissingDependency, SimulationFailed
+from boundary_env_ros.evidence.comparing.features import matrix, wrapped
+from boundary_env_ros.evidence.comparing.quantities import labels_of, turning
+from boundary_env_ros.evidence.comparing.tape import Tape
+from boundary_env_ros.simulation.messages import PlainMessage
+from boundary_env_ros.simulation.robot import GROUP, make_robot, robot_type, SimulatedRobot
+
+Array = npt.NDArray[np.float64]
+
+#: Steps from the reset on that are compared; an end that came earlier ends it.
+HORIZON = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """
+    How far one episode went off.
+
+    Attributes
+    ----------
+    errors
+        Of each field, recorded minus simulated at every observation, shape (steps + 1, n),
+        contract unit; NaN where one of the two had no value.
+
+    """
+
+    errors: Mapping[str, Array]
+
+    def values(self, contract: Contract) -> dict[str, dict[str, float]]:
+        """Return the root mean square of each number, as families."""
+        found = {}
+        for spec in contract.fields:
+            error = self.errors.get(spec.name)
+            if error is None:
+                continue
+            known = np.isfinite(error)
+            squares = np.where(known, error, 0.0) ** 2
+            counts = known.sum(axis=0)
+            size = np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
+            size[counts == 0] = np.nan
+            found[f'divergence.{spec.name}'] = dict(
+                zip(labels_of(spec), map(float, size), strict=True)
+            )
+        return found
+
+
+class OpenLoop:
+    """
+    A simulation that recorded commands are given to.
+
+    Parameters
+    ----------
+    contract
+        The contract, of one agent.
+    name
+        Name of an installed robot.
+
+    Raises
+    ------
+    BoundaryError
+        If there is no such robot, it does not take the contract, or the contract has several
+        agents.
+
+    """
+
+    def __init__(self, contract: Contract, name: str) -> None:
+        if len(contract.agents) != 1:
+            raise BoundaryError(
+                'Expect one agent for an open-loop replay, actually: '
+                f'{", ".join(contract.agents)}, whose commands belong together.'
+            )
+        self._contract, self.name = contract, name
+        self._options = {'camera_rate': 0.0} if _has_camera(contract, name) else {}
+        self._fields = tuple(s for s in contract.fields if s.topic and not s.is_image)
+        topics = {spec.topic: spec.topic for spec in contract.fields if spec.topic}
+        self._read = {
+            item.name: (item.topic, item.read)
+            for item in field_inputs(contract, topics)
+            if any(spec.name == item.name for spec in self._fields)
+        }
+        sizes = [group.size for group in contract.action]
+        self._commands = [
+            (group.topic, sum(sizes[:index]), sum(sizes[: index + 1]))
+            for index, group in enumerate(contract.action)
+        ]
+        self._robot = self._made()
+        self._now = to_nanoseconds(contract.period)
+
+    def _made(self) -> SimulatedRobot:
+        return make_robot(
+            self._contract, to_nanoseconds(self._contract.period), self._options, self.name
+        )
+
+    def replay(self, tape: Tape) -> Drift | str:
+        """Return how far an episode goes off; if it cannot be replayed, why."""
+        if tape.reset is None or len(tape.closed) < 2:
+            return 'its reset is not in the record'
+        period = to_nanoseconds(self._contract.period)
+        settle = math.ceil(self._contract.episode.reset.settle / self._contract.period) * period
+        target = tape.reset.sampled
+        achieved = by_name(tape.reset.achieved)
+        # Where the robot really stood, as far as somebody said so.
+        if all(len(achieved.get(item.name, ())) == len(item.values) for item in target):
+            target = tape.reset.achieved
+        answer = self._robot.reset(ResetWorld(seed=tape.seed, target=target), self._now)
+        if answer.error:
+            return f'its start cannot be simulated: {answer.error}'
+        shift = self._now + settle - tape.closed[0]
+        latest: dict[str, Vector] = {}
+        seen: list[dict[str, Vector]] = []
+        instants = tape.closed[: HORIZON + 1]
+        last = instants[-1]
+        events: list[tuple[int, int, Vector]] = [(at, 0, ()) for at in instants]
+        events += [(at, 1, values) for at, values in tape.commands if tape.closed[0] <= at < last]
+        try:
+            for at, kind, values in sorted(events, key=lambda event: event[:2]):
+                self._advance(at + shift, latest)
+                if kind:
+                    for topic, begin, end in self._commands:
+                        self._robot.command(topic, values[begin:end], self._now)
+                else:
+                    seen.append(dict(latest))
+        except (SimulationFailed, BoundaryError) as error:
+            return f'the simulation could not follow it: {error}'
+        return Drift(errors=self._errors(tape, seen))
+
+    def _advance(self, until: int, latest: dict[str, Vector]) -> None:
+        until = max(until, self._now)
+        emissions = self._robot.advance(until)
+        self._now = until
+        for emission in emissions:
+            if emission.fields is None:
+                continue
+            for name, (topic, read) in self._read.items():
+                if topic == emission.topic:
+                    latest[name] = read(PlainMessage(emission.fields)).values
+
+    def _errors(self, tape: Tape, seen: list[dict[str, Vector]]) -> dict[str, Array]:
+        found = {}
+        for spec in self._fields:
+            track = tape.fields.get(spec.name) or tape.truth.get(spec.name)
+            if track is None or len(track.values) != len(tape.closed):
+                continue
+            recorded = matrix(track.values[: len(seen)], spec.size)
+            simulated = matrix([one.get(spec.name, ()) for one in seen], spec.size)
+            if spec.low and spec.high:
+                simulated = np.clip(simulated, spec.low, spec.high)
+            error = recorded - simulated
+            found[spec.name] = np.where(np.array(turning(spec)), wrapped(error), error)
+        return found
+
+
+def open_loop(contract: Contract, name: str) -> OpenLoop | str:
+    """Return the simulation to replay in; if there is none, why."""
+    if name not in {entry.name for entry in entry_points(group=GROUP)}:
+        return f'no simulated robot {name!r} is installed'
+    try:
+        return OpenLoop(contract, name)
+    except (BoundaryError, MissingDependency) as error:
+        return str(error)
+
+
+def _has_camera(contract: Contract, name: str) -> bool:
+    return 'camera_rate' in robot_type(contract, name).OPTIONS

@@ -1,0 +1,125 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""One episode while it is read: what comparing needs of it, without images."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
+
+
+@dataclass(slots=True)
+class FieldTrack:
+    """
+    One field, observation by observation.
+
+    Attributes
+    ----------
+    values
+        Empty where there was none.
+    ages
+        Known ages, s.
+
+    """
+
+    values: list[Vector] = field(default_factory=list)
+    ages: list[float] = field(default_factory=list)
+    stale: int = 0
+    missing: int = 0
+    clipped: int = 0
+
+    def add(self, found: ObservationField) -> None:
+        """Take the field of the next observation."""
+        there = found.status is not FieldStatus.MISSING
+        self.values.append(found.values if there else ())
+        self.stale += found.status is FieldStatus.STALE
+        self.missing += not there
+        self.clipped += found.clipped
+        if found.age is not None:
+            self.ages.append(found.age)
+
+
+@dataclass(slots=True)
+class Tape:
+    """
+    What is kept of a running episode.
+
+    Attributes
+    ----------
+    closed
+        When each observation was frozen, ns of the ROS clock; the first is that of the reset.
+    commands
+        When each command was published, ns likewise, and its values.
+    measured
+        When the robot was measured, ns likewise, and what.
+
+    """
+
+    episode_id: str
+    seed: int
+    client: str = ''
+    reset: ResetRecord | None = None
+    whole: bool = False
+    steps: int = 0
+    reward: float = 0.0
+    cause: str = ''
+    truncated: bool = False
+    closed: list[int] = field(default_factory=list)
+    commands: list[tuple[int, Vector]] = field(default_factory=list)
+    measured: list[tuple[int, Vector]] = field(default_factory=list)
+    fields: dict[str, FieldTrack] = field(default_factory=dict)
+    truth: dict[str, FieldTrack] = field(default_factory=dict)
+    stages: dict[str, list[float]] = field(default_factory=lambda: {s: [] for s in STAGES})
+    rates: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    terms: dict[str, float] = field(default_factory=dict)
+
+    def add(self, now: Transition) -> None:
+        """Take the next transition."""
+        self.closed.append(now.closed.ros.nanoseconds)
+        for found in (*now.after, *now.state):
+            self.fields.setdefault(found.name, FieldTrack()).add(found)
+        self.reward += now.reward
+        for term in now.reward_terms:
+            self.terms[term.name] = self.terms.get(term.name, 0.0) + term.value
+        self.cause = self.cause or now.cause
+        self.truncated = self.truncated or now.truncated
+        if now.kind is Kind.RESET:
+            self.reset, self.whole = now.reset, True
+            return
+        self.steps += 1
+        if now.measured_at is not None and now.measured_action:
+            self.measured.append((now.measured_at.nanoseconds, now.measured_action))
+        for name in STAGES:
+            duration = getattr(now.latency, name).duration
+            if duration is not None:
+                self.stages[name].append(duration)
+        self._rate(now)
+
+    def _rate(self, now: Transition) -> None:
+        answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
+        self.rates['clipped'] += answer is not None and is_clipped(answer)
+        self.rates['intervened'] += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
+        self.rates['by_hand'] += any(
+            d.trigger is Trigger.OPERATOR and d.published for d in now.decisions
+        )
+        self.rates['overruns'] += now.overrun
+        self.reasons.update({r.reason.name.lower() for d in now.decisions for r in d.rules})
+        for decision in now.decisions:
+            if not self.client and decision.request is not None:
+                self.client = decision.request.client
+            if decision.published and decision.commanded is not None:
+                self.commands.append((decision.commanded.ros.nanoseconds, decision.command))
+
+
+def is_clipped(decision: GateDecision) -> bool:
+    """Return whether an action was out of bounds and limited for that."""
+    return any(
+        r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in decision.rules
+    )

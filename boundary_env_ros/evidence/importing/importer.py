@@ -408,8 +408,8 @@ class _Importer:
                 self._finish(cut.reason)
             elif tick <= until:
                 self._tick(tick)
-                if self._begun is not None and end == tick:
-                    self._finish(cut.reason)
+                if end == tick:
+                    self._finish(cut.reason)  # Nothing is left to end if the task has ended it.
             else:
                 return
 

@@ -85,12 +85,10 @@ _NOT: Final = frozenset(
 APPLIED: Final = frozenset(rule.id for rule in _GROUPS if rule.id not in _NOT)
 
 #: Rules about a judgement of the task, which an import may lack.
-_OF_JUDGEMENT: Final = frozenset(
-    {'reward-sum', 'judgement-recomputed', 'judgement-from-sensors', 'task-field-recomputed'}
-)
+_OF_JUDGEMENT: Final = frozenset({'reward-sum', 'judgement-recomputed', 'judgement-from-sensors'})
 
 #: Rules that hold a missing field against a step, though the bag never had it.
-_OF_MISSING: Final = frozenset({'stale-ends-episode'})
+_OF_MISSING: Final = frozenset({'stale-ends-episode', 'task-field-recomputed'})
 
 
 def not_applied(rule: Rule, now: Transition) -> str:

@@ -1,0 +1,575 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What was recorded comes back from its raw messages; what they cannot tell is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import pairwise
+import math
+from pathlib import Path
+import sys
+
+from bag_maker import make_tape, of, Tape, wire, write_bag
+import pytest
+from record_maker import Bench, COMMAND, Sent
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from storage_wire import typestore
+import yaml
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.imported import derived_fields, imported_from, is_unknown
+from boundary_env_ros.core.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import Clock
+from boundary_env_ros.core.transition import Kind, NamedValues, Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit import audit, audit_path
+from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
+from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
+from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.run_folder import RunFolder
+
+CAUSES = ('success', 'safety_stop', 'operator_stop')
+HOST = 'bench'
+
+
+@pytest.fixture(scope='module')
+def tape(loaded: LoadedContract, task: Task) -> Tape:
+    """Return the record of three episodes, each with another ending."""
+    return make_tape(Bench, loaded, task, 1)
+
+
+@pytest.fixture(scope='module')
+def bag(tape: Tape, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a bag with all that the recorder had, our own topics too."""
+    folder = tmp_path_factory.mktemp('bags') / 'drive'
+    write_bag(folder, tape)
+    return folder
+
+
+@dataclass(frozen=True)
+class Original:
+    """One recorded episode, and what its import has to be told."""
+
+    steps: list[Transition]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return begin and end, nanoseconds."""
+        return self.steps[0].closed.ros.nanoseconds, self.steps[-1].closed.ros.nanoseconds
+
+    @property
+    def reset(self) -> tuple[NamedValues, ...]:
+        """Return what the task had sampled."""
+        assert self.steps[0].reset is not None
+        return self.steps[0].reset.sampled
+
+    @property
+    def options(self) -> ImportOptions:
+        """Return the options that make the same steps."""
+        return ImportOptions(cut=lambda begin: AtRanges([self.span]), reset=self.reset, host=HOST)
+
+
+@pytest.fixture(scope='module')
+def originals(tape: Tape) -> list[Original]:
+    """Return the recorded episodes."""
+    episodes: dict[str, list[Transition]] = {}
+    for step in of(tape, Transition):
+        episodes.setdefault(step.id.episode_id, []).append(step)
+    found = [Original(steps) for steps in episodes.values()]
+    assert [original.steps[-1].cause for original in found] == list(CAUSES)
+    return found
+
+
+@pytest.fixture(scope='module')
+def drive(tape: Tape, originals: list[Original]) -> Tape:
+    """Return the raw messages up to the end of the first episode."""
+    _, end = originals[0].span
+    return [sent for sent in stripped(tape) if sent.log_time <= end]
+
+
+@pytest.fixture(scope='module')
+def short(drive: Tape, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a bag of them."""
+    folder = tmp_path_factory.mktemp('short') / 'drive'
+    write_bag(folder, drive)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def run(
+    short: Path,
+    loaded: LoadedContract,
+    originals: list[Original],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> RunFolder:
+    """Return the run that the first episode makes."""
+    out = tmp_path_factory.mktemp('runs') / 'run'
+    import_bag(short, out, loaded, originals[0].options)
+    return RunFolder(out)
+
+
+def steps_of(run: RunFolder | Path) -> list[Transition]:
+    path = run.path if isinstance(run, RunFolder) else run
+    return list(open_records(path).transitions())
+
+
+def seen(step: Transition) -> list[ObservationField]:
+    """Return the fields of a step, but for when the task supplied one."""
+    return [
+        replace(field, captured=None, age=None) if field.source.startswith('task:') else field
+        for field in (*step.after, *step.state)
+    ]
+
+
+# The round trip ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('number', range(len(CAUSES)), ids=CAUSES)
+def test_episode_comes_back_from_its_raw_messages(
+    tmp_path: Path, bag: Path, loaded: LoadedContract, originals: list[Original], number: int
+) -> None:
+    original = originals[number]
+    imported = import_bag(bag, tmp_path / 'run', loaded, original.options)
+    made = steps_of(tmp_path / 'run')
+    assert len(made) == len(original.steps) == imported.transitions
+    for old, new in zip(original.steps, made, strict=True):
+        assert seen(new) == seen(old)
+        assert (new.kind, new.id.step, new.id.digest) == (old.kind, old.id.step, old.id.digest)
+        assert new.closed.ros == old.closed.ros
+        assert (new.measured_action, new.measured_at) == (old.measured_action, old.measured_at)
+        assert new.captured == old.captured
+        if CAUSES[number] != 'success' and new is made[-1]:
+            # That the gate braked of itself is not in the bag.
+            assert (new.cause, new.declared_by, new.truncated) == ('abandoned', 'import', True)
+            continue
+        assert new.commanded_action == old.commanded_action
+        assert new.admitted_action == old.admitted_action
+        assert (new.reward, new.reward_terms) == (old.reward, old.reward_terms)
+        assert (new.terminated, new.truncated) == (old.terminated, old.truncated)
+        assert (new.cause, new.declared_by) == (old.cause, old.declared_by)
+        if new.id.step > 1:  # What the gate began from is not in the bag either.
+            assert (new.actuated, new.actuated_quantum) == (old.actuated, old.actuated_quantum)
+
+
+def test_import_in_simulated_time_is_the_record_of_the_lockstep(tmp_path: Path) -> None:
+    from world_maker import make_world_tape
+
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    tape = make_world_tape(loaded, episodes=1, steps=20, seed=3)
+    write_bag(tmp_path / 'bag', tape)
+    old = Original(of(tape, Transition))
+    options = ImportOptions(reset=old.reset, host=old.steps[0].closed.ros.host)
+    import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options)
+    made = steps_of(tmp_path / 'run')
+    assert len(made) == 21
+
+    def unnamed(step: Transition) -> list[ObservationField]:
+        return [
+            replace(f, source='', image=f.image and replace(f.image, topic='')) for f in seen(step)
+        ]
+
+    for before, after in zip(old.steps, made, strict=True):
+        assert unnamed(after) == unnamed(before)
+        assert after.commanded_action == before.commanded_action
+        assert after.closed.ros == before.closed.ros
+        assert all(field.arrived is None for field in after.after)
+    assert made[-1].cause == 'abandoned'
+
+
+@pytest.mark.parametrize(
+    ('plugin', 'mode'),
+    [
+        (StoragePlugin.SQLITE3, CompressionMode.NONE),
+        (StoragePlugin.SQLITE3, CompressionMode.FILE),
+        (StoragePlugin.MCAP, CompressionMode.MESSAGE),
+    ],
+    ids=['sqlite3', 'sqlite3, file compressed', 'mcap, messages compressed'],
+)
+def test_every_storage_makes_the_same_steps(
+    tmp_path: Path,
+    drive: Tape,
+    run: RunFolder,
+    loaded: LoadedContract,
+    originals: list[Original],
+    plugin: StoragePlugin,
+    mode: CompressionMode,
+) -> None:
+    writer = Writer(tmp_path / 'theirs', version=9, storage_plugin=plugin)
+    if mode is not CompressionMode.NONE:
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        connections = {}
+        for sent in sorted(drive, key=lambda item: item.log_time):
+            if sent.topic not in connections:
+                connections[sent.topic] = writer.add_connection(
+                    sent.topic, sent.type, typestore=typestore()
+                )
+            writer.write(connections[sent.topic], sent.log_time, wire(sent))
+    import_bag(tmp_path / 'theirs', tmp_path / 'run', loaded, originals[0].options)
+
+    def known(step: Transition) -> list[ObservationField]:
+        # Such bags have log times only.
+        return [replace(field, published=None) for field in seen(step)]
+
+    for one, other in zip(steps_of(tmp_path / 'run'), steps_of(run), strict=True):
+        assert known(one) == known(other)
+        assert all(field.published is None for field in one.after)
+        assert one.commanded_action == other.commanded_action
+        assert (one.reward, one.cause) == (other.reward, other.cause)
+
+
+def stripped(tape: Tape) -> Iterator[Sent]:
+    """Yield what is not ours."""
+    for sent in tape:
+        if not is_dataclass(sent.what) and not sent.type.startswith('boundary_env_ros/'):
+            yield sent
+
+
+# What is said of what is made of it --------------------------------------------------------------
+
+
+def test_every_step_says_that_it_was_imported_and_what_was_derived(run: RunFolder) -> None:
+    made = steps_of(run)
+    assert {imported_from(step) for step in made} == {'drive'}
+    names = {field.name for field in fields(Transition)}
+    for step in made:
+        derived = derived_fields(step)
+        assert {name.partition('.')[0] for name in derived} <= names
+        assert 'closed' in derived
+        acted = bool(step.commanded_action)
+        assert acted is ('requested_action' in derived) is ('commanded' in derived)
+        assert ('reward' in derived) is (step.kind is Kind.STEP)
+
+
+def test_what_nobody_recorded_is_unknown(run: RunFolder) -> None:
+    first, *steps = steps_of(run)
+    for step in steps:
+        assert (step.delivered, step.requested, step.received) == (None, None, None)
+        assert (step.verdict, step.decisions, step.tick_error) == (None, (), None)
+        for stage in (step.latency.transport, step.latency.inference, step.latency.gate):
+            assert stage.duration is None
+        assert step.latency.capture.duration is not None
+        assert step.client_version == ''
+        assert is_unknown(step, 'seed')
+    assert first.reset is not None
+    assert (first.reset.achieved, first.reset.duration) == ((), None)
+    assert (first.reset.confirmed_by, first.reset.within_tolerance) == ('', False)
+
+
+def test_clocks_of_hosts_that_nobody_names_make_ages_uncertain(
+    tmp_path: Path, short: Path, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    options = replace(originals[0].options, host='')
+    import_bag(short, tmp_path / 'run', loaded, options)
+    step = steps_of(tmp_path / 'run')[5]
+    assert step.latency.capture.duration is not None
+    assert step.latency.capture.uncertainty is None
+
+
+def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
+    tmp_path: Path, short: Path, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    options = replace(originals[0].options, reset=())
+    imported = import_bag(short, tmp_path / 'run', loaded, options)
+    first, *steps = steps_of(tmp_path / 'run')
+    goal = next(field for field in first.after if field.name == 'goal')
+    assert (goal.status, goal.values) == (FieldStatus.MISSING, ())
+    assert all(math.isnan(step.reward) and is_unknown(step, 'reward') for step in steps)
+    assert steps[-1].cause == 'abandoned'
+    assert any('could not be judged by the task' in note for note in imported.notes)
+    report = audit_path(tmp_path / 'run')
+    assert report.ok
+    assert 'judgement-recomputed' in report.not_applied
+
+
+def test_commands_outside_the_contract_are_kept_and_counted(
+    tmp_path: Path, short: Path, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    narrow = loads(loaded.text.replace('high: [0.8, 1.5]', 'high: [0.3, 1.5]', 1))
+    assert narrow.digest != loaded.digest
+    imported = import_bag(short, tmp_path / 'run', narrow, originals[0].options)
+    assert any(step.commanded_action[:1] > (0.3,) for step in steps_of(tmp_path / 'run'))
+    assert any('lie outside the bounds' in note for note in imported.notes)
+
+
+# What the run is good for ------------------------------------------------------------------------
+
+
+def test_run_is_read_like_a_recorded_one(
+    tmp_path: Path, run: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(run.path)
+    assert main(['episodes', path]) == 0
+    assert 'success' in capsys.readouterr().out
+    assert main(['summary', path]) == 0
+    assert 'inference, budget 50' in capsys.readouterr().out
+    assert main(['export', path, '--format', 'jsonl', '-o', str(tmp_path / 'data')]) == 0
+    assert main(['audit', str(tmp_path / 'data')]) == 0
+    assert 'Audit of an import' in capsys.readouterr().out
+    with EpisodeStore.open(run.episodes) as store:
+        (row,) = store.episodes()
+        assert row.step_count == len(steps_of(run)) - 1
+
+
+def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) -> None:
+    report = audit_path(run.path)
+    assert report.ok
+    assert report.counts == {}
+    assert report.imported == report.transitions == len(steps_of(run))
+    assert 'clean.' not in str(report).splitlines()[0]
+    assert 'This is no clean record of a run.' in str(report)
+    assert {'command-decided', 'actions-copied', 'reset-confirmed'} <= set(report.not_applied)
+    assert not {'fields-from-sensors', 'judgement-recomputed'} & set(report.not_applied)
+    assert report.from_topics['fields'] > 200
+
+
+def test_audit_finds_what_was_changed_in_an_import(run: RunFolder, loaded: LoadedContract) -> None:
+    def changed(step: Transition) -> Transition:
+        return replace(step, reward=step.reward + 1.0) if step.id.step == 7 else step
+
+    found = audit(map(changed, steps_of(run)), contract=loaded.contract)
+    assert set(found.counts) == {'reward-sum'}
+
+
+def test_mark_of_an_import_spares_no_recorded_step(
+    loaded: LoadedContract, run: RunFolder, originals: list[Original]
+) -> None:
+    mark = steps_of(run)[0].diagnostics
+    forged = [
+        replace(step, diagnostics=mark, commanded_action=(9.0, 9.0)) if step.decisions else step
+        for step in originals[0].steps
+    ]
+    found = audit(forged, contract=loaded.contract)
+    assert 'actions-copied' in found.counts
+
+
+# Where episodes are ------------------------------------------------------------------------------
+
+
+def spans(run: Path) -> list[tuple[int, int]]:
+    """Return begin and end of the episodes of a run, nanoseconds."""
+    found: dict[str, list[int]] = {}
+    for step in steps_of(run):
+        found.setdefault(step.id.episode_id, []).append(step.closed.ros.nanoseconds)
+    return [(times[0], times[-1]) for times in found.values()]
+
+
+@pytest.mark.parametrize(
+    ('cut', 'count'), [(AtCommands, 1), (lambda: AtCommands(600_000_000), 3)], ids=['all', 'gap']
+)
+def test_episodes_begin_with_a_command(
+    tmp_path: Path,
+    tape: Tape,
+    bag: Path,
+    loaded: LoadedContract,
+    cut: Callable[[], Cut],
+    count: int,
+) -> None:
+    imported = import_bag(
+        bag, tmp_path / 'run', loaded, ImportOptions(cut=lambda begin: cut(), host=HOST)
+    )
+    found = spans(tmp_path / 'run')
+    assert len(found) == count == sum(imported.endings.values())
+    commands = sorted(sent.log_time for sent in tape if sent.topic == COMMAND)
+    for begin, end in found:
+        assert begin in commands
+        assert (end - begin) % 100_000_000 == 0
+    if count > 1:
+        assert all(end < begin for (_, end), (begin, _) in pairwise(found))
+
+
+def test_messages_of_a_topic_begin_and_end_episodes(
+    tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    begin, end = originals[0].span
+    kind = 'std_msgs/msg/Bool'
+    marks = [
+        Sent('/go', at, at, {'data': goes}, kind)
+        for at, goes in ((begin, True), (begin + 1_050_000_000, True), (end - 10, False))
+    ]
+    write_bag(tmp_path / 'bag', [*drive, *marks])
+    options = ImportOptions(cut=lambda first: AtMarks(), cut_topic='/go', host=HOST)
+    import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options)
+    one, other = spans(tmp_path / 'run')
+    assert one == (begin, begin + 1_000_000_000)
+    assert other[0] == begin + 1_050_000_000
+    assert end - 110_000_000 < other[1] < end
+
+
+def told(cut: Cut, *happenings: tuple[int, str]) -> list[tuple[int | None, int | None]]:
+    """Return where a cut wants to begin and end after each thing that happens."""
+    found = []
+    for now, what in happenings:
+        if what == 'command':
+            cut.command(now)
+        elif what == 'ended':
+            cut.ended()
+        else:
+            cut.mark(now, ends=what == 'ends')
+        found.append((cut.start_at, cut.end_at))
+    return found
+
+
+@pytest.mark.parametrize(
+    ('cut', 'happenings', 'expected'),
+    [
+        (AtCommands(), [(5, 'command'), (6, 'ended'), (7, 'command')], [(5, None), None, None]),
+        (
+            AtCommands(10),
+            [(5, 'command'), (8, 'command'), (9, 'ended'), (12, 'command'), (23, 'command')],
+            [(5, 15), (5, 18), None, None, (23, 33)],
+        ),
+        (AtRanges([(1, 3), (5, None)]), [(2, 'ended'), (9, 'ended')], [(5, None), None]),
+        (AtMarks(), [(1, 'begins'), (4, 'begins'), (4, 'ended')], [(1, None), (1, 4), (4, None)]),
+        (AtMarks(), [(1, 'begins'), (4, 'ends'), (4, 'ended')], [(1, None), (1, 4), None]),
+        (AtMarks(), [(1, 'begins'), (2, 'ended'), (3, 'ends')], [(1, None), None, None]),
+    ],
+    ids=['once', 'gap', 'ranges', 'marks follow', 'mark ends', 'task ended it'],
+)
+def test_cuts(
+    cut: Cut,
+    happenings: Sequence[tuple[int, str]],
+    expected: Sequence[tuple[int | None, int | None] | None],
+) -> None:
+    assert told(cut, *happenings) == [item or (None, None) for item in expected]
+
+
+# What is refused, and what is said ---------------------------------------------------------------
+
+
+def command(bag: Path, out: Path, *more: str) -> int:
+    return main(['import', str(bag), '--contract', 'warehouse_cart', '-o', str(out), *more])
+
+
+def test_command_says_what_became_of_it(
+    tmp_path: Path, bag: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    goal = '--reset={"goal": [-0.8, -2.7], "start": [0, 0, 0]}'
+    assert command(bag, tmp_path / 'run', '--gap', '0.6', goal, '--client', 'teleop') == 1
+    said = capsys.readouterr()
+    assert '3 episodes: 2 abandoned, 1 success' in said.out
+    assert 'topics of boundary_env_ros in the bag are left out' in said.err
+    with EpisodeStore.open(RunFolder(tmp_path / 'run').episodes) as store:
+        assert {row.state.client for row in store.episodes()} == {'teleop'}
+    information = yaml.safe_load((tmp_path / 'run/bag/metadata.yaml').read_text())
+    custom = information['rosbag2_bagfile_information']['custom_data']
+    assert custom['imported_from'] == 'drive'
+
+
+@pytest.mark.parametrize(
+    ('more', 'expected'),
+    [
+        (('--range', '3:1'), 'expect seconds as A:B or A:, with A before B'),
+        (('--range', '0:2', '--range', '1:3'), 'Expect ranges that do not overlap'),
+        (('--range', '900:901'), 'Expect an episode in the bag'),
+        (('--reset', '{"goal": ["a"]}'), 'expect an object of numbers as JSON'),
+        (('--remap', 'odom'), 'expect OLD:=NEW'),
+        (('--remap', 'odo:=odom'), 'Expect a topic /odo in the bag, actually: it has /'),
+        (('--remap', 'scan:=odom'), 'Expect one topic /odom, actually: the bag has another'),
+        (('--remap', 'odom:=elsewhere'), r'Expect these topics of the contract in the bag: odom'),
+        (('--episode-topic', '/go'), 'Expect the topic /go in the bag'),
+        (('--gap', '0'), 'expect seconds, more than 0'),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_leaves_nothing(
+    tmp_path: Path,
+    short: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: Sequence[str],
+    expected: str,
+) -> None:
+    assert command(short, tmp_path / 'run', *more) == 2
+    assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten(
+    tmp_path: Path, short: Path, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    (tmp_path / 'run').mkdir()
+    with pytest.raises(RecordError, match='exists already, not overwritten'):
+        import_bag(short, tmp_path / 'run', loaded, originals[0].options)
+    assert list((tmp_path / 'run').iterdir()) == []
+
+
+def test_topic_of_another_name_is_the_one_of_the_contract(
+    tmp_path: Path, drive: Tape, run: RunFolder, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    moved = [
+        replace(sent, topic='/base/odometry') if sent.topic == '/odom' else sent for sent in drive
+    ]
+    write_bag(tmp_path / 'bag', moved)
+    options = replace(originals[0].options, remap={'/base/odometry': '/odom'})
+    imported = import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options)
+    assert imported.notes == ()
+    for one, other in zip(steps_of(tmp_path / 'run'), steps_of(run), strict=True):
+        assert seen(one) == seen(other)
+    assert audit_path(tmp_path / 'run').ok
+
+
+def test_bag_that_is_torn_is_imported_up_to_there(
+    tmp_path: Path, short: Path, loaded: LoadedContract
+) -> None:
+    data = next(short.glob('*.mcap')).read_bytes()
+    (tmp_path / 'torn.mcap').write_bytes(data[: len(data) // 2])
+    imported: Imported = import_bag(
+        tmp_path / 'torn.mcap', tmp_path / 'run', loaded, ImportOptions()
+    )
+    assert imported.transitions > 2
+    assert any('the bag is not whole' in note for note in imported.notes)
+
+
+def test_simulated_time_is_that_of_the_clock_topic(
+    tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    # A recorder on system time, an hour of sensors on a clock of their own.
+    day = 2 * 86_400 * 1_000_000_000
+    begin, end = originals[0].span
+    moved = [
+        replace(sent, log_time=sent.log_time + day, publish_time=sent.publish_time + day)
+        for sent in drive
+    ]
+    ticks = [
+        Sent(
+            '/clock',
+            at + day,
+            at + day,
+            {'clock': {'sec': at // 10**9, 'nanosec': at % 10**9}},
+            'rosgraph_msgs/msg/Clock',
+        )
+        for at in range(begin - 10**9, end, 10_000_000)
+    ]
+    write_bag(tmp_path / 'bag', [*moved, *ticks])
+    simulated = loads(loaded.text.replace('clock: ros', 'clock: sim'))
+    assert simulated.contract.sim_time
+    import_bag(tmp_path / 'bag', tmp_path / 'run', simulated, ImportOptions(host=HOST))
+    made = steps_of(tmp_path / 'run')
+    assert len(made) > 20
+    for step in made:
+        assert step.closed.ros.clock is Clock.ROS
+        assert begin - 10**9 <= step.closed.ros.nanoseconds <= end
+        arrived = [field.arrived for field in step.after if field.source == '/odom']
+        assert all(stamp is not None and stamp.clock is Clock.SYSTEM for stamp in arrived)
+        assert all(f.age is not None and f.age < 1.0 for f in step.after if f.values[2:])
+
+
+def test_memory_stays_flat_as_the_bag_is_read(
+    tmp_path: Path, bag: Path, loaded: LoadedContract
+) -> None:
+    held: list[int] = []
+    import_bag(
+        bag,
+        tmp_path / 'run',
+        loaded,
+        ImportOptions(cut=lambda begin: AtCommands(600_000_000)),
+        progress=lambda done, total: held.append(sys.getallocatedblocks()),
+    )
+    assert len(held) > 4
+    # 1500 messages came meanwhile, of some 40 objects each.
+    assert held[-1] - held[1] < 10_000

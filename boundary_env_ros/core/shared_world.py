@@ -53,6 +53,12 @@ class SharedWorld:
         else:
             self._advances[agent] = what
 
+    @property
+    def seed(self) -> int | None:
+        """Seed of the reset that an agent waits for the others to ask for; None if nobody does."""
+        self._forget_ended()
+        return next((reset.seed for reset in self._resets.values()), None)
+
     def reset(self) -> ResetWorld | None:
         """
         Return the reset that is due now, once; None if somebody has not asked for it.

@@ -191,7 +191,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         return {agent: self._vector(agent, action) for agent, action in given.items()}
 
 
-class BoundaryTurnEnv(SharedEnv, AECEnv):  # type: ignore[misc]
+class BoundaryTurnEnv(SharedEnv, AECEnv):
     """
     Several robots in one world, who act one after the other, as the contract declares.
 

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 import uuid
 
-import numpy as np
-
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, GateStatus
@@ -57,6 +55,8 @@ class AgentEnvironment:
         Is called when an episode runs, with the steady clock, ns.
     active
         Whether the node may act.
+    draw
+        Returns a seed for who names none.
 
     """
 
@@ -69,11 +69,12 @@ class AgentEnvironment:
         asked: Callable[[], None],
         started: Callable[[int], None],
         active: Callable[[], bool],
+        draw: Callable[[], int],
     ) -> None:
         contract, topics = node.contract, node.topics(agent)
         self._node, self.agent = node, agent
         self._ask, self._asked = ask, asked
-        self._started, self._active = started, active
+        self._started, self._active, self._draw = started, active, draw
         self._several = len(contract.agents) > 1
         self.environment = Environment(
             contract,
@@ -255,7 +256,7 @@ class AgentEnvironment:
             seed, effects = self.environment.begin(
                 begin,
                 episode_id=episode_id,
-                drawn_seed=int(np.random.default_rng().integers(2**63)),
+                drawn_seed=self._draw(),
                 now=self._node.clock.now(),
             )
         except Refused as refusal:

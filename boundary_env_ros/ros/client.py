@@ -68,11 +68,12 @@ class BoundaryClient:
     client
         Name of this client in the record, and of its sessions; default: one that nobody else has.
     namespace
-        Namespace of the nodes.
+        Namespace of the services: that of the nodes, or with several agents that of the agent,
+        ``'cart_a'``.
     domain_id
         ROS domain; default: ``ROS_DOMAIN_ID``, or 0.
     agent
-        The agent; empty if there is only one.
+        The agent that is meant; empty: the one whose services these are.
     timeout
         Seconds that a call waits for its answer if it says nothing else. A reset may take as long
         as its contract allows.
@@ -341,13 +342,19 @@ class BoundaryClient:
             names.PLAN,
             srv.Plan.Request(
                 digest=spaces.digest,
-                agent=self._agent or spaces.agents[0],
+                agent=self._agent or self._whose(spaces),
                 actions=values.ravel().tolist(),
                 count=len(values) if values.ndim else 0,
             ),
             timeout,
         )
         return planned_from(answer)
+
+    def _whose(self, spaces: Spaces) -> str:
+        """Return the agent that is served here: of several, that of the namespace."""
+        if len(spaces.agents) == 1:
+            return spaces.agents[0]
+        return str(self._own.node.get_namespace().rpartition('/')[2])
 
     def end(self, *, timeout: float | None = None) -> None:
         """End the session: an episode that runs is truncated as ``abandoned``."""

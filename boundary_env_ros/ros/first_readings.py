@@ -35,12 +35,14 @@ class FirstReadings:
     ----------
     node
         Configured node that listens.
+    agent
+        Whose sensors and actuators they are.
 
     """
 
-    def __init__(self, node: ContractNode) -> None:
-        self._node = node
-        contract, topics = node.contract, node.topics()
+    def __init__(self, node: ContractNode, agent: str) -> None:
+        self._node, self._agent = node, agent
+        contract, topics = node.contract, node.topics(agent)
         self._sight = Sight(contract, topics)
         self._measured: dict[str, ObservationField] = {}
         shown = {spec.name for spec in contract.observation}
@@ -59,7 +61,8 @@ class FirstReadings:
                 node.destroy_subscription(made.pop())
 
         qos = names.sensor(item.qos, node.contract.pacing)
-        made.append(node.listen(message_class(item.type), item.topic, on_message, qos, warn=False))
+        topic = node.topic_of(self._agent, item.topic)
+        made.append(node.listen(message_class(item.type), topic, on_message, qos, warn=False))
 
     def _take_field(self, item: Input, message: Any, info: Any) -> bool:
         reading = self._node.read(item, message)
@@ -89,7 +92,7 @@ class FirstReadings:
             captured=clock.captured(reading.stamp, self._node.contract.robot_host),
             published=clock.system(info['source_timestamp']),
             arrived=clock.system(info['received_timestamp']),
-            source=self._node.topics()[item.topic],
+            source=self._node.topics(self._agent)[item.topic],
         )
         return True
 

@@ -17,9 +17,9 @@ from boundary_env_ros.core.decision import ActionRequest
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.link import closed_by, Delivery
 from boundary_env_ros.facade.world import due
-from boundary_env_ros.ros.link import closed_by, RosLink
+from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 #: How long one agent is looked at before the next, s.

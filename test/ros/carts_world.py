@@ -83,13 +83,21 @@ class CartsWorld:
         ``realtime`` or ``lockstep``.
     changes
         Of the contract.
+    services
+        Whether the services of the conversation are served.
 
     """
 
     env: Any
 
     def __init__(
-        self, folder: Path, domain_id: int, pacing: str, changes: Mapping[str, Any] = PATIENT
+        self,
+        folder: Path,
+        domain_id: int,
+        pacing: str,
+        changes: Mapping[str, Any] = PATIENT,
+        *,
+        services: bool = False,
     ) -> None:
         self.domain_id, self.pacing, self.run = domain_id, pacing, folder / 'run'
         self.file = write_contract(folder / 'contract.yaml', changes, base='two_carts')
@@ -102,6 +110,7 @@ class CartsWorld:
             NodeSpec(name='simulated_robot', parameters={**common, **_ROBOT}),
             *gates(self.env.contract, common),
             NodeSpec(name='environment', parameters=common),
+            *(NodeSpec(name='boundary_services', parameters=common) for _ in range(services)),
         )
         self._logs = folder / 'logs'
         self._killed: list[str] = []
@@ -188,14 +197,14 @@ class CartsWorld:
 
 @contextmanager
 def carts_world(
-    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT
+    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT, *, services: bool = False
 ) -> Iterator[CartsWorld]:
     """Run two carts on a domain that nobody else uses."""
     previous = dict(os.environ)
     with reserved_domain() as domain:
         os.environ.update(isolated_environment(domain))
         try:
-            with CartsWorld(folder, domain, pacing, changes).up() as world:
+            with CartsWorld(folder, domain, pacing, changes, services=services).up() as world:
                 yield world
         finally:
             os.environ.clear()

@@ -3,422 +3,59 @@
 """
 The node ``boundary_services``: the whole conversation of a policy as services, and its events.
 
-It is a client like any other: it holds a link of its own. Its callbacks wait, so that those of
-gate and environment never do.
+It is a client like any other: it holds a link of its own for every agent. Its callbacks wait, so
+that those of gate and environment never do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-import json
 import sys
-import threading
-from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import MultiThreadedExecutor
-from sensor_msgs.msg import Image
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.decision import GateDecision, KeyValue
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.events import Events, Happenings
-from boundary_env_ros.core.images import as_rgb
-from boundary_env_ros.core.inputs import image_fields
-from boundary_env_ros.core.observation import Observation
-from boundary_env_ros.core.service_requests import (
-    action_of,
-    batch_of,
-    metadata_of,
-    options_of,
-    refuse_another,
-    refuse_another_agent,
-)
-from boundary_env_ros.core.session import Session
-from boundary_env_ros.core.space_fields import (
-    action_fields,
-    action_schema,
-    fields_of,
-    observation_schema,
-)
-from boundary_env_ros.core.timebase import Instant
-from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.errors import (
-    BoundaryError,
-    code_of,
-    MissingDependency,
-    PeerLost,
-    Refused,
-    ResetNeeded,
-    ResultCode,
-)
-from boundary_env_ros.facade.drawing import Drawing
-from boundary_env_ros.storage.pixels import pixels_of
-from boundary_env_ros.facade.link import Asked
-from boundary_env_ros.facade.rendering import VIEW
-from boundary_env_ros.ros import names
+from boundary_env_ros.ros.agent_services import AgentServices
 from boundary_env_ros.ros.contract_node import ContractNode, run
-from boundary_env_ros.ros.conversions import from_msg, to_msg
-from boundary_env_ros.ros.first_readings import FirstReadings
-from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.link import RosLink
 
-#: One for the step that waits, one for the reset, and enough for all that does not wait.
-_THREADS = 8
-# For the last answers, s.
-_LAST_WORD = 2.0
+#: Of each agent one for the step that waits, one for the reset, and enough for all that does not
+#: wait.
+_THREADS = 16
 
 
 class BoundaryServices(ContractNode):
     """
-    Serves reset, step and the rest to any client of ROS, and publishes what happens.
+    Serves the conversation with every agent of a world to any client of ROS.
 
-    The answer to an error holds the error and nothing else.
+    The services of an agent alone are the node's own (``boundary_services/reset``); of several,
+    each has its own (``cart_a/boundary_services/reset``), as each has topics of its own.
     """
+
+    several_agents = True
 
     def __init__(self) -> None:
         super().__init__('boundary_services', 'client')
         self._waiting = ReentrantCallbackGroup()
-        # Of the session and of what was heard last; held for a moment only.
-        self._lock = threading.Condition()
-        # Of the link: whoever has it may wait for long.
-        self._conversation = threading.Lock()
-        self._calls = 0
-        self._link: RosLink | None = None
-        self._session = Session()
-        self._events: Events | None = None
-        self._last: Transition | None = None
-        self._first: FirstReadings | None = None
-        self._drawing: Drawing | MissingDependency | None = None
+        self._agents: tuple[AgentServices, ...] = ()
 
     def configure(self) -> None:
         """Listen, and offer the services; they answer ``NOT_ACTIVE`` until the node is."""
-        self._events = Events(self.contract, self.loaded.digest)
-        self._first = FirstReadings(self)
-        try:
-            self._drawing = Drawing(self.contract)
-        except MissingDependency as missing:
-            self._drawing = missing
-        self._event = self.speak(msg.EnvironmentEvent, names.EVENT, names.RECORD)
-        # In this order: of what has come, the executor takes a step before the ending it led to.
-        self.listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
-        self.listen(msg.Transition, names.TRANSITION, self._on_transition, names.RECORD)
-        self.listen(msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY)
-        for kind, name, answer in (
-            (srv.Reset, '~/reset', self._reset),
-            (srv.Step, '~/step', self._step),
-            (srv.BatchStep, '~/batch_step', self._batch_step),
-            (srv.Observe, '~/observe', self._observe),
-            (srv.Spaces, '~/spaces', self._spaces),
-            (srv.Render, '~/render', self._render),
-            (srv.Close, '~/close', self._close),
-        ):
-            self.serve(kind, name, self._answering(kind, answer), group=self._waiting)
-
-    def activate(self) -> None:
-        """Make the link, which looks for environment and gate from now on."""
-        self._session = Session()
-        self._link = RosLink(
-            self.loaded,
-            namespace=self.get_namespace(),
-            domain_id=self.context.get_domain_id(),
-            client=self.get_name(),
+        self._agents = tuple(
+            AgentServices(self, agent, self._waiting) for agent in self.contract.agents
         )
 
+    def activate(self) -> None:
+        """Make the links, which look for environment and gates from now on."""
+        for agent in self._agents:
+            agent.activate()
+
     def deactivate(self) -> None:
-        """End a running episode as ``abandoned``, and let who waits have their answer."""
-        link, self._link = self._link, None
-        if link is None:
-            return
-        link.close()
-        with self._lock:
-            self._lock.wait_for(lambda: not self._calls, _LAST_WORD)
+        """End running episodes as ``abandoned``, and let who waits have their answer."""
+        for agent in self._agents:
+            agent.deactivate()
 
     def cleanup(self) -> None:
         """Let go of all that :meth:`configure` made."""
-        self._events = self._first = self._drawing = self._last = None
-
-    @property
-    def link(self) -> RosLink:
-        """The link to environment and gate; there is one while the node is active."""
-        if self._link is None:
-            raise Refused(
-                f'Expect an active {self.get_name()}, actually: it is not. Activate it.',
-                ResultCode.NOT_ACTIVE,
-            )
-        return self._link
-
-    # Events --------------------------------------------------------------------------------------
-
-    def _on_transition(self, message: Any) -> None:
-        transition = from_msg(Transition, message)
-        self._note(transition)
-        if self._events is not None:
-            self._say(self._events.transition(transition), transition.closed)
-
-    def _on_decision(self, message: Any) -> None:
-        if self._events is not None:
-            decision = from_msg(GateDecision, message)
-            self._say(self._events.decision(decision), decision.commanded or decision.received)
-
-    def _on_status(self, message: Any) -> None:
-        status = from_msg(EpisodeStatus, message)
-        with self._lock:
-            self._session.heard(status)
-        if self._events is not None:
-            self._say(self._events.status(status), status.taken)
-
-    def _say(self, events: Happenings, at: Instant | None) -> None:
-        for event in events:
-            self._event.publish(to_msg(event, at or self.clock.now()))
-
-    def _note(self, transition: Transition) -> None:
-        """Keep the newest transition, from wherever it came first."""
-        with self._lock:
-            last = self._last
-            # Another episode may be of an environment on another host, with another steady clock.
-            begins = transition.kind is Kind.RESET and (
-                last is None or transition.id.episode_id != last.id.episode_id
-            )
-            if not begins and last is not None and transition.closed.steady <= last.closed.steady:
-                return
-            self._last = transition
-            if isinstance(self._drawing, Drawing):
-                if transition.kind is Kind.RESET:
-                    self._drawing.restart()
-                self._drawing.step(transition)
-
-    # Services ------------------------------------------------------------------------------------
-
-    def _answering(self, kind: Any, answer: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return a callback that answers as told, or with the error alone."""
-
-        def on_request(request: Any, _: Any) -> Any:
-            with self._lock:
-                self._calls += 1
-            try:
-                return answer(request)
-            except BoundaryError as error:
-                return kind.Response(result=_result(error))
-            finally:
-                with self._lock:
-                    self._calls -= 1
-                    self._lock.notify_all()
-
-        return on_request
-
-    def _reset(self, request: Any) -> Any:
-        link = self.link
-        refuse_another(
-            environment=request.environment,
-            digest=request.digest,
-            agent=request.agent,
-            contract=self.contract,
-            own_digest=self.loaded.digest,
-            own_agent=self.agent,
-        )
-        options = options_of(request.options)
-        with self._lock:
-            self._session.begin(request.client)
-        episode_id = ''
-        try:
-            # The step of a session that was closed may still be on its way back.
-            with self._conversation:
-                transition = self._begin(link, request, options)
-            episode_id = transition.id.episode_id
-        finally:
-            with self._lock:
-                if episode_id:
-                    self._session.began(episode_id)
-                else:
-                    self._session.failed()
-        return srv.Reset.Response(
-            episode_id=episode_id,
-            observation=_observation(transition),
-            transition=[to_msg(transition, transition.closed)],
-        )
-
-    def _begin(self, link: RosLink, request: Any, options: Any) -> Transition:
-        try:
-            transition = link.begin(
-                seed=request.seed if request.seed_given else None,
-                options=options,
-                wrappers=tuple(request.wrappers),
-                client=request.client,
-            ).transition
-        except BoundaryError:
-            # What was begun halfway must not keep the next one out.
-            link.abandon()
-            raise
-        self._note(transition)
-        return transition
-
-    @contextmanager
-    def _stepping(self, episode_id: str) -> Iterator[None]:
-        """Hold the session for a step, or for several in a row."""
-        with self._lock:
-            self._session.step(episode_id)
-        try:
-            with self._conversation:
-                yield
-        finally:
-            with self._lock:
-                self._session.stepped(episode_id)
-
-    def _step_once(self, link: RosLink, episode_id: str, asked: Asked) -> tuple[Transition, ...]:
-        try:
-            closed = tuple(delivery.transition for delivery in link.step(asked))
-        except PeerLost:
-            with self._lock:
-                self._session.over(episode_id, causes.ENVIRONMENT_LOST)
-            raise
-        self._note(closed[-1])
-        if closed[-1].cause:
-            with self._lock:
-                self._session.over(episode_id, closed[-1].cause)
-        return closed
-
-    def _step(self, request: Any) -> Any:
-        link = self.link
-        with self._stepping(request.episode_id):
-            asked = Asked(
-                action=action_of(self.contract, request.action, request.horizon),
-                metadata=metadata_of(from_msg(KeyValue, pair) for pair in request.metadata),
-            )
-            closed = self._step_once(link, request.episode_id, asked)
-        return srv.Step.Response(
-            observation=_observation(closed[-1]),
-            transitions=[to_msg(each, each.closed) for each in closed],
-            done=bool(closed[-1].cause),
-        )
-
-    def _batch_step(self, request: Any) -> Any:
-        link, completed, result = self.link, 0, msg.Result()
-        closed: list[Transition] = []
-        with self._stepping(request.episode_id):
-            actions = batch_of(self.contract, request.actions, request.count)
-            metadata = metadata_of(from_msg(KeyValue, pair) for pair in request.metadata)
-            for action in actions:
-                asked = Asked(action=action, metadata=metadata)
-                try:
-                    closed += self._step_once(link, request.episode_id, asked)
-                except BoundaryError as error:
-                    if not completed:
-                        raise
-                    result = _result(error)
-                    break
-                completed += 1
-                if closed[-1].cause:
-                    break
-        return srv.BatchStep.Response(
-            result=result,
-            completed=completed,
-            observation=_observation(closed[-1]),
-            transitions=[to_msg(each, each.closed) for each in closed],
-            done=bool(closed[-1].cause),
-        )
-
-    def _observe(self, request: Any) -> Any:
-        self._refuse_inactive(request.agent)
-        return srv.Observe.Response(observation=_observation(self._newest()))
-
-    def _spaces(self, request: Any) -> Any:
-        self._refuse_inactive(request.agent)
-        contract, first = self.contract, self._first
-        baseline = () if first is None else first.fields(self.clock.now())
-        return srv.Spaces.Response(
-            contract=contract.name,
-            contract_version=contract.version,
-            digest=self.loaded.digest,
-            agents=list(contract.agents),
-            period=contract.period,
-            observation=[to_msg(field) for field in fields_of(contract.observation)],
-            action=[to_msg(field) for field in action_fields(contract)],
-            evaluator=[to_msg(field) for field in fields_of(contract.evaluator)],
-            observation_schema=json.dumps(observation_schema(contract), allow_nan=False),
-            action_schema=json.dumps(action_schema(contract), allow_nan=False),
-            baseline=[to_msg(field) for field in baseline],
-        )
-
-    def _render(self, request: Any) -> Any:
-        self._refuse_inactive(request.agent)
-        cameras = {spec.name: spec for spec in image_fields(self.contract)}
-        source = request.source or next(iter(cameras), VIEW)
-        if source == VIEW and VIEW not in cameras:
-            return srv.Render.Response(image=self._view())
-        if source not in cameras:
-            raise Refused(
-                f'Expect a source out of {", ".join((*cameras, VIEW))}, actually: {source!r}.'
-            )
-        return srv.Render.Response(image=self._picture(cameras[source]))
-
-    def _picture(self, spec: FieldSpec) -> Image:
-        message = self.link.newest_image(spec.name)
-        if message is None:
-            raise Refused(
-                f'Expect an image on {spec.topic}, actually: none has come. '
-                'Is the camera running?',
-                ResultCode.SENSOR_MISSING,
-            )
-        image = _image(as_rgb(spec, pixels_of(spec, message)))
-        image.header = message.header
-        return image
-
-    def _view(self) -> Image:
-        drawing, last = self._drawing, self._newest()
-        if not isinstance(drawing, Drawing):
-            raise drawing or MissingDependency('Expect Pillow to draw a view, actually: none.')
-        with self._lock:
-            image = _image(drawing.draw(last))
-        image.header = to_msg(last, last.closed).header
-        return image
-
-    def _close(self, request: Any) -> Any:
-        link = self.link
-        with self._lock:
-            abandon = self._session.closing(request.episode_id, request.client)
-        if abandon:
-            link.abandon()
-            with self._lock:
-                self._session.over(request.episode_id, causes.ABANDONED)
-        return srv.Close.Response()
-
-    def _refuse_inactive(self, agent: str) -> None:
-        """Refuse while there is no link, and who means another agent."""
-        _ = self.link
-        refuse_another_agent(agent, self.agent)
-
-    def _newest(self) -> Transition:
-        with self._lock:
-            last = self._last
-        if last is None:
-            raise ResetNeeded(
-                'Expect an episode that was observed, actually: none has been yet. '
-                'Call reset first; `spaces` has the first readings of the sensors.'
-            )
-        return last
-
-
-def _result(error: BoundaryError) -> Any:
-    return msg.Result(code=int(code_of(error)), message=str(error))
-
-
-def _observation(transition: Transition) -> Any:
-    """Return what the policy sees after a step, as the environment published it."""
-    observation = Observation(
-        id=transition.id, observed=transition.closed, fields=transition.after
-    )
-    return to_msg(observation, observation.observed)
-
-
-def _image(pixels: Any) -> Image:
-    """Return pixels, shape (height, width, 3), as a message."""
-    height, width, _ = pixels.shape
-    image = Image(height=height, width=width, encoding='rgb8', step=3 * width)
-    image.data.frombytes(pixels.tobytes())
-    return image
+        self._agents = ()
 
 
 def _executor() -> MultiThreadedExecutor:

@@ -13,6 +13,8 @@ from dataclasses import replace
 import sys
 from typing import Any
 
+import numpy as np
+
 from boundary_env_ros.core.contract import Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.inputs import looked_up_fields
@@ -59,6 +61,7 @@ class EnvironmentNode(ContractNode):
                 asked=self._go_on,
                 started=self._on_started,
                 active=lambda: self._active,
+                draw=self._draw_seed,
             )
             for agent in contract.agents
         }
@@ -134,6 +137,11 @@ class EnvironmentNode(ContractNode):
         else:
             assert self._procedure is not None  # as above
             self._procedure.carry(what)
+
+    def _draw_seed(self) -> int:
+        """Return a seed for who names none: that of an agent that waits for it, if one does."""
+        seed = None if self._world is None else self._world.seed
+        return int(np.random.default_rng().integers(2**63)) if seed is None else seed
 
     def _go_on(self) -> None:
         """Ask the world for what all have asked for by now."""

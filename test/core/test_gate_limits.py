@@ -45,6 +45,19 @@ def test_a_clipped_action_says_which_dimension_and_by_how_much(bench: Bench) -> 
     assert decision.command == decision.admitted_action == (HIGH[0], 0.0)
 
 
+def test_a_command_that_left_late_takes_its_delay_from_the_next() -> None:
+    bench = Bench().start()
+    cruise(bench, 0.3)
+    bench.time.wait(PERIOD / 4)
+    bench.gate.went_out(bench.time.now)
+    bench.witness.emitted = bench.time.now.steady
+    bench.time.wait(PERIOD / 2)
+    bench.pulse()
+    decision = bench.ask(HIGH[0], 0.0)
+    assert decision.time_step == pytest.approx(PERIOD / 2)
+    assert decision.command[0] - 0.3 == pytest.approx(RATE[0] * PERIOD / 2)
+
+
 def test_a_limit_of_zero_is_a_limit() -> None:
     bench = Bench(shipped({('action', 'base', 'low'): [0.0, -1.5]})).start()
     decision = bench.ask(-0.1, 0.0)

@@ -347,6 +347,7 @@ class Bench(CartSensors):
                 replace(decision, commanded=self.instant(at)) if decision.command else decision
             )
             if decision.command:
+                self.gate.went_out(self.instant(at))
                 self.command(stamped)
                 self.after(35, lambda command=decision.command: self._obey(command))
             self.note(stamped)

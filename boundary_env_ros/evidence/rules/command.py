@@ -12,7 +12,7 @@ from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdic
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.timebase import elapsed, Instant
+from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -251,11 +251,6 @@ def _driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms |
     return bool(timeouts) and silence > min(timeouts) - slack
 
 
-def _decided(decision: GateDecision, terms: Terms) -> Instant | None:
-    """Return the instant of a decision where it is recorded: on a request, in realtime."""
-    return decision.decided if terms.contract.pacing is Pacing.REALTIME else None
-
-
 @link_rule(
     'time-step',
     'The time that the rate limits were computed with is the time since the command before, and '
@@ -275,15 +270,13 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
     if limits.contract.pacing is Pacing.LOCKSTEP or (first and link.before is not None):
         expected = period
     elif last is not None and not first:
-        start, end = _decided(last, limits), _decided(decision, limits)
-        passed = elapsed(start, end)
+        passed = elapsed(last.commanded, decision.decided)
         if passed is not None:
-            expected = min(passed, period)
+            expected = min(max(passed, 0.0), period)
         # A decision is made before its command is out, so this much time at most has passed.
-        bound = elapsed(last.decided or last.commanded, decision.commanded)
-        if expected is None and bound is not None:
-            slack = 0.0 if last.decided else limits.contract.safety.gate_period
-            most = min(period, bound + slack)
+        bound = elapsed(last.commanded, decision.commanded)
+        if bound is not None:
+            most = min(period, max(bound, 0.0))
     if actual is None or not 0.0 <= actual <= most + ROUNDING:
         yield Mismatch(
             field='time_step',

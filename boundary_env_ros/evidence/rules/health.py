@@ -256,9 +256,11 @@ def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
     if last is None or begins_anew(last, decision):
         return
     step, passed = decision.time_step, elapsed(last.commanded, decision.commanded)
-    # The time step is exact, but never more than a period.
-    if (step is not None and step < min(least, contract.period) - ROUNDING) or (
-        passed is not None and passed < least - BEFORE_COMMAND
+    # Both begin when the last command had gone out, a moment after its decision. And the time
+    # step is never more than a period.
+    slack = min(BEFORE_COMMAND, least / 2.0)
+    if (step is not None and step < min(least, contract.period) - slack) or (
+        passed is not None and passed < least - slack
     ):
         yield Mismatch(
             field='time_step',

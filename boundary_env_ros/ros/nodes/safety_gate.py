@@ -324,6 +324,7 @@ class SafetyGate(ContractNode):
             if decision.received is not None:
                 commanded = not_before(commanded, decision.received)
             decision = replace(decision, commanded=commanded)
+            self.gate.went_out(commanded)
             start = 0
             for group, publisher in zip(self.contract.action, self._commands, strict=True):
                 values = decision.command[start : start + group.size]

@@ -32,7 +32,7 @@ from boundary_env_ros.simulation.config import CartConfig
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 
 STRANGE = 0.777
 """A forward speed, m/s, that only strangers ask for."""

@@ -41,7 +41,7 @@ from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 
 HOME = (0.1, -0.2)
 ELSEWHERE = (0.9, 0.7)

@@ -25,7 +25,7 @@ from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, No
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 
 _SOON = 30.0
 _AHEAD = np.array([0.3, 0.0], dtype=np.float32)

@@ -25,7 +25,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.link import RosLink
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 
 
 @pytest.fixture(scope='module')

@@ -159,7 +159,8 @@ class _Work:
         if found or not _agrees(information, files):
             text = folder_text(_described(files, custom_data, distro))
             write_atomically(folder / METADATA, text.encode())
-            self._done.append(f'{METADATA} names {len(files)} files and what is in them')
+            named = 'the file' if len(files) == 1 else f'all {len(files)} files'
+            self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
 
     def _repair(self, path: Path, custom_data: dict[str, str], ros_distro: str) -> Repair:
         return repair(

@@ -1,0 +1,142 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the numbers of a record are called, from its contract, or by their places without one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boundary_env_ros.core.contract import ActionKind, Contract, FieldSpec
+from boundary_env_ros.core.sources import Joints, Paths, Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """
+    Name of one number.
+
+    Attributes
+    ----------
+    chart
+        What it is drawn with.
+    name
+        Its own name in there.
+    unit
+        Its unit; empty if it has none, or it is not known.
+
+    """
+
+    chart: str
+    name: str
+    unit: str = ''
+
+
+class Labels:
+    """
+    Names of the numbers of a run.
+
+    Parameters
+    ----------
+    contract
+        The contract; None if it is not known.
+
+    """
+
+    def __init__(self, contract: Contract | None) -> None:
+        self._fields = {spec.name: spec for spec in contract.fields} if contract else {}
+        self._values: dict[tuple[str, int], tuple[Label, ...]] = {}
+        self._groups = contract.action if contract else ()
+        self.command = tuple(
+            Label(chart=f'{group.name}: {name}', name='', unit=unit)
+            for group in self._groups
+            for name, unit in zip(short(group.dimensions), group.unit, strict=True)
+        )
+        #: Whether an action is a command, so that both are drawn together.
+        self.direct = all(group.kind is ActionKind.CONTINUOUS for group in self._groups)
+
+    def of_action(self, index: int) -> Label:
+        """Return the label of a dimension of the action, where it is no command."""
+        for group in self._groups:
+            if index < group.action_size:
+                what = group.kind.value.replace('_', ' ')
+                place = f'[{index}]' if group.action_size > 1 else ''
+                return Label(chart=f'{group.name}: {what}{place}', name='')
+            index -= group.action_size
+        return Label(chart=f'action [{index}]', name='')
+
+    def of_command(self, index: int) -> Label:
+        """Return the label of a dimension of the command."""
+        if index < len(self.command):
+            return self.command[index]
+        return Label(chart=f'action [{index}]', name='')
+
+    def of_values(self, field: str, count: int) -> tuple[Label, ...]:
+        """Return the labels of the values of a field; one chart for each of its units."""
+        found = self._values.get((field, count))
+        if found is None:
+            found = self._values[field, count] = self._labels(field, count)
+        return found
+
+    def max_age(self, field: str) -> float | None:
+        """Return the age that a field may have, seconds; None if that is not limited or known."""
+        spec = self._fields.get(field)
+        return None if spec is None else spec.max_age
+
+    def _labels(self, field: str, count: int) -> tuple[Label, ...]:
+        spec = self._fields.get(field)
+        names = _names(spec, count)
+        units = _units(spec, count)
+        several = len(set(units)) > 1
+        return tuple(
+            Label(chart=f'{field} ({unit or "1"})' if several else field, name=name, unit=unit)
+            for name, unit in zip(names, units, strict=True)
+        )
+
+
+def _names(spec: FieldSpec | None, count: int) -> tuple[str, ...]:
+    source = None if spec is None else spec.source
+    names: Sequence[str] = ()
+    if isinstance(source, Paths):
+        names = source.paths
+    elif isinstance(source, Trajectory):
+        names = source.names
+    elif isinstance(source, Joints):
+        names = [
+            name if len(source.quantities) == 1 else f'{name} {quantity}'
+            for quantity in source.quantities
+            for name in source.names
+        ]
+    if len(names) == count:
+        return short(names)
+    return tuple(str(index) for index in range(count)) if count > 1 else ('value',)
+
+
+def _units(spec: FieldSpec | None, count: int) -> tuple[str, ...]:
+    units = () if spec is None else spec.unit
+    if len(units) == count:
+        return units
+    return (units[0] if len(units) == 1 else '',) * count
+
+
+def short(names: Sequence[str]) -> tuple[str, ...]:
+    """Return field paths without what they need not be told apart: ``yaw``, ``linear.x``."""
+    for parts in (1, 2, 3):
+        told = [_end(name, parts) for name in names]
+        # One letter says what of a position, but not of a twist.
+        plain = parts > 1 or all(len(name) > 1 for name in told) or _one_stem(names)
+        if plain and max(Counter(told).values(), default=0) == 1:
+            return tuple(told)
+    return tuple(names)
+
+
+def _end(name: str, parts: int) -> str:
+    if name.endswith(')'):
+        return name.split('(', 1)[0]
+    return '.'.join(name.split('.')[-parts:])
+
+
+def _one_stem(names: Sequence[str]) -> bool:
+    stems = {name.rsplit('.', 1)[0] for name in names if not name.endswith(')')}
+    return len(stems) == 1

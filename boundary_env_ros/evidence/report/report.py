@@ -1,0 +1,197 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of a report as values, and as plain data for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+import math
+
+from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.report.columns import Json
+from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
+from boundary_env_ros.evidence.report.suspicion import KINDS, Moment, Sign
+from boundary_env_ros.evidence.run_story import BINS, SHORTEST, Story
+
+#: Version of the plain data.
+FORMAT = 1
+
+#: Moments that are told.
+MOMENTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """
+    How much of a run a page shows.
+
+    Attributes
+    ----------
+    episodes
+        Episodes that are drawn, the most suspicious first; all are listed.
+    columns
+        Columns of one episode; steps share one if there are more.
+    frames
+        Camera images.
+
+    """
+
+    episodes: int = 100
+    columns: int = 800
+    frames: FrameBudget = FrameBudget()
+
+
+@dataclass(slots=True, kw_only=True)
+class EpisodeRow:
+    """
+    One episode in the list.
+
+    Attributes
+    ----------
+    number
+        Its place in the record, from 1; what ``boundary-env inspect --episode`` takes.
+    records, steps
+        Transitions, that of the reset among them, and steps.
+    seconds
+        From the first to the last of them.
+    how
+        ``terminated``, ``truncated``, or empty without an ending.
+    suspicion
+        Greatest weight of a sign in one of its steps.
+    stopped, intervened, overruns, stale
+        Steps in which the gate stopped the robot, in which it did anything but admit, that came
+        without an action, and that saw a field too old or missing.
+    marks
+        What people say.
+
+    """
+
+    number: int
+    agent: str
+    episode_id: str
+    client: str = ''
+    seed: int = 0
+    records: int = 0
+    steps: int = 0
+    last_step: int = 0
+    seconds: float = 0.0
+    total: float = 0.0
+    cause: str = ''
+    how: str = ''
+    declared_by: str = ''
+    message: str = ''
+    suspicion: float = 0.0
+    stopped: int = 0
+    intervened: int = 0
+    overruns: int = 0
+    stale: int = 0
+    marks: list[str] = field(default_factory=list)
+    drawn: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """
+    What a page tells.
+
+    Attributes
+    ----------
+    name, path
+        Name of the run, and how it was named.
+    begun
+        When the first step was closed, ISO 8601; empty under simulated time.
+    pacing, period
+        As in the record and the contract; empty and None if not known.
+    summary, story
+        The figures, and what the overview draws.
+    moments
+        The most suspicious, the first first.
+    rows
+        All episodes.
+    details
+        The drawn episodes by number; see :class:`~.timeline.Timeline`.
+    frames
+        Their camera images.
+    notes
+        What is not as it should be with the record, and what the page leaves out.
+
+    """
+
+    name: str
+    path: str
+    begun: str
+    pacing: str
+    period: float | None
+    summary: Summary
+    story: Story
+    moments: tuple[Moment, ...]
+    rows: tuple[EpisodeRow, ...]
+    details: Mapping[int, Mapping[str, Json]]
+    frames: Mapping[int, list[Frame]]
+    notes: tuple[str, ...]
+
+    def number_of(self, moment: Moment) -> int:
+        """Return the number of the episode that a moment lies in; 0 if it is not listed."""
+        key = (moment.agent, moment.episode_id)
+        return next((r.number for r in self.rows if (r.agent, r.episode_id) == key), 0)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return all facts as plain data; ``doc/report.md`` explains them."""
+        return {
+            'format': FORMAT,
+            'run': self.name,
+            'begun': self.begun,
+            'pacing': self.pacing,
+            'period': self.period,
+            'notes': list(self.notes),
+            'summary': self.summary.to_json(),
+            'stages': {name: self._stage(name) for name in self.story.stages},
+            'moments': [
+                {
+                    'episode': self.number_of(moment),
+                    'agent': moment.agent,
+                    'episode_id': moment.episode_id,
+                    'first_step': moment.first_step,
+                    'last_step': moment.last_step,
+                    'step': moment.step,
+                    'score': round(moment.score, 1),
+                    'alike': moment.alike,
+                    **_sign(moment.sign),
+                    'also': [_sign(sign) for sign in moment.also],
+                }
+                for moment in self.moments
+            ],
+            'episodes': [
+                {
+                    **_finite(asdict(row)),
+                    'timeline': self.details.get(row.number),
+                    'frames': [asdict(frame) for frame in self.frames.get(row.number, ())],
+                }
+                for row in self.rows
+            ],
+        }
+
+    def _stage(self, name: str) -> dict[str, Json]:
+        counts = self.story.stages[name]
+        return {
+            'budget': counts.budget,
+            'known': counts.quantiles.count,
+            'p50': counts.quantiles.at(0.5),
+            'p99': counts.quantiles.at(0.99),
+            'bins': [
+                {'from': SHORTEST * 10 ** (number / BINS), 'count': count}
+                for number, count in sorted(counts.bins.items())
+            ],
+        }
+
+
+def _sign(sign: Sign) -> dict[str, Json]:
+    return {'kind': sign.kind, 'meaning': KINDS[sign.kind].sentence, 'why': sign.why}
+
+
+def _finite(row: dict[str, Json]) -> dict[str, Json]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }

@@ -1,0 +1,407 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""One step for a terminal: all that the record says of it, in the order in which it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+
+from boundary_env_ros.core.decision import GateDecision, Measurement
+from boundary_env_ros.core.events import EventKind
+from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
+from boundary_env_ros.evidence.late import late_stages
+from boundary_env_ros.evidence.report.labels import Label, Labels
+from boundary_env_ros.evidence.report.one_step import OneStep
+from boundary_env_ros.evidence.report.suspicion import KINDS
+
+_WIDTH = 100
+
+#: Values that are told one a line; of more there are many on one.
+_LINES = 8
+
+_UNKNOWN = 'unknown'
+
+Row = tuple[str, ...]
+
+
+def tell_step(one: OneStep) -> str:
+    """Return all that is known of a step, as text."""
+    return '\n'.join(_lines(one))
+
+
+def _lines(one: OneStep) -> Iterator[str]:
+    now = one.transition
+    labels = Labels(one.contract)
+    yield (
+        f'Episode {one.number} of {one.episodes}, step {now.id.step} of {one.last_step} '
+        f'({now.kind.name.lower()})'
+    )
+    yield from _table(
+        [
+            ('episode id', now.id.episode_id),
+            ('agent', now.id.agent),
+            ('client', f'{one.client or "(no request)"} {now.client_version}'.rstrip()),
+            ('contract', f'{now.contract} {now.contract_version}, {now.id.digest}'),
+            ('software', f'{now.software_version}, {now.pacing.name.lower()}, seed {now.seed}'),
+            *([('wrappers', ', '.join(now.wrappers))] if now.wrappers else []),
+        ]
+    )
+    if one.signs:
+        yield from _title('Why one might look at it')
+        for sign in one.signs:
+            yield from _wrapped(f'{KINDS[sign.kind].sentence}: {sign.why}')
+    if now.reset is not None:
+        yield from _reset(now.reset)
+    yield from _instants(one)
+    yield from _stages(one)
+    yield from _title('Observation, before and after')
+    yield from _observation(now.before, now.after, labels)
+    if now.state:
+        yield from _title('State, which no policy is sent')
+        yield from _observation((), now.state, labels)
+    if one.evaluator is not None:
+        yield from _title('Evaluator only')
+        yield from _observation((), one.evaluator.fields, labels)
+    yield from _action(now, labels)
+    yield from _decisions(now, labels)
+    yield from _outcome(one)
+    yield from _events(one)
+
+
+# When --------------------------------------------------------------------------------------------
+
+
+def _instants(one: OneStep) -> Iterator[str]:
+    now = one.transition
+    actuated = now.actuated or (one.late.actuated if one.late else None)
+    moments: list[tuple[str, Stamp | Instant | None]] = [
+        ('captured', now.captured),
+        ('observed', now.observed),
+        ('delivered', now.delivered),
+        ('requested', now.requested),
+        ('received', now.received),
+        ('commanded', now.commanded),
+        ('actuated', actuated),
+        ('closed', now.closed),
+    ]
+    base = now.observed or now.closed
+    rows: list[Row] = [('', 'clock, s', 'ms after', 'steady, ms after', 'clock and host')]
+    for name, moment in moments:
+        stamp = moment.ros if isinstance(moment, Instant) else moment
+        if stamp is None:
+            rows.append((name, _UNKNOWN, '', '', ''))
+            continue
+        same = stamp.clock is base.ros.clock and stamp.host == base.ros.host
+        steady = isinstance(moment, Instant) and moment.ros.host == base.ros.host
+        rows.append(
+            (
+                name,
+                f'{stamp.nanoseconds // NANOSECONDS}.{stamp.nanoseconds % NANOSECONDS:09d}',
+                _ms(stamp.nanoseconds - base.ros.nanoseconds) if same else '',
+                _ms(moment.steady - base.steady) if steady and isinstance(moment, Instant) else '',
+                f'{stamp.clock.name} {stamp.host}'.rstrip(),
+            )
+        )
+    after = 'observed' if now.observed else 'closed'
+    yield from _title(f'Instants, and how long after "{after}"')
+    yield from _table(rows, right=(1, 2, 3))
+    source, quantum = now.actuated_source, now.actuated_quantum
+    if one.late is not None:
+        source, quantum = one.late.source, one.late.quantum
+        yield '  The evidence of the execution came after the step had been closed.'
+    if actuated is not None and quantum is not None:
+        yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
+    if now.tick_error is not None:
+        yield f'  The tick came {1000 * now.tick_error:.3g} ms after its due time.'
+    for offset in now.clock_offsets:
+        yield (
+            f'  Clock of {offset.host} minus {offset.reference}: {1000 * offset.offset:.3g} ms, '
+            f'within {1000 * offset.uncertainty:.3g} ms.'
+        )
+
+
+def _ms(nanoseconds: int) -> str:
+    return f'{nanoseconds / 1e6:+.3f}'
+
+
+def _stages(one: OneStep) -> Iterator[str]:
+    now = one.transition
+    late: dict[str, LatencyStage] = {}
+    if one.late is not None:
+        budget = one.contract.latency_budget if one.contract else {}
+        late = late_stages(now, one.late, budget)
+    yield from _title('Stages')
+    rows: list[Row] = []
+    for name in STAGES:
+        stage = late.get(name) or getattr(now.latency, name)
+        if stage.duration is None:
+            rows.append((name, _UNKNOWN, '', ''))
+            continue
+        budget_told = '' if stage.budget is None else f'budget {1000 * stage.budget:g} ms'
+        notes = ['OVER'] if stage.over_budget else []
+        if stage.uncertainty is None:
+            notes.append('between two clocks whose offset is not known')
+        elif stage.uncertainty:
+            notes.append(f'within {1000 * stage.uncertainty:.3g} ms')
+        rows.append((name, f'{1000 * stage.duration:.3f} ms', budget_told, ', '.join(notes)))
+    yield from _table(rows, right=(1,))
+
+
+# What was seen -----------------------------------------------------------------------------------
+
+
+def _observation(
+    before: Sequence[ObservationField], after: Sequence[ObservationField], labels: Labels
+) -> Iterator[str]:
+    old = {found.name: found for found in before}
+    for found in after:
+        earlier = old.pop(found.name, None)
+        told = [_condition(found)]
+        if earlier is not None:
+            told.insert(0, _condition(earlier))
+        where = ', '.join(part for part in (found.source, found.frame_id) if part)
+        yield f'  {found.name}: {" -> ".join(told)} ({where})'
+        yield from _values(earlier, found, labels)
+    for name in old:
+        yield f'  {name}: only before'
+
+
+def _condition(found: ObservationField) -> str:
+    parts = [found.status.name]
+    if found.age is not None:
+        parts.append(f'{1000 * found.age:.3g} ms old')
+    if found.confidence is not None:
+        parts.append(f'confidence {found.confidence:.3g}')
+    if found.clipped:
+        parts.append('brought inside its bounds')
+    return ', '.join(parts)
+
+
+def _values(
+    earlier: ObservationField | None, found: ObservationField, labels: Labels
+) -> Iterator[str]:
+    if found.image is not None:
+        image = found.image
+        yield (
+            f'    image {image.width}x{image.height} {image.encoding} of {image.topic}, stamp '
+            f'{image.stamp / NANOSECONDS:.9f}, sha256 {image.sha256.hex()[:16]}...'
+        )
+        return
+    old = earlier.values if earlier is not None else ()
+    if len(found.values) > _LINES:
+        unit = next((label.unit for label in labels.of_values(found.name, len(found.values))), '')
+        if old:
+            yield from _many('before', old, unit)
+        yield from _many('after' if old else 'values', found.values, unit)
+        return
+    rows: list[Row] = []
+    for i, (label, value) in enumerate(
+        zip(labels.of_values(found.name, len(found.values)), found.values, strict=True)
+    ):
+        came = f'{_number(old[i])} ->' if i < len(old) else ''
+        rows.append((label.name, came, _number(value), label.unit))
+    yield from _table(rows, right=(1, 2), indent=4)
+
+
+def _many(name: str, values: Vector, unit: str) -> Iterator[str]:
+    text = ' '.join(f'{value:.4g}' for value in values)
+    yield from _wrapped(f'{name}{f" ({unit})" if unit else ""}: {text}', indent=4)
+
+
+# What was asked, allowed, sent and done ----------------------------------------------------------
+
+
+def _action(now: Transition, labels: Labels) -> Iterator[str]:
+    yield from _title('Action')
+    stages = ('requested', 'admitted', 'commanded', 'measured')
+    values: dict[str, Vector] = {name: getattr(now, f'{name}_action') for name in stages}
+    if not any(values.values()):
+        yield '  none'
+        return
+    if labels.direct:
+        yield from _actions(values, [labels.of_command(i) for i in range(_longest(values))])
+    else:
+        asked = {name: values[name] for name in stages[:2]}
+        sent = {name: values[name] for name in stages[2:]}
+        yield from _actions(asked, [labels.of_action(i) for i in range(_longest(asked))])
+        yield from _actions(sent, [labels.of_command(i) for i in range(_longest(sent))])
+    if now.measured_at is not None:
+        yield f'  measured at {now.measured_at.nanoseconds / NANOSECONDS:.9f} s'
+
+
+def _longest(values: dict[str, Vector]) -> int:
+    return max(map(len, values.values()), default=0)
+
+
+def _actions(values: dict[str, Vector], labels: Sequence[Label]) -> Iterator[str]:
+    rows: list[Row] = [('', *values, '')]
+    for i, label in enumerate(labels):
+        cells = (_number(v[i]) if i < len(v) else '-' for v in values.values())
+        rows.append((label.chart, *cells, label.unit))
+    yield from _table(rows, right=tuple(range(1, len(values) + 1)))
+
+
+def _decisions(now: Transition, labels: Labels) -> Iterator[str]:
+    count = len(now.decisions)
+    yield from _title(f'Gate: {count} decision{"" if count == 1 else "s"} since the step before')
+    if now.overrun:
+        yield f'  OVERRUN: no action came in time, held by the {now.held_by}.'
+    names = [label.chart for label in labels.command]
+    for index, decision in enumerate(now.decisions):
+        yield from _decision(decision, names, answers=index == now.decision)
+
+
+def _decision(decision: GateDecision, names: Sequence[str], *, answers: bool) -> Iterator[str]:
+    request = decision.request
+    told = f' on request {request.sequence} of {request.client}' if request else ''
+    yield (
+        f'  {decision.sequence}: {decision.verdict.name}, by {decision.trigger.name}{told}'
+        f'{"; it answers this step" if answers else ""}'
+    )
+    for result in decision.rules:
+        yield from _wrapped(f'- {sentence(result, names)}', indent=4)
+    rows: list[Row] = []
+    for name, vector in (
+        ('wanted command', decision.wanted_command),
+        ('published', decision.command),
+        ('previous command', decision.previous_command),
+        ('previous rate', decision.previous_rate),
+        ('previous acceleration', decision.previous_acceleration),
+    ):
+        if vector or name == 'published':
+            rows.append((name, ', '.join(map(_number, vector)) or 'nothing'))
+    for name, seconds in (
+        ('time step', decision.time_step),
+        ('since the request', decision.since_request),
+        ('since the environment', decision.since_environment),
+        ('since the tick', decision.since_tick),
+        ('clock error', decision.clock_error),
+    ):
+        if seconds is not None:
+            rows.append((name, f'{1000 * seconds:.4g} ms'))
+    flags = [
+        word
+        for word, there in (
+            ('armed', decision.armed),
+            ('seeded anew', decision.seeded),
+            ('EMERGENCY STOP', decision.emergency_stop),
+            (f'{decision.competing_publishers} OTHER PUBLISHERS', decision.competing_publishers),
+        )
+        if there
+    ]
+    if flags:
+        rows.append(('state', ', '.join(flags)))
+    rows += [(measurement.name, _measured(measurement)) for measurement in decision.measurements]
+    yield from _table(rows, indent=4)
+
+
+def _measured(measurement: Measurement) -> str:
+    if not measurement.values:
+        return f'nothing received on {measurement.topic}'
+    values = [f'{value:.4g}' for value in measurement.values]
+    shown = ', '.join(values[:_LINES])
+    if len(values) > _LINES:
+        least, most = min(measurement.values), max(measurement.values)
+        shown = f'{len(values)} values from {least:.4g} to {most:.4g}'
+    age = '' if measurement.age is None else f', had {1000 * measurement.age:.3g} ms ago'
+    return f'{shown} ({measurement.topic}{age})'
+
+
+# What came of it ---------------------------------------------------------------------------------
+
+
+def _outcome(one: OneStep) -> Iterator[str]:
+    now = one.transition
+    yield from _title('Outcome')
+    rows: list[Row] = [('reward', _number(now.reward))]
+    rows += [(f'  {term.name}', _number(term.value)) for term in now.reward_terms]
+    yield from _table(rows, right=(1,))
+    if now.terminated or now.truncated:
+        how = 'terminated' if now.terminated else 'truncated'
+        yield f'  {how}: {now.cause}, declared by {now.declared_by or "nobody"}'
+    else:
+        yield '  the episode goes on'
+    for status in one.statuses:
+        message = f': {status.message}' if status.message else ''
+        cause = f', {status.cause}, declared by {status.declared_by}' if status.cause else ''
+        yield from _wrapped(f'the episode is {status.state.name}{cause}{message}')
+    for item in now.diagnostics:
+        yield from _wrapped(f'{item.key}: {item.value}')
+
+
+def _reset(reset: ResetRecord) -> Iterator[str]:
+    yield from _title('Reset')
+    duration = '' if reset.duration is None else f', {reset.duration:.3g} s'
+    within = 'within' if reset.within_tolerance else 'NOT within'
+    given = 'given' if reset.seed_given else 'drawn'
+    yield f'  seed {reset.seed} ({given}), {within} tolerance, by {reset.confirmed_by}{duration}'
+    if reset.options:
+        yield from _wrapped(f'options: {reset.options}')
+    for name, values in (
+        ('sampled', reset.sampled),
+        ('achieved', reset.achieved),
+        ('tolerance', reset.tolerance),
+    ):
+        for one in values:
+            yield from _wrapped(f'{name} {_named(one)}')
+
+
+def _named(one: NamedValues) -> str:
+    units = dict.fromkeys(unit for unit in one.unit if unit)
+    values = ', '.join(map(_number, one.values))
+    return f'{one.name}: {values} {", ".join(units)}'.rstrip()
+
+
+def _events(one: OneStep) -> Iterator[str]:
+    told = [e for e in one.events if e.kind not in (EventKind.REWARD, EventKind.SAFETY)]
+    yield from _title('Events')
+    for event in told:
+        yield from _wrapped(f'{event.kind.name.lower()}: {event.reason}')
+    if not told:
+        yield '  none' if one.contract else '  not known without the contract'
+    yield from _title('What people say of the episode')
+    for mark in one.marks:
+        note = f': {mark.note}' if mark.note else ''
+        yield from _wrapped(
+            f'{mark.verdict.name.lower()} by {mark.who}, at step {mark.id.step}{note}'
+        )
+    if not one.marks:
+        yield '  nothing'
+
+
+# Lines -------------------------------------------------------------------------------------------
+
+
+def _title(text: str) -> Iterator[str]:
+    yield ''
+    yield text
+
+
+def _wrapped(text: str, indent: int = 2) -> Iterator[str]:
+    first, rest = ' ' * indent, ' ' * (indent + 2)
+    yield from textwrap.wrap(
+        text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def _table(rows: Iterable[Row], *, right: Sequence[int] = (), indent: int = 2) -> Iterator[str]:
+    found = list(rows)
+    if not found:
+        return
+    widths = [max(len(row[i]) for row in found) for i in range(len(found[0]))]
+    for row in found:
+        cells = (
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield (' ' * indent + '  '.join(cells)).rstrip()
+
+
+def _number(value: float) -> str:
+    return f'{value:.6g}'

@@ -1,0 +1,388 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""One episode over time, as the page draws it: bounded, however long the episode is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+import math
+
+from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.core.observation import FieldStatus, ImageReference, ObservationField
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import Clock, NANOSECONDS
+from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
+from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
+from boundary_env_ros.evidence.report.labels import Label, Labels
+from boundary_env_ros.evidence.run_story import Places, Point, point_in
+
+#: Values of one unit that are drawn as lines; of more a map is drawn, a row for each.
+LINES = 8
+
+#: Rows of a map; of more only the least and the greatest of all are drawn.
+ROWS = 96
+
+#: Columns of a map.
+MAP_COLUMNS = 160
+
+#: Times that rules stepped in, and events, that are told one by one.
+SPANS, EVENTS = 400, 200
+
+_VERDICTS = {
+    Verdict.ADMITTED: 'A',
+    Verdict.LIMITED: 'L',
+    Verdict.HELD: 'H',
+    Verdict.STOPPED: 'S',
+    Verdict.REJECTED: 'R',
+}
+_STATUS = {FieldStatus.FRESH: 'F', FieldStatus.STALE: 'S', FieldStatus.MISSING: 'M'}
+#: From the mildest to the strictest; of a column the strictest is told.
+_STRICTNESS = '.ALHSR'
+_WORST = '.FSM'
+_ACTIONS = ('requested', 'admitted', 'commanded', 'measured')
+
+
+@dataclass(slots=True)
+class _Span:
+    """Steps after each other in which one rule did the same."""
+
+    reason: Reason
+    outcome: Verdict
+    first: int
+    last: int
+    text: str
+    count: int = 1
+
+
+@dataclass(slots=True)
+class _Event:
+    step: int
+    time: float
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class _Chart:
+    """Lines that share an axis."""
+
+    group: str
+    name: str
+    unit: str
+    limit: float | None = None
+    lines: dict[str, Band] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A camera image that a step saw: which, and of which field, step and column."""
+
+    field: str
+    step: int
+    column: int
+    reference: ImageReference
+
+
+class Timeline:
+    """
+    Takes the steps of one episode, whose number is known, and tells them in few columns.
+
+    Parameters
+    ----------
+    records
+        Number of its transitions, that of the reset among them.
+    most
+        Columns that there may be.
+    labels
+        Names of the numbers.
+    places
+        Fields that are places in the plane.
+
+    """
+
+    def __init__(self, records: int, most: int, labels: Labels, places: Places) -> None:
+        self._columns = Columns(records, most)
+        self._map_columns = Columns(records, min(most, MAP_COLUMNS))
+        self._labels, self._places = labels, places
+        count = self._columns.count
+        self._index = self._step = -1
+        self._zero: int | None = None
+        self._return = 0.0
+        self._time: list[float | int | None] = [None] * count
+        self._first: list[int | None] = [None] * count
+        self._last: list[int | None] = [None] * count
+        self._verdicts = ['.'] * count
+        self._overruns = [0] * count
+        self._charts: dict[tuple[str, str], _Chart] = {}
+        self._maps: dict[str, tuple[str, list[Band]]] = {}
+        self._status: dict[str, list[str]] = {}
+        self._spans: list[_Span] = []
+        self._growing: dict[tuple[Reason, Verdict, int], _Span] = {}
+        self._more_spans = 0
+        self._events: list[_Event] = []
+        self._more_events = 0
+        self._path: list[list[Point | None]] = [[None] * count, [None] * count]
+        self._goal: Point | None = None
+        self._pictures: dict[tuple[str, int], Picture] = {}
+
+    # Taking --------------------------------------------------------------------------------------
+
+    def add(self, now: Transition) -> None:
+        """Take the next step."""
+        self._index += 1
+        column = self._columns.of(self._index)
+        step, time = now.id.step, self._moment(now)
+        self._step = step
+        self._time[column] = round(time, 4)
+        self._last[column] = step
+        if self._first[column] is None:
+            self._first[column] = step
+        self._verdicts[column] = _worse(
+            self._verdicts[column], _VERDICTS[now.verdict] if now.verdict else '.', _STRICTNESS
+        )
+        self._overruns[column] += now.overrun
+        self._observation(now, column)
+        for decision in now.decisions:
+            self._rules(decision, step)
+        if now.kind is Kind.STEP:
+            self._actions(now, column)
+            for name in STAGES:
+                self._stage(column, name, getattr(now.latency, name))
+            if now.tick_error is not None:
+                self._line('latency', 'tick late', '', 'ms', column, 1000 * now.tick_error)
+            self._return += now.reward
+            self._line('reward', 'reward', 'reward', '', column, now.reward)
+            self._line('reward', 'return', 'sum of rewards', '', column, self._return)
+            if len(now.reward_terms) > 1:
+                for term in now.reward_terms:
+                    self._line('reward', 'terms', term.name, '', column, term.value)
+
+    @property
+    def step(self) -> int:
+        """Return the number of the last step; -1 before the first."""
+        return self._step
+
+    @property
+    def column(self) -> int:
+        """Return the column of the last step."""
+        return self._columns.of(self._index)
+
+    def late(self, column: int, stages: dict[str, LatencyStage]) -> None:
+        """Take stages of an earlier step, which late evidence completes."""
+        for name, stage in stages.items():
+            self._stage(column, name, stage)
+
+    def truth(self, record: EvaluatorRecord) -> None:
+        """Take what only an evaluator sees of the last step."""
+        column = self._columns.of(max(self._index, 0))
+        for found in record.fields:
+            self._values('evaluator', found, column)
+        self._path[1][column] = (
+            point_in(record.fields, self._places.truth) or self._path[1][column]
+        )
+
+    def event(self, step: int, kind: str, text: str) -> None:
+        """Take something that happened, at the last step."""
+        if len(self._events) >= EVENTS:
+            self._more_events += 1
+            return
+        time = self._time[self.column] if self._index >= 0 else 0.0
+        self._events.append(_Event(step, float(time or 0.0), kind, text))
+
+    @property
+    def pictures(self) -> Iterable[Picture]:
+        """Return the last camera image of each field in each column."""
+        return self._pictures.values()
+
+    def _moment(self, now: Transition) -> float:
+        # Simulated time is the time of the world; the system clock may be set, the steady may not.
+        simulated = now.closed.ros.clock is Clock.ROS
+        nanoseconds = now.closed.ros.nanoseconds if simulated else now.closed.steady
+        if self._zero is None:
+            self._zero = nanoseconds
+        return (nanoseconds - self._zero) / NANOSECONDS
+
+    def _observation(self, now: Transition, column: int) -> None:
+        for found in now.after:
+            if found.image is not None:
+                self._pictures[found.name, column] = Picture(
+                    found.name, now.id.step, column, found.image
+                )
+            self._values('observation', found, column)
+            statuses = self._status.setdefault(found.name, ['.'] * self._columns.count)
+            statuses[column] = _worse(statuses[column], _STATUS[found.status], _WORST)
+            # What the task says does not age.
+            if found.age is not None and not found.source.startswith('task:'):
+                limit = self._labels.max_age(found.name)
+                self._line('age', found.name, '', 'ms', column, 1000 * found.age, _ms(limit))
+            if found.confidence is not None:
+                self._line('confidence', found.name, '', '', column, found.confidence)
+        for found in now.state:
+            self._values('state', found, column)
+        place = point_in(now.after, self._places.position)
+        if place is not None:
+            self._path[0][column] = place
+        self._goal = self._goal or point_in(now.after, self._places.goal)
+
+    def _values(self, group: str, found: ObservationField, column: int) -> None:
+        labels = self._labels.of_values(found.name, len(found.values))
+        charts: dict[str, list[int]] = {}
+        for index, label in enumerate(labels):
+            charts.setdefault(label.chart, []).append(index)
+        for chart, indices in charts.items():
+            unit = labels[indices[0]].unit
+            if len(indices) <= LINES:
+                for index in indices:
+                    self._line(group, chart, labels[index].name, unit, column, found.values[index])
+            elif len(indices) <= ROWS:
+                self._map(group, chart, unit, [found.values[index] for index in indices])
+            else:
+                values = [v for i in indices if math.isfinite(v := found.values[i])]
+                if values:
+                    name = f'all {len(indices)} values'
+                    self._line(group, chart, name, unit, column, min(values))
+                    self._line(group, chart, name, unit, column, max(values))
+
+    def _map(self, group: str, chart: str, unit: str, values: list[float]) -> None:
+        key = f'{group} {chart}'
+        if key not in self._maps:
+            count = self._map_columns.count
+            self._maps[key] = (unit, [Band(count) for _ in values])
+            self._charts[group, chart] = _Chart(group, chart, unit)
+        column = self._map_columns.of(max(self._index, 0))
+        for band, value in zip(self._maps[key][1], values, strict=False):
+            band.add(column, value)
+
+    def _actions(self, now: Transition, column: int) -> None:
+        for name in _ACTIONS:
+            values: Vector = getattr(now, f'{name}_action')
+            is_command = self._labels.direct or name in ('commanded', 'measured')
+            for index, value in enumerate(values):
+                label: Label = (
+                    self._labels.of_command(index) if is_command else self._labels.of_action(index)
+                )
+                self._line('action', label.chart, name, label.unit, column, value)
+
+    def _stage(self, column: int, name: str, stage: LatencyStage) -> None:
+        if stage.duration is not None:
+            milliseconds = 1000 * stage.duration
+            self._line('latency', name, '', 'ms', column, milliseconds, _ms(stage.budget))
+
+    def _line(
+        self,
+        group: str,
+        chart: str,
+        name: str,
+        unit: str,
+        column: int,
+        value: float,
+        limit: float | None = None,
+    ) -> None:
+        found = self._charts.get((group, chart))
+        if found is None:
+            found = self._charts[group, chart] = _Chart(group, chart, unit, limit)
+        band = found.lines.get(name)
+        if band is None:
+            band = found.lines[name] = Band(self._columns.count)
+        band.add(column, value)
+
+    def _rules(self, decision: GateDecision, step: int) -> None:
+        names = [label.chart for label in self._labels.command]
+        by_hand = decision.trigger is Trigger.OPERATOR
+        for result in decision.rules:
+            # That an operator's command is one is no news; an event says when he took over.
+            if result.reason is Reason.REPUBLISHED or (
+                by_hand and result.outcome is Verdict.ADMITTED
+            ):
+                continue
+            self._rule(result, step, names)
+
+    def _rule(self, result: RuleResult, step: int, names: list[str]) -> None:
+        key = (result.reason, result.outcome, result.dimension)
+        grown = self._growing.get(key)
+        if grown is not None and step - grown.last <= 1:
+            grown.last = step
+            grown.count += 1
+            return
+        if len(self._spans) >= SPANS:
+            self._more_spans += 1
+            return
+        text = sentence(result, names)
+        span = self._growing[key] = _Span(result.reason, result.outcome, step, step, text)
+        self._spans.append(span)
+
+    # Telling -------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Json]:
+        """Return what is drawn, as plain data."""
+        count = self.column + 1 if self._index >= 0 else 0
+        return {
+            'steps_per_column': self._columns.width,
+            'time': self._time[:count],
+            'first_step': self._first[:count],
+            'last_step': self._last[:count],
+            'verdicts': ''.join(self._verdicts[:count]),
+            'overruns': self._overruns[:count],
+            'status': {name: ''.join(s[:count]) for name, s in self._status.items()},
+            'charts': [self._chart(chart) for chart in self._charts.values()],
+            'rules': [
+                {
+                    'reason': span.reason.name,
+                    'outcome': span.outcome.name,
+                    'first': span.first,
+                    'last': span.last,
+                    'count': span.count,
+                    'text': span.text,
+                }
+                for span in self._spans
+            ],
+            'rules_left_out': self._more_spans,
+            'events': [
+                {'step': e.step, 'time': e.time, 'kind': e.kind, 'text': e.text}
+                for e in self._events
+            ],
+            'events_left_out': self._more_events,
+            'path': self._plan(count),
+        }
+
+    def _chart(self, chart: _Chart) -> dict[str, Json]:
+        told: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
+        if chart.limit is not None:
+            told['limit'] = rounded(chart.limit)
+        key = f'{chart.group} {chart.name}'
+        if key in self._maps:
+            told['steps_per_column'] = self._map_columns.width
+            told['rows'] = [band.to_json() for band in self._maps[key][1]]
+        else:
+            told['lines'] = [
+                {'name': name, **band.to_json()}
+                for name, band in chart.lines.items()
+                if band.known
+            ]
+        return told
+
+    def _plan(self, count: int) -> dict[str, Json] | None:
+        observed, truth = (self._told_path(path[:count]) for path in self._path)
+        if not any(point is not None for point in (*observed, *truth)):
+            return None
+        return {
+            'unit': self._places.unit,
+            'frame': self._places.frame,
+            'observed': observed,
+            'truth': truth if any(point is not None for point in truth) else [],
+            'goal': None if self._goal is None else [rounded(value) for value in self._goal],
+        }
+
+    def _told_path(self, path: list[Point | None]) -> list[Json]:
+        return [None if p is None else [rounded(p[0]), rounded(p[1])] for p in path]
+
+
+def _worse(one: str, other: str, order: str) -> str:
+    return max(one, other, key=order.index)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds

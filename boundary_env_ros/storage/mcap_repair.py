@@ -19,7 +19,7 @@ import struct
 from typing import Any, BinaryIO, Final
 import zlib
 
-import lz4.frame
+import lz4.frame  # type: ignore[import-untyped]
 from mcap.data_stream import ReadDataStream, RecordBuilder
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode

@@ -292,6 +292,7 @@ class Rerun:
             agent.waiting.clear()
             if episode is not None:
                 episode.after_ending += 1
+                _end(episode, then)
             return
         decisions = self._carried(agent, then)
         again = self._step(agent, episode, then, decisions)
@@ -332,8 +333,7 @@ class Rerun:
         decisions: tuple[GateDecision, ...],
     ) -> Transition | None:
         closed = agent.steps.again(then, decisions)
-        if then.terminated or then.truncated:
-            episode.ending, episode.ended_at = then.cause, then.id.step
+        _end(episode, then)
         if not episode.client:
             asked = (d.request.client for d in then.decisions if d.request is not None)
             episode.client = next(asked, '')
@@ -370,6 +370,11 @@ class Rerun:
             if found is not None:
                 return replace(found, field=f'reset.{found.field}')
         return first_unlike(then, again, OF_STEP)
+
+
+def _end(episode: EpisodeVerdict, then: Transition) -> None:
+    if then.terminated or then.truncated:
+        episode.ending, episode.ended_at = then.cause, then.id.step
 
 
 def _steady(decision: GateDecision) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 import json
 import math
 import os
@@ -242,7 +243,13 @@ class RosLink:
             for images in self._images.values():
                 images.clear()
             self._last = None
-        answer = self._call(self._begin, request, 'the environment node (begin_episode)')
+        answer = self._call(
+            self._begin,
+            request,
+            'the environment node (begin_episode)',
+            sign_of_life=self._contract.safety.environment_timeout,
+            deadline=time.monotonic() + self._startup_timeout,
+        )
         with self._changed:
             # What comes from here on may already be of the new episode; what is not is passed
             # over.
@@ -323,8 +330,14 @@ class RosLink:
         while True:
             self._check_open()
             try:
-                lease: str = self._call(self._arm, request, 'the safety gate (arm)').lease_id
-                return lease
+                answer = self._call(
+                    self._arm,
+                    request,
+                    'the safety gate (arm)',
+                    sign_of_life=self._contract.safety.gate_timeout,
+                    deadline=deadline,
+                )
+                return str(answer.lease_id)
             except Refused as refusal:
                 # The gate may not have heard of the episode or of its sensors yet, or still probe
                 # the drivers.
@@ -366,16 +379,41 @@ class RosLink:
         with self._changed:
             return '' if self._episode is None else self._episode.message
 
-    def _call(self, client: Any, request: Any, whom: str) -> Any:
-        done = threading.Event()
-        future = client.call_async(request)
-        future.add_done_callback(lambda _: done.set())
-        if not done.wait(self._startup_timeout):
+    def _call(
+        self, client: Any, request: Any, whom: str, *, sign_of_life: float, deadline: float
+    ) -> Any:
+        """
+        Ask a service, and ask again if no answer comes.
+
+        The middleware believes for up to 20 s that a node which was killed still serves: what is
+        asked then reaches nobody, and its successor, once it is found, has to be asked again. The
+        answer to the last time is the one that counts.
+
+        Parameters
+        ----------
+        sign_of_life
+            Seconds within which a living node says something; it is asked again after twice that,
+            then after twice as long, and so on.
+        deadline
+            Monotonic time, s, until which an answer is waited for.
+
+        """
+        patience, begun = 2.0 * sign_of_life, time.monotonic()
+        while True:
+            done = threading.Event()
+            future = client.call_async(request)
+            future.add_done_callback(lambda _, done=done: done.set())
+            left = deadline - time.monotonic()
+            if done.wait(max(0.0, min(patience, left))):
+                break
             client.remove_pending_request(future)
-            raise LinkTimeout(
-                f'Expect an answer of {whom} within {self._startup_timeout:g} s, actually: none. '
-                'Is the node active, and alive?'
-            )
+            self._check_open()
+            if left <= patience:
+                raise LinkTimeout(
+                    f'Expect an answer of {whom} within {deadline - begun:.3g} s, actually: none. '
+                    'Is the node active, and alive?'
+                )
+            patience *= 2.0
         answer = future.result()
         if answer.result.code:
             raise Refused(f'{whom}: {answer.result.message}', ResultCode(answer.result.code))
@@ -385,8 +423,29 @@ class RosLink:
 
     def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
-        asked = asked_of(action)
-        return self.collect(self.request(asked), asked.on_delivery)
+        seen, asked = self._running(), asked_of(action)
+        passed = self._until_turn(asked.on_delivery)
+        if passed and not self.running:
+            return passed
+        if passed:
+            # It answers what its policy had seen; the steps since then were those of others.
+            answered = seen if asked.answers is None else asked.answers
+            asked = replace(asked, answers=answered, skipped=asked.skipped + len(passed))
+        return (*passed, *self.collect(self.request(asked), asked.on_delivery))
+
+    def _until_turn(self, on_delivery: Callable[[Delivery], None] | None) -> tuple[Delivery, ...]:
+        """Wait for the turn of this agent, where the contract declares turns."""
+        passed: list[Delivery] = []
+        while self.running and not self._contract.has_turn(
+            self._agent, self._running().transition.id.step + 1
+        ):
+            self._since = time.monotonic()
+            delivery = self.take(math.inf)
+            assert delivery is not None  # it would have waited, or raised
+            passed.append(delivery)
+            if on_delivery is not None:
+                on_delivery(delivery)
+        return tuple(passed)
 
     def request(self, action: Vector | Asked) -> ActionRequest:
         """Send one action and return the request, the first part of :meth:`step`."""

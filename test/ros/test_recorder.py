@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import contextmanager, ExitStack
 from dataclasses import replace
 import json
 from pathlib import Path
 import random
 import resource
 import signal
+import subprocess
 import time
 from typing import Any
 import uuid
@@ -47,7 +48,7 @@ from boundary_env_ros.storage.jsonl import read_jsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 
 _READY = 60.0
 _SOON = 20.0
@@ -91,7 +92,7 @@ class Bench:
 
     # The recorder --------------------------------------------------------------------------------
 
-    def start(self, **parameters: str) -> NodeProcess:
+    def start(self, **parameters: str | float) -> NodeProcess:
         """Start a recorder that nobody has configured yet."""
         given = {'contract': str(self.file), 'run': str(self.run.path), **parameters}
         self.process = NodeProcess(
@@ -106,9 +107,9 @@ class Bench:
         """Ask the recorder for one transition of its lifecycle."""
         self.bring_up.change(self.process, transition, time.monotonic() + _READY)
 
-    def record(self) -> NodeProcess:
+    def record(self, **parameters: str | float) -> NodeProcess:
         """Start a recorder, and wait until it records."""
-        process = self.start()
+        process = self.start(**parameters)
         self.bring_up.run([process], _READY)
         self.until(lambda: self.status().recording, 'a recorder that records')
         return process
@@ -525,6 +526,74 @@ def test_kill_leaves_all_but_the_last_moment(bench: Bench) -> None:
     assert found == list(range(len(found)))
     assert len(found) >= 200
     assert not source.complete
+
+
+def test_bag_is_split_and_each_file_has_the_contract(bench: Bench) -> None:
+    bench.record(max_bag_size=100_000)
+    odom = bench.publisher(Odometry, 'odom')
+    image = bench.publisher(Image, 'camera/image_raw')
+    noise = random.Random(0)
+    for number in range(30):
+        frame = Image(height=100, width=100, encoding='rgb8', step=300)
+        frame.data.frombytes(noise.randbytes(30_000))
+        image(frame)
+        odom(odometry(number))
+    bench.until(lambda: bench.status().bytes > 800_000, 'the images on the disk')
+    bench.end(signal.SIGTERM)
+    bench.assert_complete()
+    files = sorted(bench.run.bag.glob('*.mcap'))
+    assert len(files) > 2
+    for file in files:
+        described = [m.decode() for m in open_records(file).messages([f'/{names.CONTRACT}'])]
+        assert [d.digest for d in described] == [bench.loaded.digest]
+    assert sorted(numbers(bench.on_disk('odom'))) == list(range(30))
+    with Reader(bench.run.bag) as bag:
+        assert bag.message_count == sum(1 for _ in bag.messages())
+
+
+@contextmanager
+def hanging_disk(folder: Path) -> Iterator[tuple[Path, Callable[[str], None]]]:
+    """Give a disk of its own, and a function that freezes it (``-f``) or lets it go (``-u``)."""
+    image, place = folder / 'disk', folder / 'mounted'
+    place.mkdir()
+
+    def run(*command: object) -> bool:
+        words = [str(word) for word in command]
+        try:
+            return subprocess.run(words, capture_output=True, check=False).returncode == 0
+        except FileNotFoundError:
+            return False
+
+    with image.open('wb') as file:
+        file.truncate(64 * 2**20)
+    if not (run('mkfs.ext4', '-q', image) and run('mount', '-o', 'loop', image, place)):
+        pytest.skip('no disk can be mounted here')
+    try:
+        yield place, lambda how: subprocess.run(['fsfreeze', how, str(place)], check=True)
+    finally:
+        run('fsfreeze', '-u', place)
+        run('umount', place)
+
+
+def test_disk_that_hangs_is_told_of_and_costs_nothing(bench: Bench, tmp_path: Path) -> None:
+    with hanging_disk(tmp_path) as (place, freeze):
+        bench.run = RunFolder(place / 'run')
+        bench.record(disk_timeout=0.5, min_free_space=1_000_000)
+        odom = bench.publisher(Odometry, 'odom')
+        freeze('-f')
+        for number in range(100):
+            odom(odometry(number))
+        bench.until(lambda: not bench.status().recording, 'a recorder that says it does not')
+        # It lives, and says so: the environment may end the episode, and does.
+        assert 'Expect a disk that is at most 0.5 s behind (disk_timeout)' in bench.log()
+        for number in range(100, 200):
+            odom(odometry(number))
+        freeze('-u')
+        bench.until(lambda: bench.status().recording, 'a recorder that records again')
+        bench.until(lambda: len(bench.on_disk('odom')) == 200, 'all that came meanwhile')
+        bench.end(signal.SIGTERM)
+        bench.assert_complete()
+        assert bench.status().lost == 0
 
 
 def test_full_disk_ends_the_recording_not_the_node(bench: Bench) -> None:

@@ -170,11 +170,11 @@ class Recorder(ContractNode):
             'sync_interval',
             'min_free_space',
         ):
-            least = 1 if name in ('queue_size', 'disk_timeout') else 0
-            if not self.value(name) >= least:
+            value = self.value(name)
+            if value < 0 or (value == 0 and name in ('queue_size', 'disk_timeout')):
+                least = 'more than' if value == 0 else 'at least'
                 raise BoundaryError(
-                    f'Expect the parameter {name} to be {least} or more, actually: '
-                    f'{self.value(name)}.'
+                    f'Expect the parameter {name} to be {least} 0, actually: {value}.'
                 )
 
     def activate(self) -> None:

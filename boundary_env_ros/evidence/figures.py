@@ -125,11 +125,15 @@ class ClientSummary:
         Proportion of successes among the terminated episodes only, and the number that were
         truncated, apart.
     mean_return, mean_length
-        Mean of the sum of rewards, and of the number of steps, of the ended episodes.
+        Mean of the sum of rewards, and of the number of steps, of the ended episodes; the return
+        is None if a reward is unknown.
+    imported, unjudged
+        Steps that nobody recorded: they were made from a bag without a gate; and those of them
+        that the task could not judge.
     clipped
-        Steps whose action was limited by its bounds.
+        Steps whose action was limited by its bounds, of those that a gate decided.
     intervened
-        Steps in which the gate did anything but admit.
+        Steps in which the gate did anything but admit, of the same.
     by_hand, takeovers
         Steps in which a command of an operator went out, and the times that one took over, as far
         as they are remembered.
@@ -165,6 +169,8 @@ class ClientSummary:
     truncated: int
     mean_return: float | None
     mean_length: float | None
+    imported: int
+    unjudged: int
     clipped: Proportion
     intervened: Proportion
     by_hand: Proportion
@@ -309,6 +315,10 @@ def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]
         yield '  judged otherwise', [str(len(c.disagreements)) for c in clients]
     yield 'return, mean', [_short(c.mean_return) for c in clients]
     yield 'steps of an episode, mean', [_short(c.mean_length) for c in clients]
+    if any(c.imported for c in clients):
+        yield 'steps imported from a bag, no gate', [f'{c.imported} of {c.steps}' for c in clients]
+    if any(c.unjudged for c in clients):
+        yield '  which the task could not judge', [f'{c.unjudged}' for c in clients]
     yield 'steps clipped to the bounds', [str(c.clipped) for c in clients]
     yield 'steps with an intervention', [str(c.intervened) for c in clients]
     if any(c.taken_over for c in clients):

@@ -13,6 +13,7 @@ from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.intervention import Hands, Intervention
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
@@ -31,6 +32,9 @@ from boundary_env_ros.evidence.statistics import Proportion, Quantiles
 
 #: Stages of the action that are held against each other.
 PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
+
+#: Those of an imported step, whose action was worked out from the command.
+OF_IMPORT = PAIRS[-1:]
 
 #: Steps of an episode that wait for its first request, which names the client.
 UNNAMED = 100
@@ -105,6 +109,8 @@ class _Client:
     returns: float = 0.0
     ended_steps: int = 0
     steps: int = 0
+    imported: int = 0
+    unjudged: int = 0
     clipped: int = 0
     intervened: int = 0
     by_hand: int = 0
@@ -281,6 +287,9 @@ class Summariser:
         client.steps += 1
         client.verdicts[now.verdict.name if now.verdict else NONE] += 1
         client.overruns += now.overrun
+        imported = bool(imported_from(now)) and not now.decisions
+        client.imported += imported
+        client.unjudged += imported and is_unknown(now, 'reward')
         client.intervened += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
         answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
         client.clipped += answer is not None and any(
@@ -295,7 +304,7 @@ class Summariser:
         for decision in now.decisions:
             _stops(client, running, decision)
             client.reasons.update(result.reason.name for result in decision.rules)
-        for one, other in PAIRS:
+        for one, other in OF_IMPORT if imported else PAIRS:
             a, b = getattr(now, f'{one}_action'), getattr(now, f'{other}_action')
             if len(a) == len(b):
                 for i, (left, right) in enumerate(zip(a, b, strict=True)):
@@ -325,6 +334,8 @@ class Summariser:
 
     def _told(self, name: str, client: _Client) -> ClientSummary:
         terminated = client.episodes - client.truncated
+        decided = client.steps - client.imported
+        mean_return = client.returns / client.episodes if client.episodes else None
         budget = self._contract.latency_budget if self._contract else {}
         differences: dict[str, dict[str, Difference]] = {}
         for (pair, dimension), gap in client.gaps.items():
@@ -343,10 +354,12 @@ class Summariser:
             success=Proportion(count=client.successes, of=client.episodes),
             success_of_terminated=Proportion(count=client.successes, of=terminated),
             truncated=client.truncated,
-            mean_return=client.returns / client.episodes if client.episodes else None,
+            mean_return=None if mean_return is None or math.isnan(mean_return) else mean_return,
             mean_length=client.ended_steps / client.episodes if client.episodes else None,
-            clipped=Proportion(count=client.clipped, of=client.steps),
-            intervened=Proportion(count=client.intervened, of=client.steps),
+            imported=client.imported,
+            unjudged=client.unjudged,
+            clipped=Proportion(count=client.clipped, of=decided),
+            intervened=Proportion(count=client.intervened, of=decided),
             by_hand=Proportion(count=client.by_hand, of=client.steps),
             taken_over=client.taken_over,
             takeovers=tuple(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 import math
 from pathlib import Path
+import re
 import sys
 
 from bag_maker import make_tape, of, Tape, wire, write_bag
@@ -29,6 +30,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
+from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records
@@ -88,9 +90,9 @@ def originals(tape: Tape) -> list[Original]:
 
 @pytest.fixture(scope='module')
 def drive(tape: Tape, originals: list[Original]) -> Tape:
-    """Return the raw messages up to the end of the first episode."""
+    """Return the raw messages up to a little after the end of the first episode."""
     _, end = originals[0].span
-    return [sent for sent in stripped(tape) if sent.log_time <= end]
+    return [sent for sent in stripped(tape) if sent.log_time <= end + 50_000_000]
 
 
 @pytest.fixture(scope='module')
@@ -283,6 +285,8 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert all(math.isnan(step.reward) and is_unknown(step, 'reward') for step in steps)
     assert steps[-1].cause == 'abandoned'
     assert any('could not be judged by the task' in note for note in imported.notes)
+    (client,) = summarise(steps_of(tmp_path / 'run')).clients
+    assert (client.mean_return, client.unjudged) == (None, len(steps))
     report = audit_path(tmp_path / 'run')
     assert report.ok
     assert 'judgement-recomputed' in report.not_applied
@@ -306,15 +310,18 @@ def test_run_is_read_like_a_recorded_one(
 ) -> None:
     path = str(run.path)
     assert main(['episodes', path]) == 0
-    assert 'success' in capsys.readouterr().out
+    assert 'terminated  success' in capsys.readouterr().out
     assert main(['summary', path]) == 0
-    assert 'inference, budget 50' in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert re.search(r'steps imported from a bag, no gate +43 of 43\n', told)
+    assert re.search(r'steps with an intervention +none\n', told)
+    assert re.search(r'inference, budget 50 +unknown\n', told)
     assert main(['export', path, '--format', 'jsonl', '-o', str(tmp_path / 'data')]) == 0
     assert main(['audit', str(tmp_path / 'data')]) == 0
     assert 'Audit of an import' in capsys.readouterr().out
     with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
-        assert row.step_count == len(steps_of(run)) - 1
+        assert (row.step_count, row.cause) == (len(steps_of(run)) - 1, 'success')
 
 
 def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) -> None:
@@ -551,6 +558,7 @@ def test_simulated_time_is_that_of_the_clock_topic(
     import_bag(tmp_path / 'bag', tmp_path / 'run', simulated, ImportOptions(host=HOST))
     made = steps_of(tmp_path / 'run')
     assert len(made) > 20
+    assert audit_path(tmp_path / 'run').ok
     for step in made:
         assert step.closed.ros.clock is Clock.ROS
         assert begin - 10**9 <= step.closed.ros.nanoseconds <= end

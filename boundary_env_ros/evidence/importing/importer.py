@@ -183,7 +183,7 @@ class _Importer:
         self._copied = {
             name for ears in self._ears.values() for name in ears.names.values() if name in topics
         }
-        self._copied |= {t for t in (CLOCK, self._cut_topic) if t in topics}
+        self._copied |= {t for t in (self._cut_topic,) if t in topics}
         self._definitions: dict[str, tuple[str, str]] = {
             _type_of(cls): known_definition(_type_of(cls)) for cls in _TOPICS
         }
@@ -279,7 +279,7 @@ class _Importer:
 
         def wanted(channel: Channel) -> bool:
             topic = self._renamed(channel.topic)
-            return topic in self._copied and not channel.type.startswith(OWN)
+            return topic in (CLOCK, *self._copied) and not channel.type.startswith(OWN)
 
         for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
             if channel.topic == CLOCK:
@@ -324,6 +324,8 @@ class _Importer:
         commands, marks = [], []
         for channel, logged, published, data in messages:
             topic = self._renamed(channel.topic)
+            if topic not in self._copied:
+                continue  # What `/clock` says is what the log times of the run are.
             self._copy(topic, channel, logged, published, data, now)
             message = self._decoded(channel, data) if self._is_read(topic) else None
             if message is None:

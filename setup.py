@@ -28,7 +28,7 @@ from setuptools import setup
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / 'build_backend'))
 
-from ros_commands import COMMANDS, InterfaceDistribution  # noqa: E402
+from ros_commands import builds_interfaces, COMMANDS, InterfaceDistribution  # noqa: E402
 from ros_distributions import DISTRIBUTIONS, selected_distro  # noqa: E402
 
 NAME = 'boundary_env_ros'
@@ -40,7 +40,8 @@ def share_files() -> list[tuple[str, list[str]]]:
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
     ]
-    for top in ('config', 'launch'):
+    # Where interfaces are built they bring their definitions; bags are written without them too.
+    for top in ('config', 'launch', *(() if builds_interfaces() else ('msg',))):
         for folder in (ROOT / top, *sorted((ROOT / top).rglob('*/'))):
             names = [
                 path.relative_to(ROOT).as_posix()

@@ -13,6 +13,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.cli import (
     audit,
     check,
+    compare,
     confirm,
     demo,
     describe,
@@ -49,6 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     verdict.COMMAND,
     summary.COMMAND,
     report.COMMAND,
+    compare.COMMAND,
     inspect_step.COMMAND,
     episodes.COMMAND,
     mark.COMMAND,

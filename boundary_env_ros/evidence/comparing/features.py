@@ -31,6 +31,9 @@ Array = npt.NDArray[np.float64]
 #: Of normal noise: its standard deviation, over the median of second differences' size.
 _ROBUST = 1.4826 / math.sqrt(6.0)
 
+#: Scatter below this share of the values is that of rounding.
+_ROUNDING = 1e-12
+
 
 def features(tape: Tape, contract: Contract) -> Values:
     """Return the numbers of one episode, but for those that need another world."""
@@ -133,6 +136,9 @@ def _figures(track: FieldTrack, spec: FieldSpec) -> dict[str, Array]:
         bends = np.diff(values, n=2, axis=0)
         bends = np.where(turns, wrapped(bends), bends)
         noise = _ROBUST * np.nanmedian(np.abs(bends), axis=0)
+        # The order of a sum gives what is constant a spread.
+        least = _ROUNDING * np.nanmax(np.abs(values), axis=0)
+    spread, noise = (np.where(scatter <= least, 0.0, scatter) for scatter in (spread, noise))
     return {'level': centre, 'spread': spread, 'noise': noise, 'at_reset': first}
 
 

@@ -194,10 +194,10 @@ class Deals:
         And by how much it changes where the second side is shifted by one.
         """
         if self.paired:
-            apart = both[self.first :] - both[: self.first]
-            there = known[: self.first].astype(float)
-            count = np.maximum(there.sum(axis=0), 1.0)
-            return self._rows @ apart / count, self._rows @ there / count
+            between = both[self.first :] - both[: self.first]
+            pairs = known[: self.first].astype(float)
+            count = np.maximum(pairs.sum(axis=0), 1.0)
+            return self._rows @ between / count, self._rows @ pairs / count
         there = known.astype(float)
         on_second = self._rows
         second, rest = on_second @ there, there.sum(axis=0) - on_second @ there
@@ -269,10 +269,11 @@ class Deals:
 
         def means(second: Array) -> tuple[Array, Array, Array]:
             first = 1.0 - second
-            return tuple(  # type: ignore[return-value]
+            one, other, between = (
                 ((a @ sums) * b).sum(axis=1) / np.maximum(((a @ counts) * b).sum(axis=1), 1e-300)
                 for a, b in ((first, first), (second, second), (first, second))
             )
+            return one, other, between
 
         label = np.repeat([0.0, 1.0], [self.first, self.second])[np.newaxis]
         held = [

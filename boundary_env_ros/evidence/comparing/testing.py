@@ -34,9 +34,10 @@ def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
     tested = deals.test(table.first, table.second, alpha=alpha)
     if tested is None:
         return '' if max(counts) < 2 else 'it is the same in all episodes'
+    sizes = [_size(table.first[:, i], table.second[:, i]) for i in range(len(table.labels))]
     order = sorted(
         range(len(table.labels)),
-        key=lambda i: (math.isnan(tested.each[i]), tested.each[i], table.labels[i]),
+        key=lambda i: (math.isnan(tested.each[i]), tested.each[i], -abs(np.nan_to_num(sizes[i]))),
     )
     quantities = []
     for i in order:
@@ -54,7 +55,7 @@ def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
                 high=high,
                 p=float(tested.each[i]),
                 span=table.spans[i],
-                size=_size(table.first[:, i], table.second[:, i]),
+                size=sizes[i],
             )
         )
     return Finding(

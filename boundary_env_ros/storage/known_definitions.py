@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 import os
 from pathlib import Path
+import re
 import sys
 from typing import Any
 
@@ -25,6 +26,9 @@ from boundary_env_ros.storage.mcap_scan import Channel
 MSG, IDL = 'ros2msg', 'ros2idl'
 
 _OWN = 'boundary_env_ros'
+_DIRECTIVE = re.compile(
+    r'^[ \t]*#[ \t]*(?:include|pragma|define|if|ifdef|ifndef|endif)\b.*$', re.M
+)
 
 
 def known_definition(type_name: str) -> tuple[str, str]:
@@ -111,7 +115,8 @@ def _from_idl(channel: Channel) -> str:
             head, _, rest = part.partition('\n')
             idl = rest if head.startswith('IDL: ') else part
             if idl.strip():
-                types.update(typesys.get_types_from_idl(idl))
+                # What it includes is another part; rosbags does not know the directive.
+                types.update(typesys.get_types_from_idl(_DIRECTIVE.sub('', idl)))
         store = typesys.get_typestore(typesys.Stores.EMPTY)
         store.register(types)
         text: str = store.generate_msgdef(channel.type, ros_version=2)[0]

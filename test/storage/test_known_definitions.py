@@ -1,0 +1,121 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a bag does not say of its messages is looked up, and what nobody knows is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import sqlite3
+
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from storage_wire import BEGIN, cdr, message_cdr, transition, typestore
+
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.definitions import parse_definition
+from boundary_env_ros.storage.known_definitions import described, known_definition
+from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.reader import open_records
+
+TWIST, TRANSITION = 'geometry_msgs/msg/TwistStamped', 'boundary_env_ros/msg/Transition'
+
+WHEEL = """\
+IDL: acme_msgs/msg/Wheel
+// generated from rosidl_adapter/resource/msg.idl.em
+
+#include "acme_msgs/msg/Slip.idl"
+
+module acme_msgs {
+  module msg {
+    struct Wheel {
+      double speed;
+      acme_msgs::msg::Slip slip;
+    };
+  };
+};
+"""
+SLIP = """\
+IDL: acme_msgs/msg/Slip
+module acme_msgs {
+  module msg {
+    typedef float float__2[2];
+    struct Slip {
+      float__2 ratio;
+    };
+  };
+};
+"""
+
+
+def channel(kind: str, language: str = '', text: str = '') -> Channel:
+    return Channel(
+        topic='/t',
+        type=kind,
+        encoding='cdr',
+        definition_encoding=language,
+        definition=text.encode(),
+    )
+
+
+@pytest.fixture(params=['installed', 'without ROS'])
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param != 'installed':
+        monkeypatch.setenv('AMENT_PREFIX_PATH', '')
+        monkeypatch.setattr('sys.prefix', '/nowhere')
+
+
+@pytest.mark.usefixtures('place')
+@pytest.mark.parametrize('kind', [TWIST, TRANSITION])
+def test_definition_that_is_missing_is_the_known_one(kind: str) -> None:
+    found = described(channel(kind))
+    assert found.definition_encoding == 'ros2msg'
+    text, _ = typestore().generate_msgdef(kind, ros_version=2)
+    assert parse_definition(kind, found.definition.decode()) == parse_definition(kind, text)
+
+
+def test_definition_as_idl_becomes_one_as_text() -> None:
+    text = f'{"=" * 80}\n'.join(('', WHEEL, SLIP))
+    found = described(channel('acme_msgs/msg/Wheel', 'ros2idl', text))
+    fields = parse_definition('acme_msgs/msg/Wheel', found.definition.decode())
+    assert [f.name for f in fields['acme_msgs/Wheel']] == ['speed', 'slip']
+    (ratio,) = fields['acme_msgs/Slip']
+    assert (ratio.type, ratio.size) == ('float32', 2)
+
+
+def test_definition_as_text_is_left_as_it_is() -> None:
+    one = channel('acme_msgs/msg/Odd', 'ros2msg', 'float64 odd\n')
+    assert described(one) is one
+
+
+@pytest.mark.parametrize(
+    ('one', 'said'),
+    [
+        (channel('acme_msgs/msg/Odd'), 'Expect the definition of acme_msgs/msg/Odd'),
+        (channel('acme_msgs/msg/Odd', 'ros2idl', 'module x {'), 'readable definition of acme'),
+        (channel('acme_msgs/msg/Odd', 'ros2idl', SLIP), 'readable definition of acme'),
+    ],
+)
+def test_type_that_nobody_knows_is_named(one: Channel, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        described(one)
+
+
+def test_hash_of_a_known_type_is_that_of_others() -> None:
+    assert known_definition(TWIST)[1] == typestore().hash_rihs01(TWIST)
+
+
+def test_bag_from_before_definitions_is_read(tmp_path: Path) -> None:
+    with Writer(tmp_path / 'old', version=8, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        twist = writer.add_connection('/cmd_vel', TWIST, typestore=typestore())
+        ours = writer.add_connection('/t', TRANSITION, typestore=typestore())
+        writer.write(twist, BEGIN, message_cdr(TWIST))
+        writer.write(ours, BEGIN + 1, cdr(transition(1)))
+    with sqlite3.connect(tmp_path / 'old/old.db3') as database:
+        tables = [row[0] for row in database.execute('SELECT name FROM sqlite_master')]
+        if 'message_definitions' in tables:
+            database.execute('DELETE FROM message_definitions')
+    database.close()
+    source = open_records(tmp_path / 'old')
+    assert list(source.transitions()) == [transition(1)]
+    (command,) = source.messages(['/cmd_vel'])
+    assert command.decode().twist.linear.x == 0.0

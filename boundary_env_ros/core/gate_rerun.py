@@ -61,6 +61,11 @@ class GateRerun(Gate):
     agent, topics
         As for :class:`~boundary_env_ros.core.gate.Gate`.
 
+    Attributes
+    ----------
+    missing
+        Decisions of the same lease that the record does not have, before the last one.
+
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class GateRerun(Gate):
         self._episode = ''
         self._lease_known = False
         self._last_sequence: int | None = None
+        self.missing = 0
         #: When the last command of the recorded gate went out, steady ns.
         self._out_then: int | None = None
         #: From when it counted the time of its policy, steady ns.
@@ -162,6 +168,7 @@ class GateRerun(Gate):
         own = asked or (then.verdict is not Verdict.REJECTED and not _is_over(then))
         last = self._last_sequence
         gap = not begun if last is None else then.sequence != last + 1
+        self.missing = 0
         self._last_sequence = then.sequence
         if own and then.id.episode_id != self._episode:
             # A lease begins only when the robot of the one before is at rest.
@@ -173,6 +180,8 @@ class GateRerun(Gate):
             self._health.begin()
             self._overruns_known = self._asked_alike = self._sent_alike = True
             gap = not begun
+        elif last is not None and gap:
+            self.missing = max(then.sequence - last - 1, 0)
         if gap:
             self._take_up(then)
 

@@ -19,6 +19,7 @@ import yaml
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.resources import share_file
@@ -109,6 +110,14 @@ def test_lines_need_the_contract_that_they_were_made_under(
     assert 'Same: 3 episodes' in capsys.readouterr().out
     strict = other(tmp_path / 'strict.yaml', slower)
     assert main(['verdict', str(path), '--contract', str(strict)]) == 2
+
+
+def test_what_was_imported_has_no_verdict(tape: Tape, tmp_path: Path, capsys: Output) -> None:
+    marks = import_marks('drive', derived=('reward',), unknown=('verdict',))
+    made = [replace(step, diagnostics=marks) for step in of(tape, Transition)[:2]]
+    path = lines(tmp_path / 'steps.jsonl', made)
+    assert main(['verdict', str(path), '--contract', 'warehouse_cart']) == 2
+    assert 'made of the bag drive afterwards' in capsys.readouterr().err
 
 
 def test_a_line_that_cannot_be_read_makes_the_record_unreadable(

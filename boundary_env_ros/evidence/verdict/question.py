@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.run_files import Run, Unreadable
@@ -41,7 +42,7 @@ class Question:
     Raises
     ------
     RecordError
-        If there is no step, or nobody knows the contract of the record.
+        If there is no step, the steps were imported, or nobody knows their contract.
     ContractError
         If a contract is not valid, or its task is not installed.
     BoundaryError
@@ -53,6 +54,13 @@ class Question:
         self._path = path
         self._run = Run(path)
         first = self._first()
+        made_from = imported_from(first)
+        if made_from:
+            raise RecordError(
+                f'Expect the record of a boundary, actually: steps that were made of the bag '
+                f'{made_from} afterwards. No gate decided and no environment judged there: there '
+                'is no verdict to come to again.'
+            )
         text = self._run.contract_text()
         recorded = other = None
         if text:

@@ -206,6 +206,9 @@ class Rerun:
                 if episode is not None:
                     episode.not_run["a decision of the probe of a driver's timeout"] += 1
             elif episode is not None:
+                if gate.missing and gate is agent.gate:
+                    episode.not_run['a decision that the record does not have'] += gate.missing
+                    episode.unproven += gate.missing
                 episode.decided(then, again)
                 if self._compare(agent, then, again) and not self._other:
                     gate.adopt(then)

@@ -24,8 +24,9 @@ from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.environment import ANSWERABLE
 from boundary_env_ros.core.inputs import sensor_topics
 from boundary_env_ros.core.observation import FieldStatus, ObservationField, Sample
-from boundary_env_ros.core.reset import out_of_tolerance, tolerances
+from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.sight import Sight, View
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
@@ -78,6 +79,7 @@ class StepsAgain:
         self._last: Transition | None = None
         self._before: View | None = None
         self._reset: ResetRecord | None = None
+        self._supplied: Mapping[str, Vector] = {}
         self._captured: dict[int, Stamp | None] = {}
 
     @property
@@ -97,39 +99,41 @@ class StepsAgain:
             Those of the gate that it is to be closed with.
 
         """
+        try:
+            return self._again(then, decisions)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            self._last, self._before = then, None
+            return Reclosed(why=f'{type(error).__name__}: {error}')
+
+    def _again(self, then: Transition, decisions: tuple[GateDecision, ...]) -> Reclosed:
         if then.kind is Kind.RESET:
             return Reclosed(transition=self._begin(then))
-        last, before = self._last, self._before
-        gap = last is None or (last.id.episode_id, last.id.step + 1) != (
-            then.id.episode_id,
-            then.id.step,
-        )
-        if gap or before is None:
-            self._reset = (
-                self._reset if last and last.id.episode_id == then.id.episode_id else None
-            )
-            self._keep(then, self._view(then))
-            return Reclosed(why='the step before it is missing')
+        last, before, view = self._last, self._before, self._view(then)
+        same_episode = last is not None and last.id.episode_id == then.id.episode_id
+        follows = last is not None and same_episode and last.id.step + 1 == then.id.step
+        if not same_episode:
+            self._reset = None
+        again, why = None, ''
         if self._reset is None:
-            self._keep(then, self._view(then))
-            return Reclosed(why='the reset of its episode is missing')
-        view = self._view(then)
-        try:
-            return Reclosed(transition=self._close(then, before, view, self._reset, decisions))
-        except (BoundaryError, *WRONG_INPUT) as error:
-            return Reclosed(why=f'{type(error).__name__}: {error}')
-        finally:
-            self._keep(then, view)
+            why = 'the reset of its episode is missing'
+        elif not follows or before is None:
+            why = 'the step before it is missing'
+        else:
+            again = self._close(then, before, view, self._reset, decisions)
+        self._keep(then, view)
+        return Reclosed(transition=again, why=why)
 
     # A reset -------------------------------------------------------------------------------------
 
     def _begin(self, then: Transition) -> Transition:
         self._sight.forget()
         self._captured.clear()
-        self._reset = then.reset
+        self._reset = record = then.reset
+        self._supplied = {}
+        if record is not None:
+            self._supplied = self._task.observe(by_name(record.sampled), self._agent)
         view = self._view(then)
         self._keep(then, view)
-        record = then.reset
         again = replace(
             then,
             after=view.observation.fields,
@@ -237,7 +241,8 @@ class StepsAgain:
         for spec in self._specs:
             field = recorded.get(spec.name)
             if spec.derived is None and field is not None:
-                _take(self._sight, field)
+                values = self._supplied.get(spec.task, field.values)
+                _take(self._sight, replace(field, values=tuple(values)))
         view = self._sight.view(then.id, then.closed)
         fields = (*view.observation.fields, *view.state)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)

@@ -29,6 +29,7 @@ OF_DECISION = (
 
 #: What of a step is closed again, what it follows from first.
 OF_STEP = (
+    'before',
     'after',
     'state',
     'decision',

@@ -27,9 +27,10 @@ def keep_right(agent, seen):
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument('--link', default='embedded', choices=['embedded', 'ros'])
-link = parser.parse_args().link
+parser.add_argument('--contract', default='two_carts', help='a file, or the shipped one')
+given = parser.parse_args()
 
-env = parallel_env('two_carts', link=link, pacing='lockstep')
+env = parallel_env(given.contract, link=given.link, pacing='lockstep')
 observations, infos = env.reset(seed=1, options={'scenario': 'aisle'})
 causes = {}
 while env.agents:

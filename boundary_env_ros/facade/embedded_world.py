@@ -33,13 +33,13 @@ from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
-from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.facade.link import Asked, asked_of, Delivery, request_of
 from boundary_env_ros.facade.world import due
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.pixels import pixels_of
 
 Sink = Callable[[Effect | ActionRequest | GateDecision], None]
 

@@ -10,7 +10,7 @@ the extra ``pettingzoo``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +191,19 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         return {agent: self._vector(agent, action) for agent, action in given.items()}
 
 
+#: What an info says of an action; in turn, of the last one of its agent.
+_OF_THE_ACTION = (
+    'verdict',
+    'reasons',
+    'requested_action',
+    'admitted_action',
+    'commanded_action',
+    'clipped',
+    'latency',
+    'overrun',
+)
+
+
 class BoundaryTurnEnv(SharedEnv, AECEnv):
     """
     Several robots in one world, who act one after the other, as the contract declares.
@@ -300,12 +313,23 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         for each, deliveries in closed.items():
             last = deliveries[-1]
             self._seen[each] = self._observed(each, last)
-            self.rewards[each], self.infos[each] = outcome_of(deliveries)
+            self.rewards[each], info = outcome_of(deliveries)
+            self.infos[each] = self._of_own_turn(each, deliveries, info)
             self.terminations[each] = last.transition.terminated
             self.truncations[each] = last.transition.truncated
         self._accumulate_rewards()
         self.agent_selection = self._next(agent)
         self._deads_step_first()
+
+    def _of_own_turn(
+        self, agent: str, deliveries: Sequence[Delivery], info: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return an info with what became of the agent's action in its own last turn."""
+        own = [d for d in deliveries if self.contract.has_turn(agent, d.transition.id.step)]
+        if own and own[-1] is deliveries[-1]:
+            return info
+        told = step_info(own[-1]) if own else self.infos[agent]
+        return {**info, **{key: told[key] for key in _OF_THE_ACTION}}
 
     def _next(self, agent: str) -> str:
         """Return whose turn it is now; the one that acted last if nobody's episode runs."""

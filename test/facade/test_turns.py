@@ -182,6 +182,19 @@ def test_what_comes_up_since_its_own_turn_is_what_an_agent_is_rewarded(contract:
     made.close()
 
 
+def test_the_info_of_an_agent_says_what_became_of_its_own_last_action(contract: Path) -> None:
+    made = make(contract)
+    made.reset(seed=1, options=APART)
+    made.step(AHEAD)
+    made.step(np.array([0.05, 0.0]))
+    *_, info = made.last()
+    assert made.agent_selection == 'cart_b'
+    assert (info['step'], info['verdict'], info['overrun']) == (2, 'LIMITED', False)
+    assert info['requested_action'] == pytest.approx(AHEAD)
+    assert made.infos['cart_a']['verdict'] == 'ADMITTED'
+    made.close()
+
+
 # Endings -----------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,9 @@ from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.link import RosLink
 
 pytestmark = [pytest.mark.ros, pytest.mark.patient]
+
+
+EXAMPLE = Path(__file__).parents[2] / 'examples/two_carts.py'
 
 
 @pytest.fixture(scope='module')
@@ -93,6 +99,20 @@ def on_the_wire(carts: CartsWorld, agent: str, episode_id: str) -> Records:
 
 def test_it_is_a_parallel_environment_by_pettingzoos_own_test(carts: CartsWorld) -> None:
     parallel_api_test(carts.env, num_cycles=5)
+
+
+def test_the_example_drives_the_carts_of_the_nodes(carts: CartsWorld) -> None:
+    carts.env.close()
+    told = subprocess.run(
+        [sys.executable, str(EXAMPLE), '--link', 'ros', '--contract', str(carts.file)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+    )
+    carts.renew()
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[-1] == 'success'
 
 
 def test_who_does_not_decide_is_lost_and_who_waited_for_it_goes_on(carts: CartsWorld) -> None:

@@ -159,29 +159,43 @@ def test_episode_comes_back_from_its_raw_messages(
             assert (new.actuated, new.actuated_quantum) == (old.actuated, old.actuated_quantum)
 
 
-def test_import_in_simulated_time_is_the_record_of_the_lockstep(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ('name', 'cause'),
+    [('warehouse_cart', 'abandoned'), ('two_carts', 'abandoned'), ('door_arm', 'excessive_force')],
+)
+def test_record_of_a_lockstep_comes_back_agent_by_agent(
+    tmp_path: Path, name: str, cause: str
+) -> None:
     from world_maker import make_world_tape
 
-    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
-    tape = make_world_tape(loaded, episodes=1, steps=20, seed=3)
+    loaded = load(name, Pacing.LOCKSTEP)
+    tape = make_world_tape(loaded, episodes=1, steps=12, seed=3)
     write_bag(tmp_path / 'bag', tape)
-    old = Original(of(tape, Transition))
-    options = ImportOptions(reset=old.reset, host=old.steps[0].closed.ros.host)
+    recorded = of(tape, Transition)
+    options = ImportOptions(
+        reset=Original(recorded).reset, host=recorded[0].closed.ros.host, client='somebody'
+    )
     import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options)
-    made = steps_of(tmp_path / 'run')
-    assert len(made) == 21
+    imported = steps_of(tmp_path / 'run')
 
     def unnamed(step: Transition) -> list[ObservationField]:
+        # The world in one process gives its topics no leading slash.
         return [
             replace(f, source='', image=f.image and replace(f.image, topic='')) for f in seen(step)
         ]
 
-    for before, after in zip(old.steps, made, strict=True):
-        assert unnamed(after) == unnamed(before)
-        assert after.commanded_action == before.commanded_action
-        assert after.closed.ros == before.closed.ros
-        assert all(field.arrived is None for field in after.after)
-    assert made[-1].cause == 'abandoned'
+    for agent in loaded.contract.agents:
+        before = [step for step in recorded if step.id.agent == agent]
+        after = [step for step in imported if step.id.agent == agent]
+        assert len(before) == len(after) > 10
+        for old, new in zip(before, after, strict=True):
+            assert unnamed(new) == unnamed(old)
+            assert new.commanded_action == old.commanded_action
+            assert new.measured_action == old.measured_action
+            assert (new.reward, new.closed.ros) == (old.reward, old.closed.ros)
+            assert all(field.arrived is None for field in new.after)
+        assert after[-1].cause == cause
+    assert audit_path(tmp_path / 'run').counts == {}
 
 
 @pytest.mark.parametrize(

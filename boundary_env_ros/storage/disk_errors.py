@@ -1,11 +1,17 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an error of the disk means for whoever records."""
+"""What the disk says, and what it means for whoever records."""
 
 from __future__ import annotations
 
 import errno
+from pathlib import Path
+import shutil
 from typing import Final
+
+from boundary_env_ros.errors import RecordError
+
+_MEGABYTE: Final = 1e6
 
 _NO_SPACE: Final = 'Free space and record anew.'
 _WAYS_OUT: Final = {
@@ -34,6 +40,36 @@ def way_out(error: BaseException) -> str:
     cause = _cause(error)
     number = None if cause is None else cause.errno
     return _WAYS_OUT.get(number or 0, 'Record anew in another place.')
+
+
+def check_free_space(place: Path, least: int, way_out: str) -> None:
+    """
+    Refuse a place on a disk that has fewer bytes left than it should.
+
+    Parameters
+    ----------
+    place
+        Where something is written.
+    least
+        Bytes; 0: whatever there is.
+    way_out
+        What the error advises.
+
+    Raises
+    ------
+    RecordError
+        Naming both numbers.
+
+    """
+    try:
+        free = shutil.disk_usage(place).free if least else 0
+    except OSError:
+        return  # Whoever writes will hear of it.
+    if free < least:
+        raise RecordError(
+            f'Expect at least {least / _MEGABYTE:.1f} MB free for {place} (min_free_space), '
+            f'actually: {free / _MEGABYTE:.1f} MB. {way_out}'
+        )
 
 
 def _cause(error: BaseException) -> OSError | None:

@@ -14,12 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 import json
 import os
-import shutil
 import time
 from typing import TypeVar
-
-from mcap.records import Schema
-from mcap_ros2.decoder import DecoderFactory
 
 from boundary_env_ros.core.causes import ENVIRONMENT_LOST
 from boundary_env_ros.core.decision import StepId
@@ -29,12 +25,13 @@ from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
-from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_glances import Clock, decoder_of, Described, Numbered
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
 T = TypeVar('T')
@@ -42,37 +39,6 @@ T = TypeVar('T')
 #: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
 #: The gate stops the robot after one; the second is for an environment that is merely late.
 PATIENCE = 2.0
-
-_MEGABYTE = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Numbered:
-    """What is looked at of a decision of the gate."""
-
-    sequence: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Described:
-    """What is looked at of a contract that was latched."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Time:
-    """``builtin_interfaces/Time``."""
-
-    sec: int
-    nanosec: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Clock:
-    """``rosgraph_msgs/Clock``."""
-
-    clock: _Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +108,7 @@ class RunRecording:
     ) -> None:
         self.run = run
         self._min_free_space = min_free_space
-        self._check_space('Free space, or choose another place.')
+        check_free_space(run.path, min_free_space, 'Free space, or choose another place.')
         self._contract = contract.contract
         self._definitions = definitions
         self._system_time = system_time
@@ -156,7 +122,7 @@ class RunRecording:
             for agent in self._contract.agents
         }
         self._takers: dict[str, Callable[[bytes, Instant], None]] = {}
-        self._contracts: dict[str, Callable[[bytes], _Described]] = {}
+        self._contracts: dict[str, Callable[[bytes], Described]] = {}
         self._statuses: dict[str, EpisodeStatus] = {}
         self._latest = ''
         self._endings: dict[str, _Ending] = {}
@@ -236,17 +202,19 @@ class RunRecording:
         elif type_name == 'boundary_env_ros/msg/EpisodeMark':
             taker = self._taker(EpisodeMark, type_name, self._on_mark)
         elif type_name == 'boundary_env_ros/msg/ContractDescription':
-            self._contracts[name] = self._decoder(_Described, type_name)
+            self._contracts[name] = decoder_of(
+                Described, type_name, self._definitions[type_name][0]
+            )
             return
         elif type_name == 'boundary_env_ros/msg/GateDecision':
             taker = self._taker(
-                _Numbered,
+                Numbered,
                 type_name,
                 # Each gate counts its own.
                 lambda decision, now: self._losses.decision(decision.sequence, name),
             )
         elif type_name == 'rosgraph_msgs/msg/Clock':
-            taker = self._taker(_Clock, type_name, self._on_clock)
+            taker = self._taker(Clock, type_name, self._on_clock)
         else:
             return
         self._takers[name] = taker
@@ -404,7 +372,11 @@ class RunRecording:
         """
         self._bag.flush()
         try:
-            self._check_space('All files are complete until here. Free space and record anew.')
+            check_free_space(
+                self.run.path,
+                self._min_free_space,
+                'All files are complete until here. Free space and record anew.',
+            )
         except RecordError as error:
             self._bag.note('over', str(error))
             raise
@@ -436,20 +408,6 @@ class RunRecording:
 
         return sync
 
-    def _check_space(self, way_out: str) -> None:
-        if not self._min_free_space:
-            return
-        try:
-            free = shutil.disk_usage(self.run.path).free
-        except OSError:
-            return  # Whoever writes will hear of it.
-        if free < self._min_free_space:
-            raise RecordError(
-                f'Expect at least {self._min_free_space / _MEGABYTE:.1f} MB free for '
-                f'{self.run.path} (min_free_space), actually: {free / _MEGABYTE:.1f} MB. '
-                f'{way_out}'
-            )
-
     def close(self) -> None:
         """
         Complete and close all files, each whatever becomes of the others.
@@ -471,7 +429,7 @@ class RunRecording:
 
     # Records -------------------------------------------------------------------------------------
 
-    def _on_clock(self, message: _Clock, now: Instant) -> None:
+    def _on_clock(self, message: Clock, now: Instant) -> None:
         self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
     def _on_transition(self, transition: Transition, now: Instant) -> None:
@@ -539,7 +497,7 @@ class RunRecording:
     def _taker(
         self, cls: type[T], type_name: str, take: Callable[[T, Instant], None]
     ) -> Callable[[bytes, Instant], None]:
-        decode = self._decoder(cls, type_name)
+        decode = decoder_of(cls, type_name, self._definitions[type_name][0])
 
         def taker(data: bytes, now: Instant) -> None:
             try:
@@ -553,10 +511,6 @@ class RunRecording:
 
         return taker
 
-    def _decoder(self, cls: type[T], type_name: str) -> Callable[[bytes], T]:
-        definition = self._definitions[type_name][0]
-        return record_decoder(cls, type_name, definition, _decoder(type_name, definition))
-
 
 def _without_time(status: EpisodeStatus) -> tuple[object, ...]:
     return (
@@ -568,16 +522,3 @@ def _without_time(status: EpisodeStatus) -> tuple[object, ...]:
         status.declared_by,
         status.message,
     )
-
-
-def _decoder(type_name: str, definition: str) -> Callable[[bytes], object]:
-    """Return a decoder for whatever is not plain little-endian CDR; made when it is needed."""
-
-    def decode(data: bytes) -> object:
-        schema = Schema(id=1, name=type_name, encoding='ros2msg', data=definition.encode())
-        decoder = DecoderFactory().decoder_for('cdr', schema)
-        if decoder is None:
-            raise RecordError(f'Expect a readable definition of {type_name}, actually: it is not.')
-        return decoder(data)
-
-    return decode

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 import json
 import os
 from pathlib import Path
@@ -198,6 +199,8 @@ def test_disk_that_cannot_keep_what_it_took_ends_the_recording(
     thread.ask(disk.flush, SOON)
     monkeypatch.setattr(os, 'fsync', broken)
     until(lambda: thread.failure, 'the end of the recording')
+    with suppress(RecordError):  # To close it takes the disk too.
+        thread.close(SOON)
     monkeypatch.undo()
     assert 'actually: Input/output error. The disk has failed' in str(thread.failure)
 

@@ -316,6 +316,28 @@ def test_commands_outside_the_contract_are_kept_and_counted(
     assert any('lie outside the bounds' in note for note in imported.notes)
 
 
+def test_action_is_the_one_that_means_the_command(
+    tmp_path: Path, short: Path, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    differences = loads(
+        loaded.text.replace(
+            'beyond: clip ', 'kind: delta\n    most: [0.5, 2.0]\n    beyond: clip '
+        )
+    )
+    import_bag(short, tmp_path / 'run', differences, originals[0].options)
+    _, first, *steps = steps_of(tmp_path / 'run')
+    # Nothing says what the first command differs from.
+    assert all(map(math.isnan, first.requested_action))
+    assert all(map(math.isfinite, first.commanded_action))
+    last = first.commanded_action
+    for step in steps:
+        assert step.requested_action == step.admitted_action
+        assert step.requested_action == tuple(
+            now - was for now, was in zip(step.commanded_action, last, strict=True)
+        )
+        last = step.commanded_action
+
+
 # What the run is good for ------------------------------------------------------------------------
 
 

@@ -129,6 +129,7 @@ class ImportedAgent:
         self._feedback: dict[str, Vector] = {}
         self._groups: dict[str, Vector] = {}
         self._previous: Vector | None = None
+        self._of_step_before: Vector | None = None
         self._commanded_at = 0
         timeouts = [g.driver_timeout for g in contract.action if g.driver_timeout is not None]
         self._in_force = min(timeouts, default=math.inf) * NANOSECONDS
@@ -167,11 +168,13 @@ class ImportedAgent:
         )
         at = now.ros.nanoseconds
         if at - self._commanded_at > self._in_force:
-            self._previous = None  # The driver has stopped by itself meanwhile.
+            # The driver has stopped by itself meanwhile.
+            self._previous = self._of_step_before = None
         self._commanded_at = at
         if self.running:
             self._sequence += 1
-            action = _action(self._contract, command, self._previous)
+            # A step has one action, from the command before the step to the last one in it.
+            action = _action(self._contract, command, self._of_step_before)
             # What close() wants to know of a command; no gate decided it, and none is recorded.
             decision = GateDecision(
                 id=self._id(self._episode.step + 1),
@@ -379,6 +382,7 @@ class ImportedAgent:
 
     def _keep(self, view: View) -> None:
         self._before = view
+        self._of_step_before = self._previous
         observation = view.observation
         step = observation.id.step
         self._captured[step] = observation[self._contract.reaction_of].captured

@@ -38,8 +38,8 @@ from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 
 NAME = 'replay'
 
-# For other publishers to be found before the first message, s.
-_DISCOVERY = 1.0
+# For other publishers to be found before the first message, s; longer where a robot could move.
+_DISCOVERY, _DISCOVERY_OF_COMMANDS = 1.0, 3.0
 # Between two looks for publishers that came later, s.
 _LOOK_AROUND = 0.5
 # Longest sleep between two looks at keyboard, services and signals, s.
@@ -147,7 +147,8 @@ def replay(
         OwnNode(NAME, domain_id=domain_id, namespace=wanted.namespace, unique=False) as own,
     ):
         neighbours = Neighbours(own.node, choice.topics, beside=beside)
-        _wait(_DISCOVERY, ending)
+        moving = any(topic.commands for topic in choice.topics)
+        _wait(_DISCOVERY_OF_COMMANDS if moving else _DISCOVERY, ending)
         neighbours.check(own=0)
         made = Publishers(own.node, choice.topics)
         player = Player(

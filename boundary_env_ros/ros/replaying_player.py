@@ -19,6 +19,9 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 #: How long after it was sent a message may have been received, and still be put in its place, ns.
 AHEAD = NANOSECONDS // 2
 
+#: How long a record begins: so long its nodes may take to latch their first words, ns.
+BEGINNING = NANOSECONDS // 2
+
 #: Between two looks at whether somebody wants to stop, in what is passed over on a seek: messages.
 _LOOK = 1000
 
@@ -147,7 +150,9 @@ class Player:
         How fast; whether it waits for the first command; whether it begins again after the end.
     latched
         How many of the last messages of a topic somebody gets who comes later, for the topics
-        where it is any.
+        where it is any. Where it is more than one they are true beside each other, each of a node
+        of its own; those that came while the record began are there from the first moment, also
+        while the replay is paused.
     transition
         Type of the messages that end a step of the unit ``TRANSITION``.
     stopped
@@ -180,6 +185,7 @@ class Player:
         self._messages: Iterator[Recorded] = iter(())
         self._next: Recorded | None = None
         self._again: deque[Recorded] = deque()
+        self._early: tuple[Recorded, ...] = ()
         self._go_to(begin)
 
     @property
@@ -229,10 +235,13 @@ class Player:
 
     def _go_to(self, position: int) -> None:
         """Read on from a place; what was latched before it is published once more."""
-        self._messages = self._read()
         kept: dict[str, deque[Recorded]] = {
             topic: deque(maxlen=depth) for topic, depth in self._latched.items()
         }
+        self._early = self._first_words()
+        for message in self._early:
+            kept[message.topic].append(message)
+        self._messages = (m for m in self._read() if m not in self._early)
         self._next = next(self._messages, None)
         passed = 0
         while self._next is not None and self._next.time < position:
@@ -246,6 +255,18 @@ class Player:
             sorted((m for some in kept.values() for m in some), key=lambda m: m.time)
         )
         self._cut()
+
+    def _first_words(self) -> tuple[Recorded, ...]:
+        """Return what was latched by several nodes while the record began."""
+        found: list[Recorded] = []
+        until: int | None = None
+        for message in self._read():
+            until = message.time + BEGINNING if until is None else until
+            if message.time > until:
+                break
+            if self._latched.get(message.topic, 0) > 1:
+                found.append(message)
+        return tuple(found)
 
     def _relatched(self) -> Iterator[Recorded]:
         while self._again:

@@ -28,6 +28,7 @@ _STATUS_TYPE = 'boundary_env_ros/msg/GateStatus'
 
 # What every node writes, and what is published here itself.
 _NEVER = (CLOCK, '/rosout', '/parameter_events')
+_UNKNOWN = '_NODE_NAME_UNKNOWN_'
 _DEPTH = 1000
 # Latched messages of one topic that stay true beside each other, each from a node of its own.
 _BESIDE = {'boundary_env_ros/msg/ContractDescription': 50, 'tf2_msgs/msg/TFMessage': 50}
@@ -358,5 +359,6 @@ class Neighbours:
             if place == self._node.get_fully_qualified_name() and mine < own:
                 mine += 1
             else:
-                found.append(place)
+                # Who it is comes a moment later than that there is one.
+                found.append('somebody' if _UNKNOWN in place else place)
         return tuple(sorted(found))

@@ -1,0 +1,387 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A record published again over real DDS: whole, in order, in its time, and beside nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, ExitStack
+import fcntl
+import os
+from pathlib import Path
+import pty
+import select
+import subprocess
+import sys
+import termios
+import time
+from typing import Any
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'storage')]
+
+from bag_maker import make_tape, Tape, wire, write_bag
+from geometry_msgs.msg import TwistStamped
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.qos import QoSProfile
+from record_maker import Bench
+from ros_world import Probe, reserved_domain
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from boundary_env_ros.errors import BoundaryError, LinkError, RecordError
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import message_class
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.live_audit import live_audit
+from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.replaying import replay
+from boundary_env_ros.storage.contract_file import load, make_task
+
+pytestmark = pytest.mark.ros
+
+COMMAND, TRANSITION, CONTRACT = '/cmd_vel', '/boundary/transition', '/boundary/contract'
+NS = 1_000_000_000
+# All of the record, however late the listener is.
+DEEP = QoSProfile(depth=20_000)
+
+
+class Stage:
+    """A bag of three episodes, a domain to replay it in, and somebody who listens there."""
+
+    def __init__(self, folder: Path, domain_id: int) -> None:
+        loaded = load('warehouse_cart')
+        self.tape: Tape = make_tape(Bench, loaded, make_task(loaded.contract), seed=1)
+        self.bag = folder / 'bag'
+        write_bag(self.bag, self.tape)
+        self.domain_id = domain_id
+        self.begin = min(sent.log_time for sent in self.tape)
+        self.probe = Probe(domain_id)
+        self._types = {sent.topic: sent.type or _type(sent.what) for sent in self.tape}
+        self._subscriptions: list[Any] = []
+        self._listen()
+
+    def _listen(self) -> None:
+        """Listen anew: what the replay before sent last is nobody's."""
+        node = self.probe.node
+        for subscription in self._subscriptions:
+            node.destroy_subscription(subscription)
+        heard, clock = [], []
+        self.heard: list[tuple[str, bytes]] = heard
+        self.clock: list[int] = clock
+
+        def on_clock(message: Any) -> None:
+            clock.append(message.clock.sec * NS + message.clock.nanosec)
+
+        self._subscriptions = [node.create_subscription(Clock, '/clock', on_clock, DEEP)]
+        for topic, kind in self._types.items():
+            self._subscriptions.append(
+                node.create_subscription(
+                    message_class(kind),
+                    topic,
+                    lambda data, topic=topic: heard.append((topic, data)),
+                    # It is latched before we are found.
+                    names.LATCHED_MANY if topic == CONTRACT else DEEP,
+                    raw=True,
+                )
+            )
+
+    def data(self, topic: str) -> list[bytes]:
+        """Return the bytes that came on a topic."""
+        return [data for where, data in list(self.heard) if where == topic]
+
+    def recorded(self, topic: str, begin: float = 0.0, end: float = 1e9) -> list[bytes]:
+        """Return the bytes of a topic between two seconds of the record, as they were sent."""
+        return [
+            wire(sent)
+            for sent in sorted(self.tape, key=lambda s: max(s.publish_time, self.begin))
+            if sent.topic == topic
+            and begin <= (max(sent.publish_time, self.begin) - self.begin) / NS <= end
+        ]
+
+    @contextmanager
+    def replaying(self, **arguments: Any) -> Iterator[Future[int]]:
+        """Replay in a thread; at the end it is stopped, if it is not over by itself."""
+        self._listen()
+        pace = arguments.pop('pace', {})
+        wish = arguments.pop('wish', {})
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(
+                replay,
+                self.bag,
+                wish=wish,
+                pace={'paused': True, **pace},
+                domain_id=self.domain_id,
+                keys=False,
+                say=lambda text: None,
+                **arguments,
+            )
+            try:
+                self.until(
+                    lambda: future.done() or self.probe.node.count_publishers('/clock'), 'a clock'
+                )
+                if not future.done():
+                    # All that listens is there before the first message.
+                    self.until(lambda: self.clock, 'the time')
+                yield future
+            finally:
+                if not future.done():
+                    self.call('stop')
+
+    def call(self, name: str) -> str:
+        """Call a service of the replay, and return what it says."""
+        answer = self.probe.call(Trigger, f'/replay/{name}', Trigger.Request())
+        assert answer.success
+        return str(answer.message)
+
+    def set(self, name: str, value: float) -> Any:
+        """Set a parameter of the replay."""
+        request = SetParameters.Request()
+        parameter = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+        request.parameters = [Parameter(name=name, value=parameter)]
+        return self.probe.call(SetParameters, '/replay/set_parameters', request).results[0]
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for a condition."""
+        self.probe.until(condition, 20.0, what)
+
+
+def _type(record: object) -> str:
+    return f'boundary_env_ros/msg/{type(record).__name__}'
+
+
+@pytest.fixture(scope='module')
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Return one stage for all of them."""
+    with ExitStack() as stack:
+        domain = stack.enter_context(reserved_domain())
+        previous = dict(os.environ)
+        os.environ.update(isolated_environment(domain))
+        stack.callback(os.environ.update, previous)
+        made = Stage(tmp_path_factory.mktemp('stage'), domain)
+        stack.callback(made.probe.close)
+        yield made
+
+
+# What comes --------------------------------------------------------------------------------------
+
+
+def test_every_message_comes_once_in_order_with_its_time_on_the_clock(stage: Stage) -> None:
+    with stage.replaying(wish={'commands': True}, pace={'rate': 20.0}) as future:
+        stage.call('resume')
+        assert future.result(60.0) == 0
+    topics = {sent.topic for sent in stage.tape}
+    stage.until(lambda: len(stage.heard) >= len(stage.tape), 'the last message')
+    for topic in topics:
+        assert stage.data(topic) == stage.recorded(topic), topic
+    times = {max(sent.publish_time, stage.begin) for sent in stage.tape}
+    stage.until(lambda: stage.clock[-1] >= max(times), 'the last time')
+    assert stage.clock == sorted(stage.clock)
+    assert times <= set(stage.clock)
+
+
+def test_it_stands_still_steps_jumps_and_goes_on_faster(stage: Stage) -> None:
+    transitions = stage.recorded(TRANSITION)
+    with stage.replaying(pace={'rate': 0.01}) as future:
+        # What the nodes latched when they began is there from the first moment, and no more.
+        assert ', paused, 1 messages' in stage.call('pause')
+        stage.call('play_next')
+        stage.until(lambda: len(stage.heard) == 2, 'one message')
+        assert stage.heard[0][0] == CONTRACT
+        for number in (1, 2):
+            stage.call('step')
+            stage.until(lambda n=number: len(stage.data(TRANSITION)) == n, 'one more transition')
+            assert stage.data(TRANSITION) == transitions[:number]
+        before = len(stage.heard)
+        assert not stage.set('rate', 0.0).successful
+        assert stage.set('rate', 200.0).successful
+        assert stage.set('seek', 3.0).successful
+        assert 'x200, paused' in stage.call('play_next')
+        stage.until(lambda: stage.clock[-1] >= stage.begin + 3 * NS, 'the place')
+        stage.until(lambda: len(stage.heard) > before, 'what is there')
+        # What was latched there is there for who comes only now.
+        late: list[Any] = []
+        contracts: list[Any] = []
+        node = stage.probe.node
+        subscriptions = [
+            node.create_subscription(
+                msg.EpisodeStatus, '/boundary/episode_status', late.append, names.LATCHED
+            ),
+            node.create_subscription(
+                msg.ContractDescription, '/boundary/contract', contracts.append, names.LATCHED
+            ),
+        ]
+        stage.until(lambda: late and contracts, 'what is latched')
+        for subscription in subscriptions:
+            node.destroy_subscription(subscription)
+        stage.call('resume')
+        assert future.result(30.0) == 0
+    rest = stage.recorded(TRANSITION, 3.0)
+    stage.until(lambda: len(stage.data(TRANSITION)) >= 2 + len(rest), 'the last transition')
+    assert stage.data(TRANSITION)[2:] == rest
+
+
+def test_a_part_is_replayed_under_other_names(stage: Stage) -> None:
+    moved: list[bytes] = []
+    kind = message_class('nav_msgs/msg/Odometry')
+    subscription = stage.probe.node.create_subscription(
+        kind, '/elsewhere', moved.append, names.RECORD, raw=True
+    )
+    placed: list[bytes] = []
+    other = stage.probe.node.create_subscription(
+        message_class('sensor_msgs/msg/LaserScan'),
+        '/old/scan',
+        placed.append,
+        names.RECORD,
+        raw=True,
+    )
+    wish = {'topics': ['/odom', '/scan'], 'namespace': 'old', 'remap': {'/odom': '/elsewhere'}}
+    pace = {'start': 2.0, 'duration': 1.0, 'rate': 10.0, 'paused': False, 'delay': 1.0}
+    with stage.replaying(wish=wish, pace=pace) as future:
+        assert future.result(30.0) == 0
+    stage.until(lambda: len(moved) == len(stage.recorded('/odom', 2.0, 3.0)), 'the odometry')
+    assert moved == stage.recorded('/odom', 2.0, 3.0)
+    assert placed == stage.recorded('/scan', 2.0, 3.0)
+    assert stage.heard == []
+    stage.probe.node.destroy_subscription(subscription)
+    stage.probe.node.destroy_subscription(other)
+
+
+def test_the_live_audit_of_a_replay_finds_what_the_audit_of_the_bag_finds(stage: Stage) -> None:
+    heard: list[int] = []
+    with (
+        stage.replaying(wish={'commands': True}, pace={'rate': 2.0}) as future,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        audit = pool.submit(
+            live_audit,
+            domain_id=stage.domain_id,
+            episodes=3,
+            seconds=100.0,
+            replayed=True,
+            progress=lambda ended, messages: heard.append(messages),
+        )
+        stage.until(lambda: audit.done() or len(heard) > 3, 'the audit listens')
+        stage.call('resume')
+        assert future.result(60.0) == 0
+        report = audit.result(60.0)
+    assert report.ok, f'\n{report}'
+    assert report.counts == {}, f'\n{report}'
+    assert report.episodes == 3
+    assert report.transitions == len(stage.recorded(TRANSITION))
+    assert all(count > 50 for count in report.from_topics.values()), report.from_topics
+
+
+# Beside whom -------------------------------------------------------------------------------------
+
+
+def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage) -> None:
+    said: list[str] = []
+    with pytest.raises(RecordError, match=r'/cmd_vel: it can move a robot; --commands'):
+        replay(stage.bag, wish={'topics': [COMMAND]}, pace={}, say=said.append)
+    with stage.replaying(pace={'rate': 50.0}) as future:
+        stage.call('resume')
+        assert future.result(30.0) == 0
+    assert stage.data('/odom')
+    assert stage.data(COMMAND) == []
+    # Whose contract nobody knows, of that nobody knows what moves a robot.
+    foreign = [sent for sent in stage.tape if sent.topic in (COMMAND, '/odom')]
+    folder = stage.bag.parent / 'foreign'
+    if not folder.exists():
+        write_bag(folder, foreign)
+    with pytest.raises(BoundaryError, match=r'which says what topics command the robot'):
+        replay(folder, wish={}, pace={})
+    with pytest.raises(RecordError, match='can move a robot'):
+        replay(folder, wish={'topics': [COMMAND]}, pace={}, contract='warehouse_cart')
+
+
+@pytest.mark.parametrize(
+    ('kind', 'topic', 'arguments', 'says'),
+    [
+        (Clock, '/clock', {'beside': True}, 'nobody else on /clock, actually: '),
+        (TwistStamped, COMMAND, {'wish': {'commands': True}, 'beside': True}, 'two|move a robot'),
+        (msg.GateStatus, '/a/gate_status', {'wish': {'commands': True}}, 'no safety gate where'),
+        (Bool, '/contact', {}, r'nobody else on /contact, .*--beside'),
+    ],
+    ids=['a clock', 'a command', 'a gate', 'a sensor'],
+)
+def test_it_refuses_to_be_beside(
+    stage: Stage, kind: Any, topic: str, arguments: dict[str, Any], says: str
+) -> None:
+    with publishing(stage, kind, topic), pytest.raises(LinkError, match=says):
+        replay(
+            stage.bag,
+            **{'wish': {}, 'pace': {}, **arguments},
+            domain_id=stage.domain_id,
+            keys=False,
+        )
+
+
+@contextmanager
+def publishing(stage: Stage, kind: Any, topic: str) -> Iterator[None]:
+    made = stage.probe.node.create_publisher(kind, topic, names.RECORD)
+    try:
+        yield
+    finally:
+        stage.probe.node.destroy_publisher(made)
+
+
+def test_it_ends_when_another_clock_comes(stage: Stage) -> None:
+    with (
+        stage.replaying(beside=True) as future,
+        publishing(stage, Clock, '/clock'),
+        pytest.raises(LinkError, match='nobody else on /clock'),
+    ):
+        future.result(20.0)
+
+
+# At the terminal ---------------------------------------------------------------------------------
+
+
+def test_at_a_terminal_keys_pause_step_and_end_it(stage: Stage) -> None:
+    master, slave = pty.openpty()
+
+    def own_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'replay', str(stage.bag), '--paused',
+         '--domain-id', str(stage.domain_id)],
+        stdin=slave, stdout=slave, stderr=slave, preexec_fn=own_terminal,
+    )  # fmt: skip
+    os.close(slave)
+    screen = ''
+
+    def shows(text: str) -> None:
+        nonlocal screen
+        deadline = time.monotonic() + 20.0
+        while text not in screen:
+            assert time.monotonic() < deadline, f'Expect {text!r}, actually: {screen[-500:]!r}.'
+            if select.select([master], [], [], 0.1)[0]:
+                screen += os.read(master, 4096).decode(errors='replace')
+        screen = screen.rpartition(text)[2]
+
+    try:
+        shows('not /cmd_vel: it can move a robot')
+        shows('paused, 1 messages')
+        os.write(master, b'\x1b[C')
+        shows('paused, 2 messages')
+        os.write(master, b'\x1b[A')
+        shows('x1.1, paused')
+        os.write(master, b'\x1b[6~')
+        shows('10.0')
+        os.write(master, b' ')
+        shows('x1.1, ')
+        os.write(master, b'\x03')
+        assert process.wait(20.0) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bag_maker import drive
+from damage import Case
+from damage_cases import CASES
 from hand_maker import by_hand, hand_contract, HandBench
 from lockstep_maker import LockstepBench
 import numpy as np
@@ -299,6 +301,82 @@ def test_another_digest_than_that_of_the_contract_is_a_difference(
     (episode,) = again.finish()
     assert episode.first is not None
     assert episode.first.unlike.field == 'id.digest'
+
+
+#: Rules of the audit whose damages change what is decided, judged or ended.
+DECIDING = (
+    'ruling-recomputed',
+    'judgement-recomputed',
+    'reward-sum',
+    'ending-cause',
+    'ending-declarer',
+    'ending-exclusive',
+    'cause-mapping',
+    'time-limit',
+    'stop-ends-episode',
+    'stale-ends-episode',
+    'sensor-loss-explained',
+    'reset-recomputed',
+    'reset-verdict',
+    'decision-answers',
+    'actions-copied',
+    'overrun-explained',
+    'hidden-clip',
+    'verdict-explained',
+    'command-in-bounds',
+    'command-rate',
+    'previous-command',
+    'previous-rate',
+    'seeded-from-measured',
+    'refusal-publishes-nothing',
+    'status-recomputed',
+    'age-recomputed',
+    'step-continuous',
+    'decision-sequence',
+    'digest-constant',
+)
+
+
+#: Rules whose damages make a step one that cannot be judged at all.
+MISSHAPEN = (
+    'agent-known',
+    'fields-as-contract',
+    'measured-action',
+    'measurements-as-contract',
+    'reset-first',
+    'task-field-recomputed',
+    'values-of-type',
+)
+
+
+def damaged(case: Case, transitions: list[Transition]) -> list[Transition]:
+    """Return the episodes that a damage changes, with that."""
+    found = case.damage(transitions)
+
+    def of(steps: list[Transition], episode: str) -> list[Transition]:
+        return [step for step in steps if step.id.episode_id == episode]
+
+    changed = {
+        episode
+        for episode in {step.id.episode_id for step in (*transitions, *found)}
+        if of(transitions, episode) != of(found, episode)
+    }
+    return [step for step in found if step.id.episode_id in changed]
+
+
+@pytest.mark.parametrize(
+    'case',
+    [case for case in CASES if case.rule in (*DECIDING, *MISSHAPEN)],
+    ids=lambda case: case.name,
+)
+def test_a_damage_to_what_is_decided_is_no_longer_the_same(
+    case: Case, loaded: LoadedContract, transitions: list[Transition]
+) -> None:
+    episodes = rerun(loaded, damaged(case, transitions))
+    measured = case.rule in ('measured-action', 'measurements-as-contract', 'agent-known')
+    unseen = measured or (case.rule == 'fields-as-contract' and 'frame' in case.name)
+    if not unseen:  # what was measured is taken from the record
+        assert not all(episode.same for episode in episodes), told(episodes)
 
 
 def test_decisions_that_the_recorder_had_late_are_run_as_well(

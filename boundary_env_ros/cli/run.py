@@ -76,7 +76,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         default='ros',
         metavar='LINK',
         help='how to reach the world: ros, embedded (a simulated robot in this process, in '
-        'lockstep) or another installed link (default: %(default)s)',
+        'lockstep), replay (a recorded run, named with --link-option run=RUN) or another '
+        'installed link (default: %(default)s)',
     )
     world.add_argument(
         '--link-option',

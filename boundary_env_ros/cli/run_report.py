@@ -69,6 +69,10 @@ def figures(results: Sequence[EpisodeResult]) -> dict[str, Any]:
         'chunks_late': sum(result.chunks_late for result in results),
         'chunks_dropped': sum(result.chunks_dropped for result in results),
         'actions_skipped': sum(result.skipped for result in results),
+        'other_actions_than_recorded': _proportion(
+            sum(result.other_actions for result in results),
+            sum(result.compared for result in results),
+        ),
     }
 
 
@@ -106,6 +110,12 @@ def table(results: Sequence[EpisodeResult]) -> str:
         ('chunks dropped', str(found['chunks_dropped'])),
         ('actions skipped', str(found['actions_skipped'])),
     ]
+    if found['other_actions_than_recorded']['of']:
+        told = _told(found['other_actions_than_recorded'])
+        rows += [
+            ('other actions than recorded', told),
+            ('  all else is what was recorded', 'the record answers nobody'),
+        ]
     width = max(len(name) for name, _ in rows)
     return '\n'.join(f'{name:<{width}}  {value}' for name, value in rows)
 

@@ -130,6 +130,13 @@ class ReplayLink:
         self._specs = image_fields(loaded.contract)
         self._source = open_records(self._path)
         self._closed = False
+        self._episodes: Iterator[RecordedEpisode] = iter(())
+        self._steps: Iterator[Entry] = iter(())
+        self._kept: list[Entry] = []
+        self._pictures: RecordedImages | None = None
+        self._last: Transition | None = None
+        self._index = -1
+        self._first_difference: int | None = None
         self._begin_anew()
         # A record that does not fit is refused before anybody steps it.
         first = self._following()
@@ -215,13 +222,8 @@ class ReplayLink:
 
     def _begin_anew(self) -> None:
         """Open the record at its beginning, for transitions and images."""
-        self._episodes: Iterator[RecordedEpisode] = recorded_episodes(self._source, self._agent)
-        self._pictures: RecordedImages | None = None
-        self._last: Transition | None = None
-        self._steps: Iterator[Entry] = iter(())
-        self._kept: list[Entry] = []
-        self._index = -1
-        self._first_difference: int | None = None
+        self._episodes = recorded_episodes(self._source, self._agent)
+        self._pictures, self._last = None, None
 
     def _found(self, which: object, seed: int | None) -> RecordedEpisode:
         if which is not None:

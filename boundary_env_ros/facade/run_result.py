@@ -44,6 +44,9 @@ class EpisodeResult:
         Chunks that were not ready in time, and chunks that were not sent.
     skipped
         Actions that were left out since their step was over.
+    compared, other_actions
+        Out of a record: requests that were held against the recorded ones, and how many of them
+        asked for something else. Steps, rewards and ending are then those of the record.
 
     """
 
@@ -64,6 +67,8 @@ class EpisodeResult:
     chunks_late: int = 0
     chunks_dropped: int = 0
     skipped: int = 0
+    compared: int = 0
+    other_actions: int = 0
 
     @property
     def success(self) -> bool:

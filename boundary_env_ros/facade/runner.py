@@ -287,7 +287,7 @@ class Runner:
             if on_delivery is not None:
                 on_delivery(delivery)
 
-        return self._link.step(
+        last = self._link.step(
             Asked(
                 action=tuple(value for row in rows for value in row),
                 answers=prediction.answers,
@@ -298,6 +298,10 @@ class Runner:
                 on_delivery=hear,
             )
         )[-1]
+        if last.replayed is not None and last.replayed.differs is not None:
+            self._result.compared += 1
+            self._result.other_actions += last.replayed.differs
+        return last
 
     def _take(self, delivery: Delivery) -> Delivery:
         result, transition = self._result, delivery.transition

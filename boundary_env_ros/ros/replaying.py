@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 import math
 from pathlib import Path
 import signal
@@ -290,10 +291,10 @@ class _Replay:
     def _take_parameters(self, parameters: Sequence[Parameter]) -> None:
         for parameter in parameters:
             if parameter.name == 'rate':
-                self._wish(lambda rate=parameter.value: self._set_rate(rate))
+                self._wish(partial(self._set_rate, parameter.value))
             elif parameter.name == 'seek':
                 place = self._record_begin + to_nanoseconds(parameter.value)
-                self._wish(lambda place=place: self._seek(place))
+                self._wish(partial(self._seek, place))
 
     @property
     def _record_begin(self) -> int:

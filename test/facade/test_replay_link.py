@@ -33,7 +33,7 @@ from boundary_env_ros.errors import (
     ResetNeeded,
 )
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.facade.link import Asked, Delivery, make_link
+from boundary_env_ros.facade.link import Asked, make_link
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.replay import ReplayLink
 from boundary_env_ros.facade.run_plan import Plan
@@ -118,20 +118,6 @@ def jsonl(path: Path, loaded: LoadedContract, policy: Any, *seeds: int) -> Path:
         runner.close()
         link.close()
     return path
-
-
-class Noting:
-    """A link whose client notes what it is told of its actions."""
-
-    def __init__(self, link: ReplayLink) -> None:
-        self.begin, self.observe, self.close = link.begin, link.observe, link.close
-        self._link = link
-        self.differs: list[bool | None] = []
-
-    def step(self, action: Any) -> tuple[Delivery, ...]:
-        closed = self._link.step(action)
-        self.differs += [d.replayed.differs for d in closed if d.replayed is not None]
-        return closed
 
 
 def same(one: Mapping[str, Array], other: Mapping[str, Array]) -> None:
@@ -371,13 +357,14 @@ def test_a_chunk_closes_what_it_closed_then(tmp_path: Path) -> None:
 
 def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
     run = jsonl(tmp_path / 'run.jsonl', CART, make_policy('scripted', CART, {}), 5)
-    for policy, differs in (('scripted', False), ('no-op', True)):
-        noting = Noting(ReplayLink(CART, run=run, blank_images=True, client=policy))
-        runner = Runner(CART.contract, noting, make_policy(policy, CART, {}), Plan(warm_up=0))
+    for policy, others in (('scripted', False), ('no-op', True)):
+        link = ReplayLink(CART, run=run, blank_images=True, client=policy)
+        runner = Runner(CART.contract, link, make_policy(policy, CART, {}), Plan(warm_up=0))
         result = runner.episode(5, CLEAR)
         runner.close()
         assert result.cause == 'success'
-        assert any(noting.differs) is differs
+        assert result.compared == result.steps
+        assert bool(result.other_actions) is others
 
 
 def test_two_agents_are_replayed_together(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from boundary_env_ros.storage.records import Message
 _SIZES = ((320, 80), (240, 65), (160, 50), (96, 40))
 
 #: Images up to so many bytes without a loss are kept as PNG: a small one stays what it was.
-_PLAIN = 8192
+_PLAIN = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,8 +82,8 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     for row in _drawn(rows, moments, limits.episodes):
         row.drawn = True
     notes = [*_trouble(run, first, terms.problem), *_left_out(rows, limits)]
-    second = _Drawing(first.rows, contract, places, limits.columns)
-    for record in chain(_counted(read_all(run), 'drawing', told), marks):
+    second = _Drawing(first.rows, first.marks, contract, places, limits.columns)
+    for record in _counted(read_all(run), 'drawing', told):
         second.add(record)
     second.finish()
     frames = _frames(run, contract, second.pictures, _steps(moments, first.rows), limits, notes)
@@ -118,6 +118,7 @@ class _Reading:
         self.rows: dict[Key, EpisodeRow] = {}
         self.begun = ''
         self.pacing = ''
+        self.marks: dict[Key, list[EpisodeMark]] = {}
         self.unreadable: list[Unreadable] = []
         self.not_read = 0
         self._contract = contract
@@ -209,13 +210,14 @@ class _Reading:
                 row.how = 'truncated' if truncated else 'terminated'
 
     def _mark(self, mark: EpisodeMark) -> None:
-        row = self.rows.get((mark.id.agent, mark.id.episode_id))
-        if row is None:
+        key = (mark.id.agent, mark.id.episode_id)
+        row, marks = self.rows.get(key), self.marks.setdefault(key, [])
+        if row is None or mark in marks:
             return
+        marks.append(mark)
         text = f'{mark.verdict.name.lower()} by {mark.who}'
         text += f': {mark.note}' if mark.note else ''
-        if text not in row.marks:
-            row.marks.append(text)
+        row.marks.append(text)
 
 
 def _drawn(
@@ -244,20 +246,21 @@ class _Drawing:
     def __init__(
         self,
         rows: dict[Key, EpisodeRow],
+        marks: dict[Key, list[EpisodeMark]],
         contract: Contract | None,
         places: Places,
         columns: int,
     ) -> None:
         self.details: dict[int, dict[str, Json]] = {}
         self.pictures: dict[int, list[Picture]] = {}
-        self._rows, self._contract, self._places = rows, contract, places
+        self._rows, self._marks = rows, marks
+        self._contract, self._places = contract, places
         self._labels = Labels(contract)
         self._columns = columns
         self._running: dict[str, tuple[Key, Timeline]] = {}
         self._waiting: Waiting[tuple[Timeline, int]] = Waiting()
         self._truth: dict[str, EvaluatorRecord] = {}
         self._events: dict[str, Events] = {}
-        self._marks: dict[EpisodeMark, None] = {}
 
     def add(self, record: object) -> None:
         if isinstance(record, Transition):
@@ -271,8 +274,6 @@ class _Drawing:
                 timeline.late(column, late_stages(step, record, self._budget))
         elif isinstance(record, EpisodeStatus):
             self._tell(self._events_of(record.id), record)
-        elif isinstance(record, EpisodeMark):
-            self._marks[record] = None
 
     def finish(self) -> None:
         for agent in tuple(self._running):
@@ -338,15 +339,10 @@ class _Drawing:
     def _close(self, agent: str) -> None:
         key, timeline = self._running.pop(agent)
         row = self._rows[key]
-        for mark in self._marks:
-            if (mark.id.agent, mark.id.episode_id) == key:
-                told = f'{mark.verdict.name.lower()} by {mark.who}'
-                timeline.event(mark.id.step, 'mark', told)
-        self._timelines_done(row.number, timeline)
-
-    def _timelines_done(self, number: int, timeline: Timeline) -> None:
-        self.details[number] = timeline.to_json()
-        self.pictures[number] = sorted(timeline.pictures, key=lambda picture: picture.step)
+        for mark in self._marks.get(key, ()):
+            timeline.event(mark.id.step, 'mark', f'{mark.verdict.name.lower()} by {mark.who}')
+        self.details[row.number] = timeline.to_json()
+        self.pictures[row.number] = sorted(timeline.pictures, key=lambda picture: picture.step)
 
 
 def _frames(

@@ -33,6 +33,9 @@ _POINTS = 300
 #: Causes with a colour of their own; the losses share one, and the others share another.
 _COLOURED = ('success', 'time_limit', 'safety_stop', 'failure', 'operator_stop')
 
+#: Rows of a list that a browser lays out only where one looks.
+_MANY = 200
+
 #: What stands for a number that is not known.
 _UNKNOWN = '\N{EN DASH}'
 
@@ -242,7 +245,20 @@ def _client(client: ClientSummary) -> Iterator[str]:
         numbers.append(('takeovers', str(client.taken_over)))
     for label, value in numbers:
         yield f'<div><dt>{_text(label)}</dt><dd>{_text(value)}</dd></div>'
-    yield '</dl></div>\n'
+    yield '</dl>'
+    for label, counts in (
+        ('Stops, by reason', {_words(name): n for name, n in client.stops.items()}),
+        ('Too old', client.stale),
+        ('Missing', client.missing),
+    ):
+        told = ', '.join(f'{name} {count}' for name, count in counts.items() if count)
+        if told:
+            yield f'<p class="small counts"><span class="dim">{label}:</span> {_text(told)}</p>'
+    yield '</div>\n'
+
+
+def _words(name: str) -> str:
+    return name.lower().replace('_', ' ')
 
 
 def _endings(client: ClientSummary) -> Iterator[str]:
@@ -274,9 +290,9 @@ def _class(cause: str) -> str:
 
 
 def _rate(label: str, rate: Proportion) -> Iterator[str]:
-    yield f'<span>{_text(label)}</span>'
+    yield f'<div class="rate"><span>{_text(label)}</span>'
     if rate.interval is None or rate.value is None:
-        yield '<span></span><b>none</b>'
+        yield '<b>none</b></div>'
         return
     low, high = rate.interval
     yield (
@@ -285,15 +301,16 @@ def _rate(label: str, rate: Proportion) -> Iterator[str]:
         f'<rect class="interval" x="{100 * low:.1f}%" width="{100 * (high - low):.1f}%" y="2" '
         f'height="8" rx="2"/><circle class="point" cx="{100 * rate.value:.1f}%" cy="6" r="4.5"/>'
         f'</svg><b title="95 % interval {100 * low:.0f} to {100 * high:.0f} %">'
-        f'{100 * rate.value:.0f} % <span class="dim small">{rate.count}/{rate.of}</span></b>'
+        f'{100 * rate.value:.0f} % <span class="dim small">{rate.count}/{rate.of}</span></b></div>'
     )
 
 
 def _latency(report: Report) -> Iterator[str]:
     yield (
-        '<div class="card"><h3>Latency by stage</h3><p class="dim small">Milliseconds. The '
-        'histogram runs from 0.1 ms to 10 s, each mark ten times the last; blue p50, dark p99, '
-        'red triangle the budget.</p><div class="scroll"><table><thead><tr><th>stage</th>'
+        '<div class="card"><h3>Latency by stage</h3><p class="dim small">Milliseconds. '
+        '<span class="wide">The histogram runs from 0.1 ms to 10 s, each mark ten times the last; '
+        'blue p50, dark p99, red triangle the budget.</span></p>'
+        '<div class="scroll"><table><thead><tr><th>stage</th>'
         '<th class="histogram"></th><th>p50</th><th>p99</th><th>budget</th><th>over</th>'
         '<th>known</th></tr></thead><tbody>'
     )
@@ -356,7 +373,8 @@ def _place(seconds: float | None) -> float:
 
 
 def _episodes(report: Report) -> Iterator[str]:
-    yield '<h2>Episodes</h2>\n<div class="episodes">'
+    many = ' many' if len(report.rows) > _MANY else ''
+    yield f'<h2>Episodes</h2>\n<div class="episodes{many}">'
     several = len({row.agent for row in report.rows}) > 1
     for row in report.rows:
         yield _episode(row, several)

@@ -185,12 +185,17 @@ class Timeline:
         )
 
     def event(self, step: int, kind: str, text: str) -> None:
-        """Take something that happened, at the last step."""
+        """Take something that happened in a step that was closed already, or is the next."""
         if len(self._events) >= EVENTS:
             self._more_events += 1
             return
-        time = self._time[self.column] if self._index >= 0 else 0.0
-        self._events.append(_Event(step, float(time or 0.0), kind, text))
+        known = [
+            (last, time)
+            for last, time in zip(self._last, self._time, strict=True)
+            if last is not None and time is not None
+        ]
+        at = next((time for last, time in known if last >= step), known[-1][1] if known else 0.0)
+        self._events.append(_Event(step, float(at), kind, text))
 
     @property
     def pictures(self) -> Iterable[Picture]:

@@ -1,0 +1,154 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Everything about one step, in a terminal and for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from record_maker import Piece
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.decision import Reason, REASON_TEXT, Verdict
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.serialization import from_json
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Kind, Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.dataset import write_dataset
+from boundary_env_ros.evidence.report.one_step import find_step, OneStep
+from boundary_env_ros.evidence.report.step_text import tell_step
+from boundary_env_ros.evidence.rules.base import same
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.records import Entry
+
+
+@pytest.fixture(scope='module')
+def run(
+    tmp_path_factory: pytest.TempPathFactory, record: list[Piece], loaded: LoadedContract
+) -> Path:
+    """Return a record of five episodes, the first of which somebody has marked."""
+    path = tmp_path_factory.mktemp('inspect') / 'run'
+    first = next(p for p in record if isinstance(p, Transition))
+    mark = EpisodeMark(id=first.id, who='ada', verdict=MarkVerdict.FAILURE, note='it scratched')
+    entries = (
+        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, mark])
+    )
+    write_dataset(path, 'jsonl', entries, contract=loaded.text)
+    return path
+
+
+@pytest.fixture(scope='module')
+def stopped(run: Path, transitions: list[Transition]) -> OneStep:
+    """Return the step in which the gate began to stop the robot in front of an obstacle."""
+    step = next(
+        t
+        for t in transitions
+        if any(r.reason is Reason.OBSTACLE_STOP for d in t.decisions for r in d.rules)
+    )
+    return find_step(run, step.id.episode_id[:8], str(step.id.step))
+
+
+def test_step_is_found_whole_with_all_that_belongs_to_it(
+    run: Path, record: list[Piece], transitions: list[Transition]
+) -> None:
+    late = next(p for p in record if isinstance(p, ActuationEvidence))
+    step = next(
+        t
+        for t in transitions
+        if any(d.sequence == late.decision_sequence for d in t.decisions[t.decision :][:1])
+    )
+    found = find_step(run, step.id.episode_id, str(step.id.step))
+    assert same(found.transition, step)
+    assert found.late is not None
+    assert same(found.late, late)
+    saw = next(p for p in record if isinstance(p, EvaluatorRecord) and p.id == step.id)
+    assert found.evaluator is not None
+    assert same(found.evaluator, saw)
+    text = tell_step(found)
+    assert 'The evidence of the execution came after the step had been closed.' in text
+    assert 'actuation    unknown' not in text
+
+
+def test_episodes_are_counted_from_one_in_the_order_of_the_record(
+    run: Path, transitions: list[Transition]
+) -> None:
+    ids = list(dict.fromkeys(t.id.episode_id for t in transitions))
+    second = find_step(run, '2', '0')
+    assert (second.transition.id.episode_id, second.number) == (ids[1], 2)
+    assert (second.episodes, second.transition.kind) == (5, Kind.RESET)
+    last = find_step(run, 'last', 'last')
+    assert same(last.transition, transitions[-1])
+    assert last.last_step == transitions[-1].id.step
+
+
+def test_text_tells_instants_stages_ages_actions_rules_with_numbers_and_reward(
+    stopped: OneStep,
+) -> None:
+    text, now = tell_step(stopped), stopped.transition
+    for instant in ('captured', 'observed', 'delivered', 'requested', 'received', 'commanded'):
+        assert f'  {instant}' in text
+    assert all(f'\n  {stage}' in text for stage in STAGES)
+    assert 'budget 200 ms' in text
+    for field in now.after:
+        assert f'\n  {field.name}: FRESH, ' in text
+    for name in ('requested', 'admitted', 'commanded', 'measured'):
+        for value in getattr(now, f'{name}_action'):
+            assert f'{value:.6g}' in text
+    rules = [r for d in now.decisions for r in d.rules]
+    assert rules
+    folded = ' '.join(text.split())
+    for rule in rules:
+        assert REASON_TEXT[rule.reason] in folded
+        if rule.value is not None and rule.limit is not None:
+            assert f'({rule.value:.6g}, limit {rule.limit:.6g} {rule.unit}'.rstrip() in folded
+    for term in now.reward_terms:
+        assert f'    {term.name}' in text
+    assert any(d.verdict is Verdict.STOPPED for d in now.decisions)
+    assert 'Why one might look at it\n  the gate stopped the robot: STOPPED by ' in text
+
+
+def test_reset_ending_events_and_marks_are_told(run: Path) -> None:
+    reset = tell_step(find_step(run, '1', '0'))
+    assert 'Reset\n  seed ' in reset
+    assert '  achieved start: ' in reset
+    assert 'What people say of the episode\n  failure by ada, at step 0: it scratched' in reset
+    end = tell_step(find_step(run, '1', 'last'))
+    assert '  terminated: success, declared by ' in end
+    assert '  termination: success, declared by ' in end
+
+
+def test_json_is_the_records_as_they_are(
+    run: Path, stopped: OneStep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = stopped.transition.id.step
+    arguments = ['inspect', str(run), '--episode', str(stopped.number), '--step', str(step)]
+    assert main([*arguments, '--json']) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert same(from_json(Transition, told['transition']), stopped.transition)
+    assert told['signs'][0]['kind'] == 'stopped'
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == f'{tell_step(stopped)}\n'
+
+
+@pytest.mark.parametrize(
+    ('episode', 'step', 'told'),
+    [
+        (
+            '6',
+            '0',
+            'Expect an episode from 1 to 5, the first digits of an id, or "last", actually',
+        ),
+        ('0', '0', 'Expect an episode from 1 to 5'),
+        ('abc', '0', 'Expect an episode from 1 to 5'),
+        ('1', '4000', r'Expect a step from 0 to \d+ that the record has of episode 1, actually'),
+        ('1', '-3', 'Expect the number of a step, from 0, or "last", actually: \'-3\''),
+    ],
+)
+def test_what_is_not_there_is_answered_with_what_is(
+    run: Path, episode: str, step: str, told: str
+) -> None:
+    with pytest.raises(RecordError, match=told):
+        find_step(run, episode, step)

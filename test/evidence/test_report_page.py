@@ -1,0 +1,505 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a run: right, bounded, whole by itself, and deaf to what a record tries to say."""
+
+from __future__ import annotations
+
+import base64
+import builtins
+from dataclasses import replace
+import hashlib
+from html.parser import HTMLParser
+import io
+import json
+from pathlib import Path
+import re
+import shutil
+import subprocess
+from typing import Any
+
+from bag_maker import make_tape, Tape, write_bag
+import pytest
+from record_maker import Bench, Piece
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
+from boundary_env_ros.evidence.dataset import write_dataset
+from boundary_env_ros.evidence.report.frames import FrameBudget
+from boundary_env_ros.evidence.report.gather import gather
+from boundary_env_ros.evidence.report.page import as_data, render
+from boundary_env_ros.evidence.report.report import Limits, Report
+from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.records import Entry
+from boundary_env_ros.storage.run_folder import RunFolder
+
+HOSTILE = '</script><img src=x onerror="alert(1)"><svg onload=alert(2)>\u2028&amp;"\''
+Facts = Any
+
+
+class Elements(HTMLParser):
+    """Collects the elements of a page as a browser would see them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.data: dict[str, str] = {}
+        self.texts: list[str] = []
+        self._open = ''
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag in ('script', 'style'):
+            self._open = dict(attrs).get('id') or tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ('script', 'style'):
+            self._open = ''
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.data[self._open] = self.data.get(self._open, '') + data
+        else:
+            self.texts.append(data)
+
+
+def write_run(path: Path, steps: list[Transition], contract: str = '') -> Path:
+    run = RunFolder.create(path)
+    if contract:
+        run.contract.write_text(contract, encoding='utf-8')
+    with TransitionJsonl(run.transitions) as lines:
+        for step in steps:
+            lines.append(step)
+    return path
+
+
+@pytest.fixture(scope='module')
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, record: list[Piece], loaded: LoadedContract
+) -> Path:
+    """Return a record of five episodes with everything that was published, as a data set."""
+    path = tmp_path_factory.mktemp('report') / 'whole'
+    entries = (Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate(record))
+    write_dataset(path, 'jsonl', entries, contract=loaded.text)
+    return path
+
+
+@pytest.fixture(scope='module')
+def report(whole: Path) -> Report:
+    """Return its facts."""
+    return gather(whole)
+
+
+@pytest.fixture(scope='module')
+def page(report: Report) -> str:
+    """Return its page."""
+    return ''.join(render(report))
+
+
+@pytest.fixture(scope='module')
+def bag(
+    tmp_path_factory: pytest.TempPathFactory, loaded: LoadedContract, task: Task
+) -> tuple[Path, Tape]:
+    """Return a bag with the camera's messages, and what is in it."""
+    path = tmp_path_factory.mktemp('report') / 'bag'
+    tape = make_tape(Bench, loaded, task, seed=1)
+    write_bag(path, tape)
+    return path, tape
+
+
+# Facts -------------------------------------------------------------------------------------------
+
+
+def test_facts_are_those_of_the_summary(whole: Path, report: Report) -> None:
+    assert report.summary == summarise_path(whole)
+    assert [row.number for row in report.rows] == [1, 2, 3, 4, 5]
+    by_cause: dict[str, int] = {}
+    for row in report.rows:
+        by_cause[row.cause] = by_cause.get(row.cause, 0) + 1
+    assert by_cause == {'success': 2, 'safety_stop': 1, 'time_limit': 2}
+    assert all(row.how == ('terminated' if row.cause == 'success' else 'truncated')
+               for row in report.rows)  # fmt: skip
+
+
+def test_time_line_holds_each_step_as_it_was(
+    report: Report, transitions: list[Transition]
+) -> None:
+    episode = transitions[0].id.episode_id
+    steps = [t for t in transitions if t.id.episode_id == episode]
+    facts: Facts = report.details[1]
+    assert facts['steps_per_column'] == 1
+    assert facts['last_step'] == [t.id.step for t in steps]
+    charts = {(c['group'], c['name']): c for c in facts['charts']}
+    forward = {line['name']: line['low'] for line in charts['action', 'base: linear.x']['lines']}
+    for name in ('requested', 'admitted', 'commanded', 'measured'):
+        for told, step in zip(forward[name], steps, strict=True):
+            values = getattr(step, f'{name}_action')
+            if values:
+                assert told == pytest.approx(values[0], rel=1e-4, abs=1e-9)
+            else:
+                assert told is None
+    gate = charts['latency', 'gate']
+    assert gate['limit'] == 10
+    assert gate['unit'] == 'ms'
+    assert set(facts['verdicts'][1:]) <= set('ALHSR.')
+    assert facts['rules'], 'rules of the gate stepped in'
+
+
+def test_late_evidence_completes_the_step_that_it_is_about(
+    report: Report, transitions: list[Transition], tmp_path: Path, loaded: LoadedContract
+) -> None:
+    alone = gather(write_run(tmp_path / 'run', transitions, loaded.text))
+
+    def known(found: Report) -> int:
+        told = [
+            line['low']
+            for detail in found.details.values()
+            for chart in detail['charts']  # type: ignore[attr-defined]
+            if chart['name'] == 'actuation'
+            for line in chart['lines']
+        ]
+        return sum(value is not None for values in told for value in values)
+
+    stages = report.story.stages['actuation'].quantiles.count
+    assert known(report) == stages > known(alone) > 0
+
+
+def test_what_the_evaluator_saw_stands_at_its_own_step(
+    report: Report, record: list[Piece]
+) -> None:
+    row = report.rows[0]
+    saw = {
+        piece.id.step: piece.fields[0].values[0]
+        for piece in record
+        if isinstance(piece, EvaluatorRecord) and piece.id.episode_id == row.episode_id
+    }
+    facts: Facts = report.details[1]
+    chart = next(c for c in facts['charts'] if c['name'] == 'true_pose (m)')
+    told = dict(zip(facts['last_step'], chart['lines'][0]['low'], strict=True))
+    assert {step: told[step] for step in saw} == {
+        step: pytest.approx(value, rel=1e-4, abs=1e-9) for step, value in saw.items()
+    }
+
+
+def test_moments_come_from_the_episodes_and_the_stop_is_the_first(report: Report) -> None:
+    assert 1 <= len(report.moments) <= 5
+    first = report.moments[0]
+    row = report.rows[report.number_of(first) - 1]
+    assert first.sign.kind in ('silence', 'stopped')
+    assert row.episode_id == first.episode_id
+    assert row.drawn
+
+
+def test_marks_and_statements_of_people_are_told(
+    tmp_path: Path, record: list[Piece], loaded: LoadedContract
+) -> None:
+    won = next(p for p in record if isinstance(p, Transition) and p.cause == 'success')
+    mark = EpisodeMark(
+        id=won.id, who='ada', verdict=MarkVerdict.FAILURE, note='it scratched', taken=won.closed
+    )
+    entries = (
+        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, mark])
+    )
+    write_dataset(tmp_path / 'set', 'jsonl', entries, contract=loaded.text)
+    found = gather(tmp_path / 'set')
+    row = next(row for row in found.rows if row.marks)
+    assert (row.episode_id, row.marks) == (won.id.episode_id, ['failure by ada: it scratched'])
+    assert 'judged_otherwise' in [moment.sign.kind for moment in found.moments]
+    facts: Facts = found.details[row.number]
+    assert 'mark' in [event['kind'] for event in facts['events']]
+    assert 'People say: failure by ada: it scratched' in Elements(''.join(render(found))).texts
+
+
+def test_record_without_its_contract_and_torn_is_told_as_far_as_it_goes(
+    tmp_path: Path, transitions: list[Transition]
+) -> None:
+    path = write_run(tmp_path / 'run', transitions[:20])
+    lines = RunFolder(path).transitions
+    with lines.open('ab') as file:
+        file.write(b'{"torn')
+    found = gather(path)
+    assert found.rows[0].records == 20
+    assert any('torn' in note for note in found.notes)
+    facts: Facts = found.details[1]
+    assert 'action [0]' in [chart['name'] for chart in facts['charts']]
+    assert ''.join(render(found))
+
+
+def test_record_of_nothing_is_a_page_too(tmp_path: Path, loaded: LoadedContract) -> None:
+    found = gather(write_run(tmp_path / 'run', [], loaded.text))
+    assert found.rows == ()
+    assert 'No step shows a sign of trouble.' in ''.join(render(found))
+
+
+# Bounds ------------------------------------------------------------------------------------------
+
+
+def test_long_episode_shares_columns_and_keeps_its_one_peak(
+    tmp_path: Path, transitions: list[Transition], loaded: LoadedContract
+) -> None:
+    first, step = transitions[0], next(t for t in transitions if t.kind is Kind.STEP)
+    long = [first]
+    for number in range(1, 400):
+        closed = replace(step.closed, steady=first.closed.steady + number * 100_000_000)
+        now = replace(
+            step, id=replace(step.id, step=number), closed=closed, terminated=False, cause=''
+        )
+        long.append(replace(now, reward=99.5) if number == 234 else replace(now, reward=0.25))
+    path = write_run(tmp_path / 'run', long, loaded.text)
+    found = gather(path, Limits(columns=50))
+    facts: Facts = found.details[1]
+    assert (facts['steps_per_column'], len(facts['time'])) == (8, 50)
+    (line,) = next(c for c in facts['charts'] if c['name'] == 'reward')['lines']
+    assert (max(line['high']), line['high'].index(99.5)) == (99.5, 234 // 8)
+    assert set(line['low']) == {0.25}
+    assert any('more than 50 steps' in note for note in found.notes)
+
+
+def test_of_many_episodes_the_most_suspicious_are_drawn_and_all_are_listed(
+    whole: Path, report: Report
+) -> None:
+    found = gather(whole, Limits(episodes=2))
+    assert len(found.rows) == 5
+    drawn = {row.number for row in found.rows if row.drawn}
+    assert drawn == found.details.keys()
+    assert len(drawn) == 2
+    assert found.number_of(found.moments[0]) in drawn
+    assert '2 of 5 episodes are drawn' in found.notes[0]
+    page = ''.join(render(found))
+    assert page.count('<details class="episode"') == 2
+    assert page.count('class="episode"') == 5
+    assert len(page) < len(''.join(render(report)))
+
+
+# The page ----------------------------------------------------------------------------------------
+
+
+def test_page_needs_nothing_else_and_allows_nothing_else(page: str) -> None:
+    elements = Elements(page)
+    for tag, attributes in elements.found:
+        assert tag not in ('link', 'iframe', 'object', 'base', 'form')
+        assert not any(name.startswith('on') or name == 'style' for name in attributes), tag
+        for name in ('src', 'href', 'action'):
+            value = attributes.get(name)
+            assert value is None or value.startswith('#'), (tag, value)
+    addresses = set(re.findall(r'https?://[^\s"\'`)]+', page))
+    assert addresses == {'http://www.w3.org/2000/svg'}, 'a name, which nobody follows'
+    meta = next(a for t, a in elements.found if t == 'meta' and 'http-equiv' in a)
+    policy = str(meta['content'])
+    for name in ('script', 'style'):
+        digest = base64.b64encode(hashlib.sha256(elements.data[name].encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert 'unsafe' not in policy
+    assert 'prefers-color-scheme: dark' in elements.data['style']
+    assert any(a.get('name') == 'viewport' for _, a in elements.found)
+
+
+def test_page_tells_success_both_ways_and_leads_to_the_moments(page: str, report: Report) -> None:
+    elements = Elements(page)
+    text = ' '.join(elements.texts)
+    assert 'success, a truncation as failure' in text
+    assert 'success of the terminated' in text
+    for client in report.summary.clients:
+        assert f'{client.success.count}/{client.success.of}' in text
+        for cause, count in client.endings.items():
+            assert f'{cause} {count}' in text
+    ids = {a.get('id') for _, a in elements.found}
+    links = [str(a['href']) for t, a in elements.found if t == 'a']
+    assert len(links) == len(report.moments)
+    assert all(re.sub(r's\d+$', '', link[1:]) in ids for link in links)
+
+
+def test_episodes_wait_in_blocks_of_data_until_they_are_opened(page: str, report: Report) -> None:
+    elements = Elements(page)
+    for number in report.details:
+        assert json.loads(elements.data[f'd{number}']) == json.loads(
+            json.dumps(report.details[number])
+        )
+
+
+def test_hostile_texts_stay_texts(
+    tmp_path: Path, record: list[Piece], loaded: LoadedContract
+) -> None:
+    hostile: list[Piece] = []
+    for piece in record:
+        if isinstance(piece, Transition):
+            decisions = tuple(
+                replace(
+                    d,
+                    request=d.request and replace(d.request, client=HOSTILE),
+                    rules=tuple(replace(r, rule=HOSTILE, unit=HOSTILE) for r in d.rules),
+                )
+                for d in piece.decisions
+            )
+            after = (replace(piece.after[0], name=HOSTILE), *piece.after[1:])
+            piece = replace(
+                piece,
+                contract=HOSTILE,
+                software_version=HOSTILE,
+                decisions=decisions,
+                after=after,
+                held_by=HOSTILE,
+                cause=piece.cause and HOSTILE,
+                declared_by=HOSTILE,
+            )
+        hostile.append(piece)
+    end = next(p for p in hostile if isinstance(p, Transition) and p.cause)
+    mark = EpisodeMark(id=end.id, who=HOSTILE, verdict=MarkVerdict.UNCLEAR, note=HOSTILE)
+    entries = (
+        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*hostile, mark])
+    )
+    path = tmp_path / '<b onclick=alert(3)>'
+    write_dataset(path, 'jsonl', entries, contract=loaded.text)
+    found = gather(path)
+    elements = Elements(''.join(render(found)))
+    allowed = {
+        'script': {'type', 'id'}, 'style': set(), 'svg': {'class', 'role', 'aria-label',
+        'preserveaspectratio', 'x', 'overflow'},
+    }  # fmt: skip
+    for tag, attributes in elements.found:
+        assert tag not in ('img', 'b onclick')
+        if tag in allowed:
+            assert attributes.keys() <= allowed[tag], (tag, attributes)
+        assert not any(name.startswith('on') for name in attributes), (tag, attributes)
+    scripts = [a for t, a in elements.found if t == 'script']
+    assert [a.get('type') for a in scripts].count(None) == 1, 'only its own script runs'
+    text = ''.join(elements.texts)
+    assert text.count(HOSTILE) > 5, 'it is told as it is'
+    for name, block in elements.data.items():
+        if re.fullmatch(r'd\d+', name):
+            assert HOSTILE in json.dumps(json.loads(block), ensure_ascii=False).replace('\\"', '"')
+
+
+@pytest.mark.parametrize('text', ['</script>', '<!--', '<script', ']]>', '\u2028', '&lt;'])
+def test_data_cannot_end_its_block(text: str) -> None:
+    told = as_data({text: [text]})
+    assert json.loads(told) == {text: [text]}
+    assert not set('<>&\u2028') & set(told)
+
+
+@pytest.mark.skipif(shutil.which('chromium') is None, reason='needs a browser: chromium')
+def test_page_draws_the_episode_that_its_address_names(page: str, tmp_path: Path) -> None:
+    place = tmp_path / 'page.html'
+    place.write_text(page, encoding='utf-8')
+    finished = subprocess.run(
+        [
+            'chromium', '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic',
+            '--no-first-run', '--disable-background-networking', '--disable-component-update',
+            '--disable-sync', f'--user-data-dir={tmp_path / "profile"}',
+            '--virtual-time-budget=3000', '--dump-dom', f'{place.as_uri()}#e1s5',
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )  # fmt: skip
+    drawn = Elements(finished.stdout)
+    assert 'step 5' in drawn.texts
+    assert any(a.get('class') == 'line requested' and a.get('d') for _, a in drawn.found)
+
+
+# Camera images -----------------------------------------------------------------------------------
+
+
+def test_frames_are_the_images_that_the_steps_saw(bag: tuple[Path, Tape]) -> None:
+    image = pytest.importorskip('PIL.Image')
+    path, tape = bag
+    found = gather(path)
+    assert not found.notes
+    steps = {
+        (t.id.episode_id, t.id.step): t.after[3].image
+        for t in (sent.what for sent in tape)
+        if isinstance(t, Transition)
+    }
+    raw = {
+        hashlib.sha256(bytes(sent.what['data'])).digest(): bytes(sent.what['data'])
+        for sent in tape
+        if sent.topic == '/camera/image_raw'
+    }
+    shown = [(row, frame) for row in found.rows for frame in found.frames[row.number]]
+    assert len(shown) > 20
+    for row, frame in shown:
+        reference = steps[row.episode_id, frame.step]
+        assert reference is not None
+        kind, data = frame.data.split(';base64,')
+        assert kind == 'data:image/png', 'a small image is kept without a loss'
+        opened = image.open(io.BytesIO(base64.b64decode(data)))
+        assert opened.tobytes() == raw[reference.sha256]
+
+
+def test_frames_keep_to_their_budget_and_those_of_the_moments_come_first(
+    bag: tuple[Path, Tape],
+) -> None:
+    pytest.importorskip('PIL')
+    path, _ = bag
+    budget = FrameBudget(count=6, size=30_000)
+    found = gather(path, Limits(frames=budget))
+    frames = [frame for shown in found.frames.values() for frame in shown]
+    assert len(frames) == budget.count
+    assert sum(len(base64.b64decode(f.data.split(',')[1])) for f in frames) <= budget.size
+    for moment in found.moments:
+        steps = [frame.step for frame in found.frames[found.number_of(moment)]]
+        assert moment.step in steps
+    assert any('6 of' in note for note in found.notes)
+
+
+def test_without_pillow_the_page_says_what_is_missing(
+    bag: tuple[Path, Tape], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name.startswith('PIL'):
+            raise ImportError(name)
+        return present(name, *rest)
+
+    monkeypatch.setattr(builtins, '__import__', without)
+    found = gather(bag[0], Limits(episodes=1))
+    assert found.frames == {}
+    assert any('boundary_env_ros[images]' in note for note in found.notes)
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_command_writes_a_page_and_prints_the_same_facts(
+    whole: Path, report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / 'page.html'
+    assert main(['report', str(whole), '-o', str(place), '--json']) == 0
+    assert place.read_text(encoding='utf-8').startswith('<!doctype html>')
+    facts = json.loads(capsys.readouterr().out)
+    assert facts == json.loads(json.dumps(report.to_json()))
+    assert facts['summary'] == report.summary.to_json()
+    assert facts['episodes'][0]['timeline']['last_step'][0] == 0
+
+
+def test_command_overwrites_nothing_and_says_so_before_it_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / 'page.html'
+    place.write_text('precious')
+    assert main(['report', str(tmp_path / 'no run'), '-o', str(place)]) == 2
+    assert 'exists already, not overwritten' in capsys.readouterr().err
+    assert place.read_text() == 'precious'
+    assert main(['report', str(tmp_path / 'no run')]) == 2
+    assert 'Expect -o PAGE.html, --json or both' in capsys.readouterr().err
+
+
+def test_labels_are_short_and_apart(contract: Contract) -> None:
+    from boundary_env_ros.evidence.report.labels import Labels, short
+
+    labels = Labels(contract)
+    assert [label.chart for label in labels.command] == ['base: linear.x', 'base: angular.z']
+    assert [(x.chart, x.name) for x in labels.of_values('pose', 3)] == [
+        ('pose (m)', 'x'), ('pose (m)', 'y'), ('pose (rad)', 'yaw'),
+    ]  # fmt: skip
+    assert short(['a.x.v', 'b.x.v']) == ('a.x.v', 'b.x.v')
+    assert short(['one', 'two']) == ('one', 'two')

@@ -50,19 +50,18 @@ class Repair:
 
     Attributes
     ----------
-    messages, end
-        How many messages are in it, and the log time of the last, nanoseconds.
+    messages
+        How many messages are in it.
     rescued
         How many of them come out of a chunk that was torn itself.
     unreadable
         Bytes at the end of the old file that nothing could be made of.
     tear
-        Where and why it was torn.
+        Where and why it ended.
 
     """
 
     messages: int
-    end: int | None
     rescued: int
     unreadable: int
     tear: str
@@ -124,10 +123,9 @@ class _Repair:
         if torn.unindexed:
             self._write_indexes(self._known.chunks[-1], torn.unindexed)
         rescued = self._rescue()
-        tear = f'{self._path.name} was torn at byte {torn.good}: {torn.why}'
+        tear = f'{self._path.name} ended at byte {torn.good}: {torn.why}'
         repaired = Repair(
             messages=sum(self._known.counts.values()),
-            end=self._known.end,
             rescued=rescued,
             unreadable=torn.size - torn.good,
             tear=tear,

@@ -277,7 +277,7 @@ class McapScan:
                             kept = file.read(length - _RECORD.size)
                         _, begin = _string(kept, 0)
                         _, begin = _string(kept, begin + 4)
-                        return f'{_string(kept, begin)[0]}, and recovered up to there'
+                        return f'{_string(kept, begin)[0]}; it was recovered up to there'
         except (_BrokenError, struct.error):
             pass  # Whoever reads the summary or the messages hears of it.
         except OSError as error:

@@ -119,11 +119,11 @@ def test_others_read_a_recovered_run_up_to_where_its_recorder_died(recording: Re
     told = information['rosbag2_bagfile_information']
     assert told['message_count'] == len(before) == 61
     assert told['custom_data']['digest'] == 'abc'
-    assert 'bag_0.mcap was torn at byte' in told['custom_data']['recovered']
+    assert 'bag_0.mcap ended at byte' in told['custom_data']['recovered']
     assert told['ros_distro'] == 'jazzy'
     # It stays a record that was cut off.
     source = open_records(run.path)
-    assert source.tear.endswith('and recovered up to there')
+    assert source.tear.endswith('it was recovered up to there')
     assert len(list(source.transitions())) == 30
     assert len(list(read_jsonl(run.transitions))) == 33
     assert '3 transitions in the bag; transitions.jsonl has them' in recovery.lost
@@ -148,7 +148,7 @@ def test_file_torn_anywhere_gives_back_all_that_is_readable(
         recording.made.flush()
     whole = (tmp_path / 'alive/bag/bag_0.mcap').read_bytes()
     everything = by_scan(tmp_path / 'alive/bag/bag_0.mcap')
-    cuts = {0, 3, 8, 20, *random.Random(1).sample(range(len(whole)), 60), len(whole)}
+    cuts = {0, 3, 8, 20, *random.Random(1).sample(range(len(whole)), 25), len(whole)}
     for cut in sorted(cuts):
         for tail in (b'', bytes(700), b'\x7f' * 90):
             if cut < 8 and tail.strip(b'\0'):
@@ -161,7 +161,7 @@ def test_file_torn_anywhere_gives_back_all_that_is_readable(
             assert found == everything[: len(found)], cut
             assert len(found) >= len(readable), cut
             assert McapScan(file).complete
-            assert 'torn' in McapScan(file).tear
+            assert 'torn.mcap ended at byte' in McapScan(file).tear
 
 
 def test_messages_of_a_torn_chunk_are_rescued(recording: Recording, tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_command_says_what_it_did_and_what_is_lost(
     assert main(['recover', str(run.path)]) == 0
     out = capsys.readouterr().out
     assert 'bag_0.mcap is whole, with 7 messages.\n' in out
-    assert 'Lost: what came after the last message: bag_0.mcap was torn at byte ' in out
+    assert 'Lost: what came after the last message: bag_0.mcap ended at byte ' in out
     assert main(['recover', str(run.path)]) == 0
     assert 'is whole; nothing was changed.' in capsys.readouterr().out
     assert main(['recover', str(run.path / 'nowhere')]) == 2

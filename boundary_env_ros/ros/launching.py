@@ -13,10 +13,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 import os
 from pathlib import Path
+import sys
 import time
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, RegisterEventHandler
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    ExecuteProcess,
+    RegisterEventHandler,
+)
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit, OnProcessStart
 from launch.events import Shutdown
@@ -87,6 +93,16 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Folder of the record, made by the recorder; nothing may be there yet.',
         ),
         DeclareLaunchArgument(
+            'max_bag_size',
+            default_value='0',
+            description='Bytes at which the bag goes on in another file; 0: no limit.',
+        ),
+        DeclareLaunchArgument(
+            'max_bag_duration',
+            default_value='0.0',
+            description='Seconds after which the bag goes on in another file; 0.0: no limit.',
+        ),
+        DeclareLaunchArgument(
             'services',
             default_value='false',
             choices=['true', 'false'],
@@ -106,6 +122,80 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             'up with its emergency stop latched.',
         ),
     ]
+
+
+def replay_arguments() -> list[DeclareLaunchArgument]:
+    """Return the arguments of a launch file that publishes a record again."""
+    return [
+        DeclareLaunchArgument(
+            'bag', default_value='', description='Run folder, or bag, to be published again.'
+        ),
+        DeclareLaunchArgument(
+            'contract',
+            default_value='',
+            description='Contract that says what can move a robot, instead of that of the record.',
+        ),
+        DeclareLaunchArgument(
+            'namespace', default_value='', description='Is put in front of every recorded topic.'
+        ),
+        DeclareLaunchArgument(
+            'rate', default_value='1.0', description='Seconds of the record in one second.'
+        ),
+        DeclareLaunchArgument(
+            'start', default_value='0.0', description='Seconds of the record that are left out.'
+        ),
+        DeclareLaunchArgument(
+            'loop',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Begin again after the end, instead of ending the launch.',
+        ),
+        DeclareLaunchArgument(
+            'paused',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Wait for the service replay/resume.',
+        ),
+        DeclareLaunchArgument(
+            'commands',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Publish what can move a robot, too.',
+        ),
+    ]
+
+
+def replay(context: LaunchContext) -> list[Any]:
+    """Return ``boundary-env replay`` as a process, whose end is that of the launch."""
+    options = {
+        '--contract': LaunchConfiguration('contract').perform(context),
+        '--namespace': LaunchConfiguration('namespace').perform(context),
+        '--rate': LaunchConfiguration('rate').perform(context),
+        '--start': LaunchConfiguration('start').perform(context),
+    }
+    flags = {
+        '--loop': LaunchConfiguration('loop').perform(context),
+        '--paused': LaunchConfiguration('paused').perform(context),
+        '--commands': LaunchConfiguration('commands').perform(context),
+    }
+    process = ExecuteProcess(
+        cmd=[
+            sys.executable, '-m', 'boundary_env_ros.cli.main', 'replay',
+            LaunchConfiguration('bag').perform(context), '--no-keyboard',
+            *(f'{name}={value}' for name, value in options.items() if value),
+            *(name for name, value in flags.items() if value == 'true'),
+        ],
+        output='screen',
+    )  # fmt: skip
+
+    def over(event: Any, context: LaunchContext) -> list[Any]:
+        if event.returncode and not context.is_shutdown:
+            message = 'Expect the record to be replayed, actually: it was not. Its log says why.'
+            # Makes the launch return 1, as an exception in an action of its own would.
+            context.asyncio_loop.call_exception_handler({'message': message})
+        return [EmitEvent(event=Shutdown(reason='the replay is over'))]
+
+    return [RegisterEventHandler(OnProcessExit(target_action=process, on_exit=over)), process]
 
 
 class BoundaryNode(LifecycleNode):
@@ -203,7 +293,13 @@ def recorder() -> BoundaryNode:
     """Return the node ``recorder``, if wanted. A run is recorded once: it has no successor."""
     return BoundaryNode(
         'recorder',
-        parameters=[{'run': _parameter('run', str)}],
+        parameters=[
+            {
+                'run': _parameter('run', str),
+                'max_bag_size': _parameter('max_bag_size', int),
+                'max_bag_duration': _parameter('max_bag_duration', float),
+            }
+        ],
         condition=IfCondition(LaunchConfiguration('record')),
     )
 

@@ -191,7 +191,7 @@ class EpisodeVerdict:
                 'recomputed': _named(self.verdicts_again),
             },
             'changed_by_reason': dict(self.by_reason),
-            'steps_unlike': [list(place) for place in self.places],
+            'unlike_at': [list(place) for place in self.places],
             'differences': [difference.to_json() for difference in self.differences],
         }
 
@@ -251,7 +251,8 @@ class VerdictReport:
     def _last_word(self) -> str:
         steps = sum(e.steps for e in self.episodes)
         decisions = sum(e.decisions for e in self.episodes)
-        what = f'{len(self.episodes)} episodes, {steps} steps, {decisions} decisions'
+        episodes = len(self.episodes)
+        what = f'{episodes} episode{"s" * (episodes != 1)}, {steps} steps, {decisions} decisions'
         unlike = sum(e.steps_unlike + e.decisions_unlike for e in self.episodes)
         if self.counterfactual:
             changed = sum(e.decisions_unlike for e in self.episodes)

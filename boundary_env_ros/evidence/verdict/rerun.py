@@ -292,6 +292,7 @@ class Rerun:
             self._begin(agent, then)
         episode = agent.now
         if episode is None or agent.over:
+            self._finish_before(agent)
             agent.waiting.clear()
             if episode is not None:
                 episode.after_ending += 1
@@ -305,6 +306,13 @@ class Rerun:
             agent.answers[(then.id.episode_id, then.id.step)] = rows
             if len(agent.answers) > ANSWERABLE:
                 agent.answers.popitem(last=False)
+
+    def _finish_before(self, agent: _Agent) -> None:
+        """Let the gate decide what it still said of an episode that was run."""
+        if agent.before is not None and not agent.over:
+            for decision in agent.waiting.values():
+                if decision.id.episode_id == agent.before.episode_id:
+                    self._decide(agent, decision)
 
     def _begin(self, agent: _Agent, then: Transition) -> None:
         self._close(agent)

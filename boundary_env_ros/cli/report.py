@@ -63,9 +63,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from boundary_env_ros.evidence.report.frames import FrameBudget
     from boundary_env_ros.evidence.report.gather import gather
     from boundary_env_ros.evidence.report.page import render
-    from boundary_env_ros.evidence.report.report import FrameBudget, Limits
+    from boundary_env_ros.evidence.report.report import Limits
     from boundary_env_ros.storage.atomic import check_new, write_new
 
     if options.output is None and not options.json:

@@ -397,14 +397,14 @@ class Suspects:
                 del place.growing[kind]
                 self._keep(agent, place.episode_id, grown)
         for sign in signs:
-            grown = place.growing.get(sign.kind)
             also = tuple(other for other in signs if other is not sign)
-            if grown is None:
+            known = place.growing.get(sign.kind)
+            if known is None:
                 place.growing[sign.kind] = _Growing(step, step, step, sign, also)
                 continue
-            grown.last = step
-            if sign.weight > grown.sign.weight:
-                grown.step, grown.sign, grown.also = step, sign, also
+            known.last = step
+            if sign.weight > known.sign.weight:
+                known.step, known.sign, known.also = step, sign, also
         return max((sign.weight for sign in signs), default=0.0)
 
     def disagreement(self, agent: str, episode_id: str, step: int, why: str) -> None:

@@ -1,0 +1,71 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the page on reports says of signs, limits and facts is what the code has."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from pages import rows, section, text_of
+
+from boundary_env_ros.cli.report import COMMAND
+from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.report.report import MOMENTS, Report
+from boundary_env_ros.evidence.report.suspicion import FAR, GAP, KINDS, LARGE, REPEATED
+from boundary_env_ros.evidence.report.timeline import EVENTS, LINES, MAP_COLUMNS, ROWS, SPANS
+from boundary_env_ros.evidence.run_story import PATHS, Story
+
+PAGE = text_of('doc/report.md')
+
+
+def test_every_sign_stands_there_with_its_weight_in_their_order() -> None:
+    table = [row for row in rows(section(PAGE, 'Suspicious moments')) if row[0] != 'Sign']
+    told = [(f'`{name}`', f'{kind.weight:g}', kind.sentence) for name, kind in KINDS.items()]
+    assert table == told
+    assert [kind.weight for kind in KINDS.values()] == sorted(
+        (kind.weight for kind in KINDS.values()), reverse=True
+    )
+
+
+def test_numbers_on_the_page_are_those_of_the_code() -> None:
+    text = ' '.join(PAGE.split())
+    assert (LARGE, FAR) == (0.25, 0.5)
+    for words in (
+        f'no more than {GAP} others between them',
+        f'within {GAP} steps are told as one',
+        f'counts {REPEATED} of the one before',
+        f'up to {LINES} values of a unit as lines, up to {ROWS} as a map',
+        f'at most {MAP_COLUMNS} columns',
+        f'{SPANS} spans of rules and {EVENTS} events',
+        f'the first {PATHS} episodes',
+    ):
+        assert words in text, words
+    assert MOMENTS == 5
+
+
+def test_options_have_the_defaults_that_are_told() -> None:
+    parser = argparse.ArgumentParser()
+    COMMAND.arguments(parser)
+    told = {row[0].strip('`'): row[1] for row in rows(section(PAGE, 'Large runs'))}
+    defaults = {
+        option: str(action.default)
+        for action in parser._actions
+        for option in action.option_strings
+        if isinstance(action.default, int) and not isinstance(action.default, bool)
+    }
+    assert {name: told[name] for name in told if name.startswith('--')} == defaults
+
+
+def test_keys_of_the_facts_are_told() -> None:
+    report = Report(
+        name='', path='', begun='', pacing='', period=None,
+        summary=Summary(contract='', digest='', software_version='', clients=()),
+        story=Story(), moments=(), rows=(), details={}, frames={}, notes=(),
+    )  # fmt: skip
+    told = [
+        name
+        for row in rows(section(PAGE, 'Facts for machines'))
+        for name in re.findall(r'`(\w+)`', row[0])
+    ]
+    assert told == list(report.to_json())

@@ -150,6 +150,16 @@ def test_who_waits_for_another_that_does_not_begin_fails_and_says_who_is_missing
     assert duo.world.reset() is None
 
 
+def test_the_seed_of_who_waits_is_told_to_who_names_none() -> None:
+    duo = Duo(Pacing.REALTIME)
+    assert duo.world.seed is None
+    duo.begin('cart_a', seed=7)
+    assert duo.world.seed == 7
+    duo.begin('cart_b', seed=7)
+    duo.world.reset()
+    assert duo.world.seed is None
+
+
 def test_agents_that_sample_another_world_are_refused() -> None:
     duo = Duo(Pacing.REALTIME)
     duo.begin('cart_a', seed=1)

@@ -22,6 +22,7 @@ from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, ResetNeeded
 from boundary_env_ros.evidence.audit import audit_path
@@ -237,6 +238,27 @@ def test_all_end_at_the_time_limit_and_are_gone(contract: Path, tmp_path: Path) 
     with pytest.raises(EpisodeEnded, match='Call reset'):
         made.step(AHEAD)
     made.close()
+
+
+def test_only_whose_turn_it_is_is_lost_to_silence_and_the_turn_passes_on() -> None:
+    loaded = changed('two_carts', **IN_TURN)
+    world = EmbeddedWorld(loaded)
+    world.begin(seed=1, options=APART, wrappers=())
+    passed = round((loaded.contract.lockstep_deadline + 1.0) * NANOSECONDS)
+    now = world._instant()
+    later = replace(now, steady=now.steady + passed)
+    for agent, boundary in world._boundaries.items():
+        boundary.environment.recorder_status(later)
+        boundary.environment.gate_status(boundary.gate.status(later), later)
+        world._carry(boundary, world._shared.watch(agent, later))
+    assert world._boundaries['cart_b'].last.transition.cause == 'policy_lost'
+    assert world.running == ('cart_a',)
+    # The step of the one that is lost passes, and it is the turn of the other.
+    world._go_on()
+    assert world._boundaries['cart_a'].last.transition.id.step == 1
+    (last,) = world.step({'cart_a': (0.2, 0.0)})['cart_a'][:1]
+    assert (last.transition.id.step, last.transition.cause) == (2, '')
+    world.close()
 
 
 # Out of turn -------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.contract_file import load
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 
 _LONG = 30.0
 

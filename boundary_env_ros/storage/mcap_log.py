@@ -190,10 +190,8 @@ class McapLog:
         return sum(file.messages for file in self._complete) - self._repeated
 
     def note(self, key: str, text: str) -> None:
-        """Keep something else in ``metadata.yaml``; it is written at the next flush, or close."""
-        if self._custom_data.get(key) != text:
-            self._custom_data[key] = text
-            self._metadata_changed = True
+        """Keep something else in ``metadata.yaml``, with the next change of it, or at the end."""
+        self._custom_data[key] = text
 
     def add_topic(
         self,

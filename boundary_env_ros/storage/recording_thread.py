@@ -135,15 +135,20 @@ class RecordingThread:
         Returns
         -------
         bool
-            Whether there was room; if not, it is counted as lost.
+            Whether there was room; if not, it is counted as lost. Nothing is written, nor
+            counted, when the recording is over.
 
         """
         size = len(data) + _OVERHEAD
         with self._changed:
+            if self._stopping:
+                return False
             room = self._queue_size * (2 if vital else 1)
             if self._waiting and self._waiting + size > room:
                 self._dropped[topic] = self._dropped.get(topic, 0) + 1
-                if vital and self._failure is None:
+                if vital:
+                    # What waits is written, if the disk takes it after all.
+                    self._stopping = True
                     self._failure = RecordError(
                         f'Expect a disk that takes what is recorded to '
                         f'{self._recording.run.path}, actually: {self._waiting} bytes wait for '
@@ -261,7 +266,7 @@ class RecordingThread:
             with self._changed:
                 if not self._queue and not self._stopping:
                     self._changed.wait(max(0.0, due - self._clock()))
-                if self._failure is not None or (self._stopping and not self._queue):
+                if self._stopping and not self._queue:
                     return
                 taken = self._queue.popleft() if self._queue else None
                 self._working_since = taken[0] if taken else self._clock()

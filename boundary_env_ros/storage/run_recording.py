@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 import json
 import os
@@ -395,7 +396,9 @@ class RunRecording:
 
         """
         sync_bag = self._bag.begin_sync()
-        others = (self._transitions.descriptor(), self._episodes.descriptor())
+        others = [self._transitions.descriptor()]
+        with suppress(FileNotFoundError):  # Whose database has no log waits by itself.
+            others.append(self._episodes.descriptor())
 
         def sync() -> None:
             try:

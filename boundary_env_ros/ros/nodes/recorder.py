@@ -394,6 +394,8 @@ class Recorder(ContractNode):
     def _end(self) -> None:
         """Record no more, and say so: the environment ends its episode as ``recorder_lost``."""
         self._active = False
+        # Before the disk is waited for.
+        self._say()
         self._close()
         if self._heard is not None:
             self._heard.close()

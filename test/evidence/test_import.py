@@ -10,17 +10,20 @@ from itertools import pairwise
 import math
 from pathlib import Path
 import re
+import shutil
 import sys
+from typing import Any
 
 from bag_maker import make_tape, of, Tape, wire, write_bag
 import pytest
 from record_maker import Bench, COMMAND, Sent
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from storage_wire import typestore
+from storage_wire import definition, type_of, typestore
 import yaml
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.imported import derived_fields, imported_from, is_unknown
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.task import Task
@@ -33,6 +36,7 @@ from boundary_env_ros.evidence.importing.importer import import_bag, Imported, I
 from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
 from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -370,14 +374,64 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
     assert {'command-decided', 'actions-copied', 'reset-confirmed'} <= set(report.not_applied)
     assert not {'fields-from-sensors', 'judgement-recomputed'} & set(report.not_applied)
     assert report.from_topics['fields'] > 200
+    assert report.from_topics['commands'] == report.transitions - 1
 
 
-def test_audit_finds_what_was_changed_in_an_import(run: RunFolder, loaded: LoadedContract) -> None:
-    def changed(step: Transition) -> Transition:
-        return replace(step, reward=step.reward + 1.0) if step.id.step == 7 else step
+@pytest.mark.parametrize(
+    ('change', 'rules'),
+    [
+        ({'reward': 5.0}, {'reward-sum', 'copies-agree'}),
+        ({'requested_action': (0.1, 0.1)}, {'import-as-commanded', 'copies-agree'}),
+        (
+            dict.fromkeys(
+                ('requested_action', 'admitted_action', 'commanded_action'), (0.125, 0.25)
+            ),
+            {'import-from-commands', 'judgement-recomputed', 'copies-agree'},
+        ),
+        (
+            dict.fromkeys(('requested_action', 'admitted_action', 'commanded_action'), ()),
+            {'import-from-commands', 'judgement-recomputed', 'copies-agree'},
+        ),
+        ({'measured_action': (0.5, 0.5)}, {'measured-from-sensors', 'copies-agree'}),
+        ({'verdict': Verdict.ADMITTED}, {'import-as-commanded', 'copies-agree'}),
+        ({'cause': 'success', 'terminated': True}, {'judgement-recomputed'}),
+    ],
+    ids=lambda value: ','.join(value) if isinstance(value, dict) else '',
+)
+def test_audit_finds_what_was_changed_in_an_import(
+    tmp_path: Path, run: RunFolder, change: dict[str, Any], rules: set[str]
+) -> None:
+    def changed(entry: Any) -> Sent:
+        record = entry.record
+        if isinstance(record, Transition) and record.id.step == 7:
+            record = replace(record, **change)
+        return Sent(entry.topic, entry.log_time, entry.log_time, record)
 
-    found = audit(map(changed, steps_of(run)), contract=loaded.contract)
-    assert set(found.counts) == {'reward-sum'}
+    source = open_records(run.path)
+    copied = RunFolder.create(tmp_path / 'run')
+    with McapLog(copied.bag) as log:
+        topics: dict[str, tuple[str, str]] = {}
+        records = iter(sorted(map(changed, source.entries()), key=lambda sent: sent.log_time))
+        record = next(records, None)
+        for message in source.messages():
+            while record is not None and record.log_time <= message.log_time:
+                kind = type_of(type(record.what))
+                _write(log, topics, record.topic, kind, record.log_time, wire(record))
+                record = next(records, None)
+            if not message.type.startswith('boundary_env_ros/'):
+                _write(log, topics, message.topic, message.type, message.log_time, message.data)
+    for name in (run.contract, run.transitions, run.first_transition):
+        shutil.copy(name, copied.path)
+    assert rules <= set(audit_path(copied.path).counts)
+
+
+def _write(
+    log: McapLog, topics: dict[str, tuple[str, str]], topic: str, kind: str, at: int, data: bytes
+) -> None:
+    if topic not in topics:
+        topics[topic] = definition(kind)
+        log.add_topic(topic, kind, *topics[topic])
+    log.write(topic, data, at, at)
 
 
 def test_mark_of_an_import_spares_no_recorded_step(

@@ -326,7 +326,8 @@ class _Importer:
             topic = self._renamed(channel.topic)
             if topic not in self._copied:
                 continue  # What `/clock` says is what the log times of the run are.
-            self._copy(topic, channel, logged, published, data, now)
+            # What was logged before its turn stands in the run where it was taken.
+            self._copy(topic, channel, max(logged, now), published, data, now)
             message = self._decoded(channel, data) if self._is_read(topic) else None
             if message is None:
                 continue
@@ -379,8 +380,12 @@ class _Importer:
         for agent, ears in self._ears.items():
             for name, read in ears.commands.get(topic, ()):
                 reading = self._read(topic, read, message)
-                if reading is not None:
+                if reading is None:
+                    continue
+                if all(map(math.isfinite, reading.values)):
                     self._agents[agent].command(name, reading.values, self._time.instant(now))
+                else:
+                    self._stumble(topic, 'a command that is no number')
 
     def _read(self, topic: str, read: Callable[[Any], Any], message: Any) -> Any:
         try:

@@ -25,6 +25,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord,
 from boundary_env_ros.evidence.raw.commands import CommandChecks, END
 from boundary_env_ros.evidence.raw.decisions import DecisionChecks
 from boundary_env_ros.evidence.raw.feedback import FeedbackChecks
+from boundary_env_ros.evidence.raw.imports import ImportChecks
 from boundary_env_ros.evidence.raw.observations import ObservationChecks
 from boundary_env_ros.evidence.raw.published import PublishedChecks
 from boundary_env_ros.evidence.raw.tape import Find, RecorderState, Tape
@@ -61,7 +62,11 @@ _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
     ),
     'evaluator': (sensors.evaluator_from_sensors,),
     'feedback': (sensors.measured_from_sensors,),
-    'command': (sensors.command_on_topic, sensors.command_decided),
+    'command': (
+        sensors.command_on_topic,
+        sensors.command_decided,
+        sensors.import_from_commands,
+    ),
     'emergency': (sensors.emergency_stop_heard,),
 }
 
@@ -98,6 +103,7 @@ class RawAuditor:
         self._observations = ObservationChecks(self.tape, task)
         self._decisions = DecisionChecks(self.tape, Limits.of(contract))
         self._feedback = FeedbackChecks(self.tape)
+        self._imports = ImportChecks(self.tape)
         self._commands = CommandChecks(self.tape)
         self._published = PublishedChecks(self.tape)
         self._start: dict[str, Transition] = {}
@@ -193,6 +199,7 @@ class RawAuditor:
     def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
         self._observations.check(now, start, log_time)
         self._feedback.check(now)
+        self._imports.check(now)
         self._published.check_observation(now, log_time)
         evaluator = self._published.evaluator_of(now)
         if evaluator is not None:

@@ -57,6 +57,7 @@ _GROUPS: Final = (
     sensors.judgement_from_sensors,
     sensors.evaluator_from_sensors,
     sensors.measured_from_sensors,
+    sensors.import_from_commands,
 )
 
 #: Of those groups, the ones about what an import has not.

@@ -93,6 +93,12 @@ command_decided = _rule(
     'Somebody else commands the robot, or a decision was taken out: look at the publishers of '
     'the topic.',
 )
+import_from_commands = _rule(
+    'import-from-commands',
+    'The command of a step that was imported from a bag is the last one on the command topics in '
+    'that step; without one it has none.',
+    'Trust the command topic, and import the bag anew.',
+)
 emergency_stop_heard = _rule(
     'emergency-stop-heard',
     'Once the emergency stop was pressed on its topic, every decision in that episode says so; '
@@ -135,6 +141,7 @@ RULES: tuple[Rule, ...] = (
     judgement_from_sensors,
     command_on_topic,
     command_decided,
+    import_from_commands,
     emergency_stop_heard,
     operator_heard,
     request_as_published,

@@ -9,8 +9,9 @@ import math
 
 from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS
 from boundary_env_ros.core.closing import answering, TURN
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract import ActionKind, Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.observation import lost, ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
@@ -357,6 +358,39 @@ def judged(
         )
 
 
+@rule(
+    'import-as-commanded',
+    'A step that was imported from a bag claims no verdict of a gate, and its requested and '
+    'admitted action are the one that its command means.',
+    'Import the bag anew; nobody knows what was asked for before it was commanded.',
+    needs_contract=True,
+)
+def _import_as_commanded(scene: Scene) -> Found:
+    now = scene.now
+    if not imported_from(now) or now.decisions:
+        return
+    if now.verdict is not None or now.decision != -1:
+        yield Mismatch(
+            field='verdict',
+            expected='none without a decision',
+            actual=now.verdict.name if now.verdict else str(now.decision),
+        )
+    if not same(now.admitted_action, now.requested_action):
+        yield Mismatch(
+            field='admitted_action',
+            expected=f'{vector(now.requested_action)} as requested',
+            actual=vector(now.admitted_action),
+        )
+    groups = known(scene.terms).contract.action
+    plain = all(group.kind is ActionKind.CONTINUOUS for group in groups)
+    if plain and not same(now.requested_action, now.commanded_action):
+        yield Mismatch(
+            field='requested_action',
+            expected=f'{vector(now.commanded_action)} as commanded',
+            actual=vector(now.requested_action),
+        )
+
+
 RULES: tuple[Rule, ...] = (
     _decision_answers,
     _actions_copied,
@@ -368,4 +402,5 @@ RULES: tuple[Rule, ...] = (
     _stop_ends_episode,
     _sensor_loss_explained,
     _judgement_recomputed,
+    _import_as_commanded,
 )

@@ -339,7 +339,7 @@ def check_numbers(config: DataclassInstance) -> None:
 #: of the two has a known answer to find.
 REALITY = CartConfig(
     actuator_delay=0.08,
-    payload=100.0,
+    payload=150.0,
     wheel_friction=2.0,
     scan=ScanConfig(range_noise=0.03),
     pose_detections=PoseDetectionsConfig(position_bias=0.08),

@@ -55,7 +55,7 @@ def test_a_longer_delay_shifts_the_response() -> None:
 
 
 def test_a_payload_makes_the_response_slower_and_ends_at_the_same_speed() -> None:
-    thought, built = speeds(CartConfig()), speeds(CartConfig(payload=100.0))
+    thought, built = speeds(CartConfig()), speeds(CartConfig(payload=150.0))
     assert all(b <= t + 1e-9 for t, b in zip(thought, built, strict=True))
     assert max(t - b for t, b in zip(thought, built, strict=True)) > 0.01
 

@@ -31,7 +31,7 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class Compared:
     """
     One family of quantities, tested together.
 
@@ -117,7 +117,7 @@ class Deals:
 
     # Means ---------------------------------------------------------------------------------------
 
-    def test(self, first: Array, second: Array, *, alpha: float) -> Tested | None:
+    def test(self, first: Array, second: Array, *, alpha: float) -> Compared | None:
         """
         Test whether the means differ.
 
@@ -130,7 +130,7 @@ class Deals:
 
         Returns
         -------
-        Tested or None
+        Compared or None
             None if there are fewer than two values on a side, or nothing varies at all.
 
         """
@@ -151,8 +151,9 @@ class Deals:
             return None
         dealt, shifted = self._dealt(both, known)
         found = self._mean(both, known, second=True) - self._mean(both, known, second=False)
-        unit = np.where(varies, scale, np.inf)
-        sizes = np.abs(dealt) / unit
+        # As standard errors go: else a quantity that few episodes have would outshout the others.
+        unit = np.where(varies, scale / np.sqrt(np.maximum(counts[0] + counts[1], 1)), np.inf)
+        sizes = np.abs(np.where(varies, dealt, 0.0)) / unit
         most = sizes.max(axis=1)
         # What the order of a sum makes of equal numbers must not tell them apart.
         slack = _TIE + _ROUNDING * greatest / unit
@@ -162,7 +163,7 @@ class Deals:
         each[~varies] = np.nan
         low, high = self._intervals(found, dealt, shifted, varies, alpha)
         nothing = np.where(usable, 0.0, np.nan)
-        return Tested(
+        return Compared(
             p=float(np.nanmin(each)),
             each=each,
             first=self._mean(both, known, second=False) + nothing,
@@ -201,7 +202,7 @@ class Deals:
         there = known.astype(float)
         on_second = self._rows
         second, rest = on_second @ there, there.sum(axis=0) - on_second @ there
-        # A deal that leaves a side without any value proves nothing against chance.
+        # A deal that leaves a side without any value has no difference.
         empty = (second == 0.0) | (rest == 0.0)
         second, rest = np.maximum(second, 1.0), np.maximum(rest, 1.0)
 
@@ -212,7 +213,7 @@ class Deals:
 
         shift = there.copy()
         shift[: self.first] = 0.0
-        return np.where(empty, np.inf, apart(both)), np.where(empty, 1.0, apart(shift))
+        return np.where(empty, 0.0, apart(both)), np.where(empty, 0.0, apart(shift))
 
     def _share(self, dealt: Array, found: float) -> float:
         count = int((dealt >= found).sum())
@@ -233,14 +234,15 @@ class Deals:
             # A deal speaks for a shift s where |t - c s| >= |d - s|, which is between two points.
             with np.errstate(divide='ignore', invalid='ignore'):
                 ends = np.stack([(d - t) / (1.0 - c), (d + t) / (1.0 + c)])
-            always = (np.abs(np.abs(c) - 1.0) < _TIE) | ~np.isfinite(t)
-            lows = np.sort(np.where(always, -np.inf, ends.min(axis=0)))
-            highs = np.sort(np.where(always, np.inf, ends.max(axis=0)))[::-1]
+            always = np.abs(np.abs(c) - 1.0) < _TIE
+            lows = np.where(always, -np.inf, ends.min(axis=0))
+            highs = np.where(always, np.inf, ends.max(axis=0))
             total = len(t) + (0 if self.exhaustive else 1)
             # So many deals may speak for a shift that is refused nevertheless.
             few = math.floor(alpha * total + _TIE) - (0 if self.exhaustive else 1)
             if 0 <= few < len(t):
-                low[i], high[i] = min(lows[few], d), max(highs[few], d)
+                low[i] = min(float(np.partition(lows, few)[few]), d)
+                high[i] = max(float(-np.partition(-highs, few)[few]), d)
         return low, high
 
     # Distances -----------------------------------------------------------------------------------

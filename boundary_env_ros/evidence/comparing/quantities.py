@@ -227,7 +227,7 @@ def _of_commands(contract: Contract) -> Iterator[Family]:
         name='response.delay', what='mean time behind the command', units=seconds, spans=periods
     )
     yield Family(
-        name='response.settling', what='time to 90 % of a step', units=seconds, spans=periods
+        name='response.settling', what='time to 80 % of a step', units=seconds, spans=periods
     )
     yield Family(
         name='response.gain',

@@ -25,8 +25,12 @@ MEMORY, FEWEST_TAPS, MOST_TAPS = 0.5, 4, 12
 #: Fewest measurements for each weight that is fitted.
 MEASUREMENTS_PER_TAP = 4
 
-#: Share of the final value at which a response counts as settled.
-SETTLED = 0.9
+#: Share of the final value at which a response counts as settled. Of a robot that is measured once
+#: a period and for seconds, the last fifth would be told by noise.
+SETTLED = 0.8
+
+#: Greatest standard error of the step response, of its final value, that settling is read from.
+UNCERTAIN = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,8 @@ class Response:
         Mean time by which the measured value is behind the commanded one, s, counted from the
         measurements: dead time, lag and the sensor's own delay together.
     settling
-        Time after which ``SETTLED`` of a step of the command are there, s; NaN if never.
+        Time after which ``SETTLED`` of a step of the command are there, s; NaN if never, or if
+        the episode says that no better than ``UNCERTAIN``.
     gain
         Final measured value over commanded value.
     residual
@@ -96,12 +101,23 @@ def identify(
     if abs(gain) < 1e-3:
         return None
     shares = weights / gain
+    residual = float(np.sqrt(np.mean((y - x @ weights) ** 2)))
+    certain = _error(x, residual) / abs(gain) <= UNCERTAIN
     return Response(
         delay=period * float(shares @ np.arange(taps)),
-        settling=_settling(np.cumsum(shares), period),
+        settling=_settling(np.cumsum(shares), period) if certain else math.nan,
         gain=gain,
-        residual=float(np.sqrt(np.mean((y - x @ weights) ** 2))),
+        residual=residual,
     )
+
+
+def _error(x: Array, residual: float) -> float:
+    """Return the greatest standard error of the points of a step response."""
+    points, taps = x.shape
+    sums = np.tril(np.ones((taps, taps)))
+    spread = np.diag(sums @ np.linalg.pinv(x.T @ x) @ sums.T)
+    variance = residual**2 * points / (points - taps)
+    return float(np.sqrt(variance * spread.max()))
 
 
 def _settling(reached: Array, period: float) -> float:

@@ -1,0 +1,298 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs held against each other: every planted difference is found by name, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from cart_runs import cart_contract, drive, real, side_of
+
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.comparing.compare import compare, compare_sides, simulations
+from boundary_env_ros.evidence.comparing.comparison import Comparison
+from boundary_env_ros.evidence.comparing.side import read_side, Side
+from boundary_env_ros.storage.contract_file import LoadedContract
+
+CONTRACT = cart_contract()
+
+#: What is planted, by the name of the test that has to find it, and what else must not be found.
+PLANTED: Mapping[str, tuple[str, str]] = {
+    'actuator_delay': ('response.delay', 'response.gain'),
+    'payload': ('response.settling', 'observations.scan.noise'),
+    'pose_bias': ('observations.pose.at_reset', 'response.delay'),
+    'scan_noise': ('observations.scan.noise', 'response.delay'),
+    'wheel_friction': ('response.gain', 'observations.pose.at_reset'),
+}
+
+
+@cache
+def records(first: int, *planted: str, policy: str = 'scripted') -> tuple[object, ...]:
+    """Return what eight episodes leave, the first with this seed."""
+    return tuple(drive(CONTRACT, range(first, first + 8), options=real(*planted), policy=policy))
+
+
+@cache
+def side(first: int, *planted: str, policy: str = 'scripted') -> Side:
+    """Return these as a side."""
+    name = '+'.join(planted) or policy
+    return side_of(records(first, *planted, policy=policy), CONTRACT.contract, name)
+
+
+def held(a: Side, b: Side) -> Comparison:
+    return compare_sides(a, b, agent='cart', open_loop='recorded pieces are matched')
+
+
+def names(comparison: Comparison) -> set[str]:
+    return {finding.name for finding in comparison.differences}
+
+
+# What is planted, and what is not ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize('planted', PLANTED)
+def test_a_planted_difference_is_found_by_its_name(planted: str) -> None:
+    wanted, unwanted = PLANTED[planted]
+    comparison = held(side(1), side(201, planted))
+    assert comparison.comparable
+    assert comparison.exit_code == 1
+    assert wanted in names(comparison)
+    assert unwanted not in names(comparison)
+
+
+def test_none_is_invented_between_runs_of_the_same_side() -> None:
+    for first, second in combinations((1, 101, 301), 2):
+        comparison = held(side(first), side(second))
+        assert comparison.comparable
+        assert len(comparison.findings) > 20
+        assert not comparison.differences, (first, second, names(comparison))
+        assert comparison.exit_code == 0
+
+
+def test_a_difference_is_told_with_its_size_and_an_interval_around_what_was_planted() -> None:
+    comparison = held(side(1), side(201, 'pose_bias'))
+    (finding,) = (f for f in comparison.differences if f.name == 'observations.pose.at_reset')
+    (quantity,) = finding.shown
+    assert quantity.label == 'pose[0] - start[0]'
+    assert quantity.unit == 'm'
+    assert quantity.low < real('pose_bias')['pose_bias'] < quantity.high
+    assert quantity.size > 1.0
+    assert finding.p < quantity.p == finding.corrected < 0.05
+
+
+def test_another_policy_is_found_in_what_it_does_and_not_in_the_robot() -> None:
+    comparison = held(side(1), side(201, policy='no-op'))
+    found = names(comparison)
+    assert {'outcome.return', 'observations.velocity.level'} <= found
+    assert not found & {'response.delay', 'response.gain', 'observations.pose.noise'}
+    assert comparison.b.clients == {'no-op': 8}
+
+
+def test_the_same_seeds_are_too_few_for_pairs_and_that_is_said() -> None:
+    comparison = held(side(1), side(1, 'scan_noise'))
+    assert not comparison.paired
+    assert any('too few to be tested as pairs' in note for note in comparison.notes)
+    assert names(comparison) == {'observations.scan.noise'}
+
+
+def test_enough_episodes_with_the_same_seeds_are_held_against_each_other_as_pairs() -> None:
+    one, other = side(1), side(1, 'pose_bias')
+    # As long runs would be: pairs of pairs, with seeds of their own.
+    a, b = (
+        replace(
+            whole,
+            episodes=[
+                replace(e, key=f'{e.key} {turn}', episode_id=f'{e.episode_id} {turn}')
+                for turn in range(2)
+                for e in whole.episodes
+            ],
+        )
+        for whole in (one, other)
+    )
+    comparison = held(a, b)
+    assert comparison.paired
+    assert any('held against the one with its own' in note for note in comparison.notes)
+    (finding,) = (f for f in comparison.findings if f.name == 'observations.pose.at_reset')
+    assert finding.shown[0].difference == pytest.approx(0.08, abs=1e-6)
+
+
+def test_what_is_beyond_chance_and_tiny_does_not_count_but_is_told() -> None:
+    comparison = compare_sides(
+        side(1),
+        side(201, 'pose_bias'),
+        agent='cart',
+        open_loop='',
+        relevance=0.05,
+    )
+    (finding,) = (f for f in comparison.findings if f.name == 'observations.pose.at_reset')
+    assert finding.beyond_chance
+    assert not finding.differs
+    assert comparison.exit_code == 0
+
+
+# Open loop ---------------------------------------------------------------------------------------
+
+
+def test_recorded_commands_in_the_simulation_tell_the_other_robot_from_it() -> None:
+    contract = CONTRACT.contract
+    worlds, how = simulations(contract, contract)
+    assert "replayed in the simulation 'warehouse_cart'" in how
+    a, b = (
+        read_side(some, contract, name=name, agent='cart', simulation=world)
+        for some, name, world in zip(
+            (records(1), records(201, 'wheel_friction')), 'AB', worlds, strict=True
+        )
+    )
+    assert (a.replayed, b.replayed) == (8, 8)
+    comparison = compare_sides(a, b, agent='cart', open_loop=how)
+    assert 'divergence.pose' in names(comparison)
+    (finding,) = (f for f in comparison.findings if f.name == 'divergence.pose')
+    place = next(q for q in finding.quantities if q.label == 'pose[0]')
+    # The side that was recorded from it is followed but for where its wheels sank in.
+    assert place.first < 0.001 < 0.01 < place.second
+    drift = comparison.b.drift['pose'][:, 0]
+    assert drift[0] < drift[10] < drift[25]
+
+
+def test_without_a_simulation_recorded_pieces_with_equal_commands_are_matched() -> None:
+    comparison = held(side(1), side(201, 'actuator_delay'))
+    assert 'divergence.matched' in names(comparison)
+    comparison = held(side(1), side(101))
+    (finding,) = (f for f in comparison.findings if f.name == 'divergence.matched')
+    assert not finding.beyond_chance
+
+
+def test_why_nothing_is_replayed_is_told() -> None:
+    contract = CONTRACT.contract
+    assert simulations(contract, contract, 'none')[0] == (None, None)
+    worlds, how = simulations(contract, contract, 'unheard_of')
+    assert worlds == (None, None)
+    assert "no simulated robot 'unheard_of' is installed" in how
+
+
+# What cannot be compared -------------------------------------------------------------------------
+
+
+def made(loaded: LoadedContract, count: int = 4) -> Side:
+    return side_of(drive(loaded, range(1, 1 + count)), loaded.contract, 'made')
+
+
+def test_three_episodes_of_each_show_nothing_and_that_is_not_called_equal() -> None:
+    a, b = (
+        replace(side(1), episodes=side(1).episodes[:3]),
+        replace(side(201, 'payload'), episodes=side(201, 'payload').episodes[:3]),
+    )
+    comparison = held(a, b)
+    assert comparison.exit_code == 2
+    assert not comparison.comparable
+    (why,) = comparison.obstacles
+    assert 'with 3 and 3 no p can be smaller than 0.1' in why
+    assert f'{comparison.needed} episodes of each side are needed' in why
+    assert 6 <= comparison.needed <= 8
+
+
+def test_a_side_without_whole_episodes_is_named() -> None:
+    empty = side_of((), CONTRACT.contract, 'nothing')
+    comparison = held(side(1), empty)
+    assert comparison.exit_code == 2
+    assert 'at least 2 whole ones in nothing, actually: 0' in comparison.obstacles[0]
+
+
+def test_a_field_that_one_policy_alone_sees_is_called_privileged() -> None:
+    truth = {
+        'topic': 'ground_truth',
+        'type': 'nav_msgs/msg/Odometry',
+        'fields': ['pose.pose.position.x', 'pose.pose.position.y'],
+        'unit': ['m', 'm'],
+        'frame': 'hall',
+        'low': [-10.0, -10.0],
+        'high': [10.0, 10.0],
+    }
+    seeing = cart_contract(observation__true_pose=truth, evaluator__true_pose=None)
+    comparison = held(made(seeing), side(1))
+    assert comparison.exit_code == 2
+    (sentence,) = comparison.privileged
+    assert "The policy of A sees 'true_pose', which in B only the evaluator sees" in sentence
+    assert any('observation.true_pose' in why for why in comparison.obstacles)
+    assert 'observations.true_pose' in comparison.untested
+    # The rest is still told.
+    assert any(f.name == 'observations.pose.level' for f in comparison.findings)
+
+
+def test_another_limit_is_a_difference_by_itself() -> None:
+    comparison = held(made(cart_contract(action__base__stop=[1.9, 8.0]), 8), side(101))
+    assert comparison.comparable
+    assert comparison.exit_code == 1
+    assert [change.path for change in comparison.contracts.changes] == ['action.base.stop']
+
+
+def test_actions_that_mean_something_else_leave_out_what_hangs_on_them() -> None:
+    comparison = held(made(cart_contract(action__base__high=[0.6, 1.5])), side(1))
+    assert comparison.exit_code == 2
+    assert not any(f.family.section in ('response', 'rates') for f in comparison.findings)
+    assert 'action.base.high differs' in comparison.untested['response']
+
+
+def test_other_options_of_the_task_are_told() -> None:
+    blocked = side_of(
+        drive(CONTRACT, range(1, 4), scenario='blocked'), CONTRACT.contract, 'blocked'
+    )
+    comparison = held(side(1), blocked)
+    assert any('Episodes were begun with other options' in note for note in comparison.notes)
+    assert any('"scenario": "blocked"' in note for note in comparison.notes)
+
+
+def test_a_run_that_is_compared_with_itself_is_told_so() -> None:
+    comparison = held(side(1), side(1))
+    assert comparison.exit_code == 0
+    assert any('8 episodes are on both sides' in note for note in comparison.notes)
+
+
+def test_episodes_of_one_client_can_be_taken_alone() -> None:
+    both = (*records(1), *records(201, policy='no-op'))
+    comparison = compare(
+        both,
+        CONTRACT.contract,
+        both,
+        CONTRACT.contract,
+        clients=('scripted', 'no-op'),
+        simulation='none',
+    )
+    assert (comparison.a.clients, comparison.b.clients) == ({'scripted': 8}, {'no-op': 8})
+    assert 'outcome.return' in names(comparison)
+    assert any('8 episodes of A are left out: it is of another client' in n
+               for n in comparison.notes)  # fmt: skip
+
+
+def test_an_agent_that_is_not_there_is_refused() -> None:
+    with pytest.raises(RecordError, match='Expect an agent of both contracts'):
+        compare((), CONTRACT.contract, (), CONTRACT.contract, agent='arm')
+
+
+def test_an_episode_without_an_ending_is_left_out_and_counted() -> None:
+    torn = list(records(1))
+    last = max(i for i, record in enumerate(torn) if isinstance(record, Transition))
+    comparison = held(side_of(torn[:last], CONTRACT.contract, 'torn'), side(101))
+    assert comparison.a.episodes == 7
+    assert comparison.a.left_out == {'it has no ending': 1}
+
+
+def test_the_plain_data_has_everything_and_no_number_that_json_has_not() -> None:
+    import json
+
+    comparison = held(side(1), side(201, 'payload'))
+    told = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
+    assert told['exit_code'] == 1
+    assert told['differences'] == [finding.name for finding in comparison.differences]
+    assert told['a']['success']['of'] == 8
+    (delay,) = (f for f in told['sections']['response'] if f['name'] == 'response.delay')
+    assert delay['differs'] is True
+    assert delay['quantities'][0]['interval'][0] > 0.0

@@ -149,7 +149,7 @@
     // What is beside the charts ---------------------------------------------------------------
 
     buildSide() {
-      this.readout = make('div', { class: 'readout', 'aria-live': 'polite' });
+      this.readout = make('div', { class: 'readout' });
       this.side.append(this.readout);
       this.pictures = new Map();
       if (this.frames.length) {

@@ -18,6 +18,7 @@ import html
 from importlib.resources import files
 import json
 import math
+import shlex
 
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.figures import ClientSummary
@@ -94,7 +95,7 @@ def _data(report: Report) -> Iterator[str]:
     places = next((d['path'] for d in report.details.values() if d.get('path')), None)
     about = places if isinstance(places, dict) else {}
     page = {
-        'path': report.path,
+        'path': shlex.quote(report.path),
         'ways': ways,
         'unit': about.get('unit', 'm'),
         'frame': about.get('frame', ''),

@@ -416,8 +416,9 @@ class Suspects:
         """
         Return the most suspicious moments so far, the first first.
 
-        A kind that was shown before counts less each time, so that a run with one fault in a
-        thousand places shows its other faults too. Moments of one episode around one step are one.
+        For the choice a kind that was chosen before counts less each time, so that a run with one
+        fault in a thousand places shows its other faults too. Moments of one episode around one
+        step are one.
         """
         for agent in tuple(self._places):
             self._close(agent)
@@ -434,7 +435,7 @@ class Suspects:
                 continue
             shown[kind] = shown.get(kind, 0) + 1
             chosen.append(replace(best, alike=self._count[kind]))
-        return tuple(chosen)
+        return tuple(sorted(chosen, key=lambda moment: -moment.score))
 
     def _close(self, agent: str) -> None:
         place = self._places.pop(agent, None)

@@ -50,7 +50,8 @@ class ArmedGate:
         unprobed = tuple(replace(group, probe=()) for group in contract.action)
         self.contract = replace(contract.paced(Pacing.REALTIME), action=unprobed)
         self._digest = digest_of(self.contract)
-        self._agent = contract.agents[0]
+        # Whose turn it is in the step that is asked for, if the contract declares turns.
+        self._agent = contract.turn_of(1) or contract.agents[0]
         self._inputs = [item.name for item in gate_inputs(self.contract)]
         self._gate = Gate(
             self.contract,

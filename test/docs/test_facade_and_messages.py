@@ -14,6 +14,7 @@ import pytest
 from boundary_env_ros import errors
 from boundary_env_ros.facade.embedded import EmbeddedLink
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.facade.link import Delivery
 from boundary_env_ros.facade.registration import IDS
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
@@ -29,6 +30,17 @@ def test_page_has_the_keys_of_info_and_no_other() -> None:
     env.close()
     assert set(first_code(section(FACADE, 'info'))) == set(reset) | set(step)
     assert set(reset) - set(step) == {'reset'}
+
+
+def test_the_program_without_gymnasium_runs() -> None:
+    program = re.search(r'^```python\n(.*?)^```$', section(FACADE, 'Below Gymnasium'), re.M | re.S)
+    assert program is not None
+    names: dict[str, object] = {}
+    exec(program[1], names)
+    last = names['seen']
+    assert isinstance(last, Delivery)
+    assert last.transition.id.step == 10
+    assert ('attempt', '9') in {(each.key, each.value) for each in last.transition.diagnostics}
 
 
 def test_page_has_the_arguments_of_the_environment() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import APART, carts_world, CartsWorld, IN_TURN
+from carts_world import AGENTS, APART, carts_world, CartsWorld, IN_TURN
 from pettingzoo.test import api_test
 
 from boundary_env_ros.core.decision import Reason, Verdict
@@ -22,6 +23,7 @@ from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv
+from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.storage.reader import open_records
 
 pytestmark = [pytest.mark.ros, pytest.mark.patient]
@@ -102,6 +104,36 @@ def test_it_is_a_turn_based_environment_by_pettingzoos_own_test(carts: CartsWorl
     if carts.pacing == 'realtime':
         pytest.skip('it looks at its results between the turns, for longer than a period')
     api_test(carts.env, num_cycles=6)
+
+
+def test_a_client_of_one_agent_waits_for_its_turn_and_says_what_it_had_seen(
+    carts: CartsWorld,
+) -> None:
+    if carts.pacing == 'realtime':
+        pytest.skip('the same, but for who waits')
+    carts.env.close()
+    links = {
+        agent: RosLink(carts.loaded, domain_id=carts.domain_id, agent=agent) for agent in AGENTS
+    }
+    try:
+        for link in links.values():
+            link.ask_begin(seed=1, options=APART, wrappers=())
+        for link in links.values():
+            link.arm()
+        for link in links.values():
+            link.finish_begin()
+        with ThreadPoolExecutor(1) as policy:
+            second = policy.submit(links['cart_a'].step, (0.3, 0.0))
+            (first,) = links['cart_b'].step((0.3, 0.0))
+            passed, own = second.result(30.0)
+    finally:
+        for link in links.values():
+            link.close()
+        carts.renew()
+    assert [each.transition.id.step for each in (first, passed, own)] == [1, 1, 2]
+    request = own.transition.decisions[own.transition.decision].request
+    assert request is not None
+    assert (request.observed_step, request.skipped) == (0, 1)
 
 
 def test_every_step_of_the_record_says_whose_turn_it_was(carts: CartsWorld) -> None:

@@ -97,10 +97,8 @@ def test_messages_in_messages_are_where_the_page_says() -> None:
 
 def test_services_that_the_page_calls_served_are_served_and_no_others() -> None:
     ros = REPOSITORY / 'boundary_env_ros/ros'
-    nodes = ''.join(
-        path.read_text(encoding='utf-8')
-        for path in (ros / 'agent_environment.py', *(ros / 'nodes').glob('*.py'))
-    )
+    sources = (*ros.glob('agent_*.py'), *(ros / 'nodes').glob('*.py'))
+    nodes = ''.join(path.read_text(encoding='utf-8') for path in sources)
     served = {name for name in re.findall(r'\bsrv\.(\w+)', nodes) if not name.startswith('_')}
     claimed = {
         code(cells[0])[0] for cells in rows(section(MESSAGES, 'Services')) if cells[1] != '—'

@@ -49,6 +49,8 @@ def known_definition(type_name: str) -> tuple[str, str]:
     ------
     RecordError
         If nobody here knows it.
+    MissingDependency
+        If it is not installed, and ``rosbags``, which may know it, is not either.
 
     """
     return _known_definition(type_name, os.environ.get('AMENT_PREFIX_PATH', ''), sys.prefix)
@@ -64,8 +66,8 @@ def _known_definition(type_name: str, ament: str, own: str) -> tuple[str, str]:
         try:
             store = _jazzy()
             return store.generate_msgdef(type_name, ros_version=2)[0], store.hash_rihs01(type_name)
-        except MissingDependency:
-            raise error from None
+        except MissingDependency as missing:
+            raise missing from error
         except Exception as unknown:  # It raises what it likes for what it does not know.
             raise error from unknown
 
@@ -96,6 +98,8 @@ def described(channel: Channel) -> Channel:
     ------
     RecordError
         If it has none and nobody here knows the type, or its IDL cannot be read.
+    MissingDependency
+        If it takes ``rosbags`` to know it, which is not installed.
 
     """
     if channel.definition_encoding == MSG:

@@ -31,6 +31,7 @@ from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit, audit_path
+from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag
 from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
 from boundary_env_ros.evidence.summary import summarise
@@ -306,8 +307,8 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     (client,) = summarise(steps_of(tmp_path / 'run')).clients
     assert (client.mean_return, client.unjudged) == (None, len(steps))
     report = audit_path(tmp_path / 'run')
-    assert report.ok
-    assert 'judgement-recomputed' in report.not_applied
+    assert report.counts == {}
+    assert {'judgement-recomputed', 'task-field-recomputed'} <= set(report.not_applied)
 
 
 def test_commands_outside_the_contract_are_kept_and_counted(
@@ -340,6 +341,15 @@ def test_action_is_the_one_that_means_the_command(
             now - was for now, was in zip(step.commanded_action, last, strict=True)
         )
         last = step.commanded_action
+
+
+def test_draft_of_a_contract_imports_the_bag_that_it_was_drafted_from(
+    tmp_path: Path, short: Path
+) -> None:
+    draft = loads(init_from_bag(short))
+    imported = import_bag(short, tmp_path / 'run', draft, ImportOptions())
+    assert imported.transitions > 30
+    assert audit_path(tmp_path / 'run').counts == {}
 
 
 # What the run is good for ------------------------------------------------------------------------

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from pathlib import Path
 import sqlite3
+import sys
 
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.storage import known_definitions
 from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.known_definitions import described, known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
@@ -98,6 +100,17 @@ def test_definition_as_text_is_left_as_it_is() -> None:
 def test_type_that_nobody_knows_is_named(one: Channel, said: str) -> None:
     with pytest.raises(RecordError, match=said):
         described(one)
+
+
+def test_without_rosbags_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, 'rosbags', None)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', '/nowhere/else')
+    monkeypatch.setattr('sys.prefix', '/nowhere')
+    known_definitions._jazzy.cache_clear()
+    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[bags\]'"):
+        known_definition(TWIST)
 
 
 def test_hash_of_a_known_type_is_that_of_others() -> None:

@@ -227,10 +227,12 @@ class ImportedAgent:
         self._decisions.clear()
         self._captured.clear()
         sampled = by_name(origin.reset)
+        unknown = ['seed', 'client_version']
         try:
             supplied = self._task.observe(sampled, self._agent)
         except (BoundaryError, *WRONG_INPUT):
             supplied = {}
+            unknown.append('reset')
         for spec in (*contract.observation, *contract.state):
             values = tuple(supplied.get(spec.task, ())) if spec.task else ()
             if len(values) == spec.size and all(map(math.isfinite, values)):
@@ -264,7 +266,7 @@ class ImportedAgent:
             diagnostics=import_marks(
                 origin.bag,
                 derived=('closed', *(n for n in _SEEN if n.startswith('after'))),
-                unknown=('seed', 'client_version', 'reset'),
+                unknown=unknown,
             ),
         )
         self._held = (

@@ -162,7 +162,8 @@ class _Importer:
         channels = [c for c in bag.channels() if not c.type.startswith(OWN)]
         self._renamed = Renamed(names=options.remap)
         self._renamed.check(channels)
-        topics = {self._renamed(c.topic): c.type for c in channels}
+        # Of two types under one name it is the last; the other's messages are not ours.
+        self._types = topics = {self._renamed(c.topic): c.type for c in channels}
         self._cut_topic = self._renamed(options.cut_topic)
         if options.cut_topic and self._cut_topic not in topics:
             raise RecordError(
@@ -279,7 +280,8 @@ class _Importer:
 
         def wanted(channel: Channel) -> bool:
             topic = self._renamed(channel.topic)
-            return topic in (CLOCK, *self._copied) and not channel.type.startswith(OWN)
+            listened_to = topic == CLOCK or topic in self._copied
+            return listened_to and channel.type == self._types.get(topic)
 
         for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
             if channel.topic == CLOCK:

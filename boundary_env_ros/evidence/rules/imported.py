@@ -88,6 +88,9 @@ APPLIED: Final = frozenset(rule.id for rule in _GROUPS if rule.id not in _NOT)
 #: Rules about a judgement of the task, which an import may lack.
 _OF_JUDGEMENT: Final = frozenset({'reward-sum', 'judgement-recomputed', 'judgement-from-sensors'})
 
+#: Rules about what the task makes of the reset, of which an import may know nothing.
+_OF_RESET: Final = frozenset({'task-field-recomputed'})
+
 #: Rules that hold a missing field against a step, though the bag never had it.
 _OF_MISSING: Final = frozenset({'stale-ends-episode', 'task-field-recomputed'})
 
@@ -99,6 +102,8 @@ def not_applied(rule: Rule, now: Transition) -> str:
     if rule.id not in APPLIED:
         return WHY
     if rule.id in _OF_JUDGEMENT and is_unknown(now, 'reward'):
+        return UNJUDGED
+    if rule.id in _OF_RESET and (is_unknown(now, 'reward') or is_unknown(now, 'reset')):
         return UNJUDGED
     if rule.id in _OF_MISSING and any(
         field.status is FieldStatus.MISSING for field in (*now.after, *now.state)

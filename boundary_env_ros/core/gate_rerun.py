@@ -96,7 +96,12 @@ class GateRerun(Gate):
     # Driving it ----------------------------------------------------------------------------------
 
     def again(
-        self, then: GateDecision, request: ActionRequest | None = None, *, begun: bool = True
+        self,
+        then: GateDecision,
+        request: ActionRequest | None = None,
+        *,
+        current: str = '',
+        begun: bool = True,
     ) -> GateDecision | None:
         """
         Decide again where a record has a decision.
@@ -107,6 +112,8 @@ class GateRerun(Gate):
             The next recorded decision of this gate.
         request
             What is to be asked for instead of the recorded request.
+        current
+            Id of the episode that ran; empty if only the decision says so.
         begun
             Whether the record has the beginning of the episode; without it the memory of the gate
             is taken from the record at the first decision.
@@ -118,7 +125,7 @@ class GateRerun(Gate):
             to stop. The instants are those of the record.
 
         """
-        self._begin(then, begun=begun)
+        self._begin(then, current, begun=begun)
         self._then, self._now = then, self._instant(then)
         self._kept = (vars(self._memory).copy(), vars(self._output).copy())
         self._tighten_as(then.tightened)
@@ -162,17 +169,18 @@ class GateRerun(Gate):
             self._forget_command()
         self._sent_alike = self._asked_alike = True
 
-    def _begin(self, then: GateDecision, *, begun: bool) -> None:
+    def _begin(self, then: GateDecision, current: str, *, begun: bool) -> None:
         """Begin with another lease, or after a gap, from what the record says of the memory."""
-        asked = then.request is not None and not _unheard(then)
-        own = asked or (then.verdict is not Verdict.REJECTED and not _is_over(then))
+        heard = then.request is not None and not _unheard(then)
+        own = heard or (then.verdict is not Verdict.REJECTED and not _is_over(then))
+        episode = then.id.episode_id if own else current
         last = self._last_sequence
         gap = not begun if last is None else then.sequence != last + 1
         self.missing = 0
         self._last_sequence = then.sequence
-        if own and then.id.episode_id != self._episode:
+        if episode and episode != self._episode and not _is_over(then):
             # A lease begins only when the robot of the one before is at rest.
-            self._episode, self._lease_known = then.id.episode_id, False
+            self._episode, self._lease_known = episode, False
             self._asked_then = None
             self._forget_command()
             self._memory.chunk = None
@@ -212,15 +220,20 @@ class GateRerun(Gate):
             return then.commanded or at
         if then.trigger is Trigger.REQUEST:
             return at
-        steady = at.steady
+        # Who took longer to send than this decided anew; and nobody decides before he did.
+        late = round(self._contract.safety.gate_lateness * NANOSECONDS)
+        earliest = max(at.steady - late, self._now.steady)
+        told = []
         if self._asked_then is not None and then.since_request is not None:
-            steady = self._asked_then + round(then.since_request * NANOSECONDS)
-        elif self._out_then is not None and then.time_step is not None:
-            since = round(then.time_step * NANOSECONDS)
-            # It is a period at most.
-            whole = then.time_step < self._period
-            steady = self._out_then + since if whole else max(steady, self._out_then + since)
-        return replace(at, steady=steady)
+            told.append(self._asked_then + round(then.since_request * NANOSECONDS))
+        if self._out_then is not None and then.time_step is not None:
+            told.append(self._out_then + round(then.time_step * NANOSECONDS))
+            if then.time_step >= self._period:  # it says no more than that
+                at = replace(at, steady=max(at.steady, told.pop()))
+        if then.commanded is None:
+            return replace(at, steady=max((self._now.steady, *told)))
+        known = [steady for steady in told if earliest <= steady <= at.steady]
+        return replace(at, steady=max(known, default=at.steady))
 
     def _tighten_as(self, tightened: Tightened) -> None:
         """Make the limits as strict as they were, and no less strict than this contract's."""
@@ -244,16 +257,20 @@ class GateRerun(Gate):
             state=EpisodeState.TRUNCATED if over else state,
             pacing=self._pacing,
         )
-        if not armed and then.seeded and not self._moving:
-            self._forget_command()  # the end of a lease at rest is not said
+        # The end of a lease at rest, and in lockstep any, is not said.
+        unsaid = not self._moving or self._pacing is Pacing.LOCKSTEP
+        unarmed = not armed or not then.armed
+        if unarmed and unsaid and (then.seeded or not then.previous_command):
+            self._forget_command()
         request = then.request
-        if not self._lease_known and request is not None and not _unheard(then):
+        known = _heard_through(then)
+        if not self._lease_known and request is not None and known is not None:
             self._lease_known = True
             self._authority.lease = Lease(
                 lease_id=request.lease_id,
                 holder=request.client,
                 episode_id=self._episode,
-                last_sequence=request.sequence - 1,
+                last_sequence=known,
             )
         elif self._authority.lease is None or (
             self._authority.lease.episode_id != self._episode and not over
@@ -420,6 +437,24 @@ def _unheard(decision: GateDecision) -> bool:
     return decision.verdict is Verdict.REJECTED and any(
         result.rule in _UNHEARD for result in decision.rules
     )
+
+
+def _heard_through(decision: GateDecision) -> int | None:
+    """
+    Return the request of its lease that was heard before that of a decision.
+
+    None if the decision was not on a request of the holder of the lease.
+    """
+    request = decision.request
+    if request is None:
+        return None
+    if not _unheard(decision):
+        return request.sequence - 1
+    for result in decision.rules:
+        order = result.rule == 'authority' and result.reason is Reason.OUT_OF_ORDER
+        if order and result.limit is not None:
+            return round(result.limit) - 1
+    return None
 
 
 def _is_over(decision: GateDecision) -> bool:

@@ -167,21 +167,24 @@ class Rerun:
     def _carried(self, agent: _Agent, then: Transition) -> tuple[GateDecision, ...]:
         """Return what becomes of the decisions that a step carries."""
         again = []
+        carried = {key_of(decision) for decision in then.decisions}
         for decision in then.decisions:
             key = key_of(decision)
             if key not in agent.done:
                 while key in agent.waiting:
-                    self._decide(agent, agent.waiting.popitem(last=False)[1])
+                    found, waited = agent.waiting.popitem(last=False)
+                    current = then.id.episode_id if found in carried else ''
+                    self._decide(agent, waited, current)
                 if key not in agent.done:
-                    self._decide(agent, decision)
+                    self._decide(agent, decision, then.id.episode_id)
             else:
                 self._compare(agent, decision, agent.done[key])
-            found = agent.done[key]
-            if found is not None:
-                again.append(found)
+            result = agent.done[key]
+            if result is not None:
+                again.append(result)
         return tuple(again)
 
-    def _decide(self, agent: _Agent, then: GateDecision) -> None:
+    def _decide(self, agent: _Agent, then: GateDecision, current: str = '') -> None:
         """Let the gate decide again."""
         gate = self._gate(agent, then)
         again: GateDecision | None = then
@@ -190,7 +193,8 @@ class Rerun:
             again = gate.again(
                 then,
                 self._requested(agent, then),
-                begun=agent.steps.begun == then.id.episode_id,
+                current=current,
+                begun=agent.steps.begun == (current or then.id.episode_id),
             )
         except (BoundaryError, *WRONG_INPUT) as error:
             if isinstance(error, PolicyFailed):

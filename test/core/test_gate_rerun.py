@@ -1,0 +1,103 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever went over a gate, the gate run again on its decisions decides the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from campaign_traffic import Run
+from core_world import AGENT, DIGEST
+from gate_campaign import contract_of, CONTRACTS
+import pytest
+
+from boundary_env_ros.core import gate_rerun
+from boundary_env_ros.core.decision import GateDecision, Trigger
+from boundary_env_ros.core.gate_rerun import GateRerun
+
+#: What is decided, and what it follows from.
+DECIDED = (
+    'id',
+    'requested_action',
+    'previous_command',
+    'previous_rate',
+    'previous_acceleration',
+    'seeded',
+    'overruns',
+    'time_step',
+    'verdict',
+    'wanted_command',
+    'admitted_action',
+    'command',
+    'rules',
+)
+
+
+class Recorded(Run):
+    """A run of the campaign whose decisions are kept, each with the episode that ran."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(contract_of(name), 2, number)
+        self.decisions: list[tuple[GateDecision, str]] = []
+
+    def _see(self, decisions: tuple[GateDecision, ...]) -> None:
+        authority = self.gate._authority
+        lease = authority.lease
+        episode = lease.episode_id if lease is not None and authority.running else ''
+        for decision in decisions:
+            whole = replace(decision, commanded=self.now) if decision.published else decision
+            self.decisions.append((whole, episode))
+        super()._see(decisions)
+
+
+@pytest.fixture(autouse=True)
+def _digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the digest of the campaign be that of its contracts."""
+    monkeypatch.setattr(gate_rerun, 'digest_of', lambda contract: DIGEST)
+
+
+@pytest.mark.parametrize('name', CONTRACTS)
+def test_the_gate_decides_the_same_again(name: str) -> None:
+    run = Recorded(name, 1)
+    run.go()
+    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    assert len(run.decisions) > 400
+    for then, episode in run.decisions:
+        found = again.again(then, current=episode)
+        assert found is not None, then
+        for field in DECIDED:
+            assert repr(getattr(found, field)) == repr(getattr(then, field)), (field, then)
+
+
+def test_after_a_change_it_goes_on_from_the_record() -> None:
+    run = Recorded('smooth', 1)
+    run.go()
+    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    sent = [d for d, _ in run.decisions if d.published and d.trigger is Trigger.REQUEST]
+    victim = sent[len(sent) // 2]
+    unlike = []
+    for then, episode in run.decisions:
+        recorded = replace(then, admitted_action=(9.0, 9.0)) if then is victim else then
+        found = again.again(recorded, current=episode)
+        assert found is not None
+        if repr((found.command, found.admitted_action)) != repr(
+            (recorded.command, recorded.admitted_action)
+        ):
+            unlike.append(then.sequence)
+            again.adopt(then)
+    assert unlike == [victim.sequence]
+
+
+def test_from_the_middle_it_takes_up_the_memory_of_the_record() -> None:
+    run = Recorded('cart', 1)
+    run.go()
+    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    middle = next(
+        i
+        for i, (then, _) in enumerate(run.decisions)
+        if i > 100 and then.trigger is Trigger.REQUEST and then.published and not then.seeded
+    )
+    for then, episode in run.decisions[middle : middle + 30]:
+        found = again.again(then, current=episode, begun=then is not run.decisions[middle][0])
+        assert found is not None
+        assert (found.verdict, found.command) == (then.verdict, then.command)

@@ -24,8 +24,12 @@ from boundary_env_ros.storage.records import Entry, Record
 #: Columns beside those of the record: its place among all records, and when and where it came.
 ORDER, LOG_TIME, TOPIC = '_order', '_log_time', '_topic'
 
-#: Rows that are held at a time.
+#: Rows that are held at a time as records.
 _ROWS = 256
+
+#: Bytes of a row group: the end of a file describes each column of each group, so many small ones
+#: would need memory of their own.
+_GROUP = 2 * 2**20
 
 #: Numbers that are 64 bits without a sign in the messages.
 _UNSIGNED = frozenset({'seed', 'sequence', 'decision_sequence', 'step'})
@@ -76,8 +80,11 @@ class ParquetWriter:
         self._schema = schema_of(cls)
         self._plain = _to_plain(cls)
         self._rows: list[dict[str, Any]] = []
+        self._batches: list[Any] = []
         self._arrow = arrow
-        self._file = arrow.parquet.ParquetWriter(path, self._schema, compression='zstd')
+        self._file = arrow.parquet.ParquetWriter(
+            path, self._schema, compression='zstd', write_statistics=[ORDER, LOG_TIME]
+        )
 
     def write(self, order: int, entry: Entry) -> None:
         """
@@ -104,13 +111,22 @@ class ParquetWriter:
             raise RecordError(
                 f'Expect records that fit the columns of {self.path.name}, actually: {error}.'
             ) from error
-        self._file.write_batch(batch)
         self._rows.clear()
+        self._batches.append(batch)
+        if sum(kept.nbytes for kept in self._batches) >= _GROUP:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if self._batches:
+            table = self._arrow.Table.from_batches(self._batches)
+            self._batches.clear()
+            self._file.write_table(table, row_group_size=len(table))
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
         try:
             self._flush()
+            self._write_group()
         finally:
             self._file.close()
 

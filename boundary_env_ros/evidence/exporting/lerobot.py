@@ -29,6 +29,7 @@ from boundary_env_ros.storage.atomic import write_atomically
 CODEBASE_VERSION = 'v3.0'
 
 _ROWS = 256
+_EPISODES_AT_A_TIME = 64
 _FILES_IN_CHUNK = 1000
 _MEGABYTES = 100
 _VIDEO_MEGABYTES = 200
@@ -68,6 +69,7 @@ class LeRobotWriter:
         self._data = _Files(self._arrow, folder, _DATA, self._schema())
         self._index: _Files | None = None
         self._rows: list[dict[str, Any]] = []
+        self._index_rows: list[dict[str, Any]] = []
         self._frames = self._episodes = 0
         self._head: Head | None = None
         self._begun = self._length = 0
@@ -157,13 +159,22 @@ class LeRobotWriter:
             self._all_moments[key].merge(moments)
         said = about(self._head, last)
         row.update((f'boundary/{name}', value) for name, value in said.items())
-        row['meta/episodes/chunk_index'] = row['meta/episodes/file_index'] = 0
-        if self._index is None:
-            self._index = _Files(self._arrow, self._folder, _EPISODES, self._index_schema(row))
-        self._index.roll()
-        row['meta/episodes/chunk_index'], row['meta/episodes/file_index'] = self._index.place
-        self._index.write({key: [value] for key, value in row.items()})
+        self._index_rows.append(row)
         self._episodes += 1
+        if len(self._index_rows) >= _EPISODES_AT_A_TIME:
+            self._flush_index()
+
+    def _flush_index(self) -> None:
+        if not self._index_rows:
+            return
+        place = ('meta/episodes/chunk_index', 'meta/episodes/file_index')
+        if self._index is None:
+            first = self._index_rows[0] | dict.fromkeys(place, 0)
+            self._index = _Files(self._arrow, self._folder, _EPISODES, self._index_schema(first))
+        self._index.roll()
+        rows = [row | dict(zip(place, self._index.place, strict=True)) for row in self._index_rows]
+        self._index.write({key: [row[key] for row in rows] for key in rows[0]})
+        self._index_rows.clear()
 
     @property
     def _task(self) -> str:
@@ -171,6 +182,7 @@ class LeRobotWriter:
 
     def finish(self) -> None:
         """Write what stands beside the frames."""
+        self._flush_index()
         self._close_files()
         self._write_json(
             'info',

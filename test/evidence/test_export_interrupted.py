@@ -1,0 +1,170 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Exports that are ended before their end leave nothing; long ones need no more memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+import gc
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytest.importorskip('pyarrow', reason='needs pyarrow')
+pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
+pytest.importorskip('google_crc32c', reason='needs google-crc32c, as the extra rlds brings it')
+import pyarrow as pa
+from record_maker import Piece
+
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence import parquet_records
+from boundary_env_ros.evidence.dataset import write_dataset
+from boundary_env_ros.evidence.export import ALL_FORMATS, export_run, LAYOUTS
+from boundary_env_ros.evidence.exporting import lerobot, minari
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.records import ContractDescription, Entry
+
+
+def entries_of(record: list[Piece], times: int = 1) -> Iterator[Entry]:
+    """Yield the record, and again with other episodes."""
+    number = 0
+    for turn in range(times):
+        for piece in record:
+            what = piece
+            if turn and not isinstance(piece, ContractDescription):
+                episode = f'{piece.id.episode_id[:-4]}{turn:04d}'
+                what = replace(piece, id=_with(piece.id, episode))
+            number += 1
+            yield Entry(what, '/t', number, Path('bag'), number)
+
+
+def _with(step: StepId, episode: str) -> StepId:
+    return replace(step, episode_id=episode)
+
+
+@pytest.fixture(scope='module')
+def run(
+    record: list[Piece], loaded: LoadedContract, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return a run of five episodes."""
+    path = tmp_path_factory.mktemp('run') / 'records'
+    write_dataset(path, 'jsonl', entries_of(record), contract=loaded.text)
+    return path
+
+
+@pytest.fixture(params=ALL_FORMATS)
+def format_(request: pytest.FixtureRequest) -> str:
+    """Return each format."""
+    return str(request.param)
+
+
+def python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run some code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(code), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_ctrl_c_leaves_nothing(run: Path, format_: str, tmp_path: Path) -> None:
+    def interrupt(done: int, total: int | None) -> None:
+        assert total is not None
+        if done > 0.8 * total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_run(run, tmp_path / 'around' / 'set', format_, progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kill_leaves_no_data_set_and_the_next_attempt_cleans_up(
+    run: Path, format_: str, tmp_path: Path
+) -> None:
+    killed = python(
+        """
+        import os, signal, sys
+        from pathlib import Path
+        from boundary_env_ros.evidence.export import export_run
+
+        def kill(done, total):
+            if done > 0.8 * total:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        export_run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], progress=kill)
+        """,
+        run,
+        tmp_path / 'set',
+        format_,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (draft,) = tmp_path.iterdir()
+    assert draft.name.startswith('.set.')
+    export_run(run, tmp_path / 'set', format_)
+    assert [path.name for path in tmp_path.iterdir()] == ['set']
+
+
+def test_full_disk_leaves_nothing_and_says_so(run: Path, format_: str, tmp_path: Path) -> None:
+    # No file may grow beyond a limit: the same error, at the same calls, as of a full disk.
+    full = python(
+        """
+        import resource, sys
+        from pathlib import Path
+        from boundary_env_ros.errors import RecordError
+        from boundary_env_ros.evidence.export import export_run
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+        try:
+            export_run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+        except RecordError as error:
+            print(error)
+        """,
+        run,
+        tmp_path / 'set',
+        format_,
+    )
+    assert (full.returncode, full.stderr) == (0, '')
+    assert f'Expect to write {tmp_path / "set"}, actually:' in full.stdout
+    assert 'Free space or choose another place' in full.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_cannot_be_written_is_told(run: Path, tmp_path: Path) -> None:
+    (tmp_path / 'file').touch()
+    with pytest.raises(RecordError, match='Expect to write'):
+        export_run(run, tmp_path / 'file' / 'set', 'minari')
+
+
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_nothing_piles_up_as_the_run_goes_on(
+    layout: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Buffers that are full after a few steps: what grows then, grows with the run.
+    monkeypatch.setattr(parquet_records, '_ROWS', 16)
+    monkeypatch.setattr(parquet_records, '_GROUP', 2**16)
+    for module in (lerobot, minari):
+        monkeypatch.setattr(module, '_ROWS', 16)
+    seen: list[tuple[int, int]] = []
+
+    def look(done: int, total: int | None) -> None:
+        assert total is not None
+        if done * 40 // total > len(seen):
+            gc.collect()
+            seen.append((len(gc.get_objects()), pa.total_allocated_bytes()))
+
+    export_run(run, tmp_path / 'set', layout, progress=look)
+    # The records are read twice: as they are, and for the steps.
+    for part in (seen[:20], seen[20:]):
+        early, late = part[4:10], part[12:]
+        objects = [max(count for count, _ in half) for half in (early, late)]
+        arrow = [max(size for _, size in half) for half in (early, late)]
+        assert objects[1] < objects[0] + 3000, seen
+        assert arrow[1] < arrow[0] + 2**20, seen

@@ -1,0 +1,164 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Data sets for LeRobot and RLDS, read back by the loaders of these projects.
+
+They are heavy: these tests run where LeRobot, or TensorFlow Datasets, is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+pytest.importorskip('pyarrow', reason='needs pyarrow')
+from export_runs import driven_by_hand, ExportRun, front_of, values_of
+
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.export import export_run
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory: pytest.TempPathFactory) -> ExportRun:
+    """Return a run of three episodes with a takeover and camera images."""
+    return driven_by_hand(tmp_path_factory.mktemp('run') / 'bag')
+
+
+def requested(run: ExportRun) -> np.ndarray:
+    nothing = (math.nan, math.nan)
+    return np.asarray([step.requested_action or nothing for step in run.steps])
+
+
+# LeRobot -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def lerobot(run: ExportRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run as a data set of LeRobot."""
+    pytest.importorskip('lerobot', reason='needs LeRobot, which the extra lerobot brings')
+    pytest.importorskip('torch', reason='needs LeRobot, which the extra lerobot brings')
+    out = tmp_path_factory.mktemp('lerobot') / 'cart'
+    export_run(run.bag, out, 'lerobot')
+    return out
+
+
+@pytest.fixture
+def dataset(lerobot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return it as LeRobot loads it, without asking any hub."""
+    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
+    monkeypatch.setenv('HF_DATASETS_CACHE', str(tmp_path / 'cache'))
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    period = 0.1
+    return LeRobotDataset(
+        'local/cart', root=lerobot, delta_timestamps={'action': [0.0, period, 2 * period]}
+    )
+
+
+def test_lerobot_reads_every_step(run: ExportRun, dataset: Any) -> None:
+    steps = list(run.steps)
+    assert (len(dataset), dataset.num_episodes) == (len(steps), len(run.episodes))
+    found = dataset.hf_dataset
+    column: Any = {
+        name: [np.asarray(value) for value in found[f'boundary.{name}']]
+        for name in ('action_requested', 'time_closed', 'intervention', 'terminated', 'truncated')
+    }
+    np.testing.assert_array_equal(
+        np.stack(column['action_requested']), requested(run).astype('float32')
+    )
+    assert [int(t) for t in column['time_closed']] == [s.closed.ros.nanoseconds for s in steps]
+    assert [bool(t) for t in column['terminated']] == [s.terminated for s in steps]
+    assert [bool(t) for t in column['truncated']] == [s.truncated for s in steps]
+    assert any(column['intervention'])
+
+
+def test_lerobot_frames_have_image_state_and_the_actions_that_follow(
+    run: ExportRun, dataset: Any
+) -> None:
+    steps = list(run.steps)
+    numbers = [spec for spec in run.contract.observation if not spec.is_image]
+    for index in (0, 7, len(steps) - 1):
+        frame = dataset[index]
+        state = [v for spec in numbers for v in values_of(steps[index], spec.name)]
+        np.testing.assert_array_equal(frame['observation.state'], np.float32(state))
+        image = frame['observation.images.front'].permute(1, 2, 0).numpy() * 255
+        np.testing.assert_array_equal(np.rint(image), front_of(run, steps[index]))
+        assert frame['action'].shape == (3, 2)
+        assert frame['task'] == run.contract.task.name
+    assert dataset[len(steps) - 1]['action_is_pad'].tolist() == [False, True, True]
+
+
+def test_lerobot_episodes_keep_cause_seed_and_digest(run: ExportRun, dataset: Any) -> None:
+    for index, steps in enumerate(run.episodes):
+        said = dataset.meta.episodes[index]
+        assert said['length'] == len(steps)
+        assert said['boundary/cause'] == steps[-1].cause
+        assert said['boundary/seed'] == steps[-1].seed
+        assert said['boundary/contract_digest'] == steps[-1].id.digest
+
+
+def test_policies_of_lerobot_see_state_images_and_action_only(dataset: Any) -> None:
+    from lerobot.datasets.utils import dataset_to_policy_features
+
+    features = dataset_to_policy_features(dataset.meta.features)
+    assert set(features) == {'observation.state', 'observation.images.front', 'action'}
+    assert set(dataset.meta.stats['action']) >= {'min', 'max', 'mean', 'std', 'count'}
+
+
+def test_what_lerobot_has_read_is_still_audited(lerobot: Path, dataset: Any) -> None:
+    assert dataset[0] is not None
+    assert 'record-complete' not in audit_path(lerobot).counts
+
+
+# RLDS --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def rlds(run: ExportRun, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """Return the run as TensorFlow Datasets loads it: episodes with their steps."""
+    pytest.importorskip('tensorflow', reason='needs TensorFlow and TensorFlow Datasets')
+    tfds = pytest.importorskip('tensorflow_datasets', reason='needs TensorFlow Datasets')
+    out = tmp_path_factory.mktemp('rlds') / 'cart'
+    export_run(run.bag, out, 'rlds')
+    builder = tfds.builder_from_directory(str(out))
+    assert builder.info.splits['train'].num_examples == len(run.episodes)
+    read = builder.as_dataset(split='train')
+    episodes = []
+    for episode in read:
+        steps = list(tfds.as_numpy(episode.pop('steps')))
+        episodes.append((tfds.as_numpy(episode), steps))
+    assert 'record-complete' not in audit_path(out).counts
+    return episodes
+
+
+def test_tensorflow_datasets_reads_every_step(run: ExportRun, rlds: list[Any]) -> None:
+    taken = [step for _, steps in rlds for step in steps if not step['is_last']]
+    np.testing.assert_array_equal([s['action_requested'] for s in taken], requested(run))
+    for found, step in zip(taken, run.steps, strict=True):
+        pose = found['observation']['pose']
+        np.testing.assert_array_equal(pose, np.float32(values_of(step, 'pose')))
+        np.testing.assert_array_equal(found['observation']['front'], front_of(run, step))
+        assert found['time_closed'] == step.closed.ros.nanoseconds
+        assert found['reward'] == step.reward
+        assert found['discount'] == (0.0 if step.terminated else 1.0)
+        assert (found['terminated'], found['truncated']) == (step.terminated, step.truncated)
+    assert any(step['intervention'] for step in taken)
+
+
+def test_last_step_of_rlds_is_terminal_for_a_termination_only(
+    run: ExportRun, rlds: list[Any]
+) -> None:
+    for (said, steps), taken in zip(rlds, run.episodes, strict=True):
+        assert [step['is_first'] for step in steps] == [True, *[False] * len(taken)]
+        assert [step['is_last'] for step in steps] == [*[False] * len(taken), True]
+        assert [step['is_terminal'] for step in steps][-1] == taken[-1].terminated
+        pose = steps[-1]['observation']['pose']
+        np.testing.assert_array_equal(pose, np.float32(values_of(taken[-1], 'pose', after=True)))
+        assert said['cause'].decode() == taken[-1].cause
+        assert said['seed'] == taken[-1].seed
+        assert said['contract_digest'].decode() == taken[-1].id.digest

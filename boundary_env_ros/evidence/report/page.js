@@ -7,6 +7,7 @@
 (() => {
   const SVG = 'http://www.w3.org/2000/svg';
   const RIGHT = 6;
+  const RULES = 6; // told at one moment
   const GROUPS = [
     ['action', 'Action'], ['observation', 'Observation'], ['state', 'State'],
     ['evaluator', 'Evaluator only'], ['latency', 'Latency by stage'],
@@ -190,12 +191,13 @@
         top.append(make('span', { class: 'over' }, `overrun${many}`));
       }
       const list = make('ul');
-      for (const rule of facts.rules) {
-        if (rule.first > last || rule.last < first) continue;
+      const rules = facts.rules.filter((rule) => rule.first <= last && rule.last >= first);
+      for (const rule of rules.slice(0, RULES)) {
         const once = rule.first === rule.last;
         list.append(make('li', {}, rule.text, make('span', { class: 'dim' },
           once ? '' : `, steps ${rule.first} to ${rule.last} (numbers of the first)`)));
       }
+      if (rules.length > RULES) list.append(make('li', {}, `and ${rules.length - RULES} more`));
       for (const event of facts.events) {
         if (event.step <= last && event.step >= first) {
           list.append(make('li', {}, `${event.kind}: ${event.text}`));
@@ -351,9 +353,7 @@
       const near = chart.limit !== undefined && chart.limit <= 3 * Math.max(high, 1e-9);
       if (near) high = Math.max(high, chart.limit * 1.04);
       if (lane) low = Math.min(low, 0);
-      if (chart.group === 'reward' || chart.group === 'action') {
-        low = Math.min(low, 0); high = Math.max(high, 0);
-      }
+      if (chart.group === 'reward') { low = Math.min(low, 0); high = Math.max(high, 0); }
       const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
       if (!lane || low < 0) low -= room;
       high += room;
@@ -369,9 +369,10 @@
         const known = chart.group === 'action' && line.name in { requested: 1, admitted: 1,
           commanded: 1, measured: 1 };
         const colour = known ? line.name : `s${index % 8}`;
-        const stepped = known && line.name !== 'measured';
+        // Where steps share a column, its value holds for all of it.
+        const stepped = line.high || (known && line.name !== 'measured');
         if (svg && line.high) {
-          const back = this.path(line.high, y, false, true);
+          const back = this.path(line.high, y, true);
           draw(svg, 'path', { class: `band ${colour}`, d: this.area(line, y) });
           draw(svg, 'path', { class: `line ${colour}`, 'stroke-opacity': '.55', d: back });
         }

@@ -376,6 +376,10 @@ def _place(seconds: float | None) -> float:
 def _episodes(report: Report) -> Iterator[str]:
     many = ' many' if len(report.rows) > _MANY else ''
     yield f'<h2>Episodes</h2>\n<div class="episodes{many}">'
+    yield (
+        '<noscript><p class="notes">The time lines are drawn by a script of this page, which your '
+        'browser does not run. Everything above needs none.</p></noscript>'
+    )
     several = len({row.agent for row in report.rows}) > 1
     for row in report.rows:
         yield _episode(row, several)

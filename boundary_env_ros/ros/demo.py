@@ -228,4 +228,5 @@ def _evaluate(place: Path) -> int:
         if path.exists():
             print(f'  {path.name:<20} {text}')
     print(f'Look again: boundary-env audit {os.path.relpath(place)}')
+    print(f'Explain it: boundary-env report {os.path.relpath(place)} -o PAGE.html')
     return 0 if report.ok else 1

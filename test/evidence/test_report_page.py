@@ -245,20 +245,20 @@ def test_long_episode_shares_columns_and_keeps_its_one_peak(
 ) -> None:
     first, step = transitions[0], next(t for t in transitions if t.kind is Kind.STEP)
     long = [first]
-    for number in range(1, 400):
+    for number in range(1, 120):
         closed = replace(step.closed, steady=first.closed.steady + number * 100_000_000)
         now = replace(
             step, id=replace(step.id, step=number), closed=closed, terminated=False, cause=''
         )
-        long.append(replace(now, reward=99.5) if number == 234 else replace(now, reward=0.25))
+        long.append(replace(now, reward=99.5) if number == 70 else replace(now, reward=0.25))
     path = write_run(tmp_path / 'run', long, loaded.text)
-    found = gather(path, Limits(columns=50))
+    found = gather(path, Limits(columns=15))
     facts: Facts = found.details[1]
-    assert (facts['steps_per_column'], len(facts['time'])) == (8, 50)
+    assert (facts['steps_per_column'], len(facts['time'])) == (8, 15)
     (line,) = next(c for c in facts['charts'] if c['name'] == 'reward')['lines']
-    assert (max(line['high']), line['high'].index(99.5)) == (99.5, 234 // 8)
+    assert (max(line['high']), line['high'].index(99.5)) == (99.5, 70 // 8)
     assert set(line['low']) == {0.25}
-    assert any('more than 50 steps' in note for note in found.notes)
+    assert any('more than 15 steps' in note for note in found.notes)
 
 
 def test_of_many_episodes_the_most_suspicious_are_drawn_and_all_are_listed(

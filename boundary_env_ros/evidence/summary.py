@@ -13,6 +13,7 @@ from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate_rules.turns import intervenes
 from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.intervention import Hands, Intervention
 from boundary_env_ros.core.latency import LatencyStage, STAGES
@@ -290,7 +291,7 @@ class Summariser:
         imported = bool(imported_from(now)) and not now.decisions
         client.imported += imported
         client.unjudged += imported and is_unknown(now, 'reward')
-        client.intervened += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
+        client.intervened += any(intervenes(decision) for decision in now.decisions)
         answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
         client.clipped += answer is not None and any(
             r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in answer.rules

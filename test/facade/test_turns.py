@@ -26,10 +26,12 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, ResetNeeded
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.testing import ContractTests
 
 APART = {'scenario': 'apart'}
@@ -150,6 +152,17 @@ def test_between_its_turns_an_agent_is_held_by_its_gate_in_the_command_it_asked_
     assert held.command == pytest.approx(AHEAD)
     assert {(pair.key, pair.value) for pair in other.diagnostics} == {('turn', 'cart_b')}
     made.close()
+
+
+def test_to_be_held_while_another_acts_is_no_intervention(contract: Path, tmp_path: Path) -> None:
+    place = tmp_path / 'transitions.jsonl'
+    made = make(contract, record=place)
+    made.reset(seed=1, options=APART)
+    for _ in range(6):
+        made.step(np.array([0.05, 0.0]))
+    made.close()
+    (client,) = summarise(open_records(place).records(Transition)).clients
+    assert (client.intervened.count, client.overruns.count) == (0, 0)
 
 
 def test_before_its_first_turn_an_agent_is_held_in_the_safe_command(contract: Path) -> None:

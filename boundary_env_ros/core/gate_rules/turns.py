@@ -30,6 +30,11 @@ def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, 
     )
 
 
+def intervenes(decision: GateDecision) -> bool:
+    """Return whether the gate did anything else than was asked for, by whomever it was."""
+    return decision.verdict is not Verdict.ADMITTED and decision.rules != (HELD,)
+
+
 def holds_for_another(decision: GateDecision) -> bool:
     """Return whether a decision was made because a step is the turn of another (lockstep)."""
     return any(r.rule == _RULE and r.outcome is Verdict.HELD for r in decision.rules)

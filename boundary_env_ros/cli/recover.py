@@ -49,10 +49,11 @@ Torn MCAP files get what their writer had not written yet: index, summary and fo
 torn last line of transitions.jsonl is cut off, and transitions that only the bag has are added;
 the index of episodes gets the steps, states and marks that it lacks.
 
-Messages are copied as they are, and none is made up. Each file is written beside the old one (it
-needs as much space as that), and takes its place when it is complete and on the disk; a recovery
-that is interrupted is simply begun again. A run that is being recorded is refused, one that is
-whole is left alone. A bag of other recorders is made whole too, if it is of MCAP files.
+Messages are copied as they are, and none is made up. A file of which something could not be read
+is kept beside the new one, as NAME.torn. Each file is written beside the old one (it needs as much
+space as that), and takes its place when it is complete and on the disk; a recovery that is
+interrupted is simply begun again. A run that is being recorded is refused, one that is whole is
+left alone. A bag of other recorders is made whole too, if it is of MCAP files.
 
 The audit still says of a recovered record that it ends where its writer died.
 

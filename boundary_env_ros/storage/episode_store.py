@@ -41,7 +41,11 @@ from boundary_env_ros.storage.episode_table import (
     TABLES,
 )
 
-__all__ = ['EpisodeRow', 'EpisodeStore']
+__all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
+
+
+class AnotherDatabase(RecordError):
+    """Raised when a file is a sound database, but no index that this version reads."""
 
 
 class EpisodeStore:
@@ -338,12 +342,12 @@ class EpisodeStore:
             (application,) = connection.execute('PRAGMA application_id').fetchone()
             (version,) = connection.execute('PRAGMA user_version').fetchone()
         if application != APPLICATION_ID:
-            raise RecordError(
+            raise AnotherDatabase(
                 f'Expect an index of episodes, actually: {self.path} is a database of something '
                 'else. Name the episodes.sqlite of a run.'
             )
         if version != SCHEMA_VERSION:
-            raise RecordError(
+            raise AnotherDatabase(
                 f'Expect an index of version {SCHEMA_VERSION}, actually: {self.path} has version '
                 f'{version}. Read it with the version of boundary_env_ros that wrote it.'
             )

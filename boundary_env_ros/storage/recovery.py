@@ -35,7 +35,7 @@ from boundary_env_ros.storage.bag_metadata import (
     METADATA,
     metadata_text,
 )
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
 from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
 from boundary_env_ros.storage.mcap_repair import Repair, repair, topic_of
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
@@ -44,6 +44,8 @@ from boundary_env_ros.storage.run_folder import RunFolder
 
 #: What is being written, until it takes the place of the old file.
 DRAFT: Final = '.recovering'
+#: What the old file is called afterwards if not all of it could be read.
+KEPT: Final = '.torn'
 
 Progress = Callable[[str, int, int], None]
 
@@ -133,9 +135,7 @@ class _Work:
     def file(self, path: Path) -> None:
         """Make one MCAP file whole that belongs to no bag."""
         if not _is_whole(path):
-            found = self._repair(path, {}, '')
-            _replace(path)
-            self._tell(path, found)
+            self._put(path, self._repair(path, {}, ''))
 
     def bag(self, folder: Path) -> None:
         """Make all files of a bag whole, and its metadata."""
@@ -152,8 +152,7 @@ class _Work:
         # All of them, before one is replaced: a full disk then leaves everything as it was.
         found = [(file, self._repair(file, custom_data, distro)) for file in torn]
         for file, repaired in found:
-            _replace(file)
-            self._tell(file, repaired)
+            self._put(file, repaired)
         if found:
             custom_data['recovered'] = '; '.join(repaired.tear for _, repaired in found)
         if found or not _agrees(information, files):
@@ -172,12 +171,21 @@ class _Work:
             progress=lambda done, total: self._progress(path.name, done, total),
         )
 
-    def _tell(self, path: Path, repaired: Repair) -> None:
+    def _put(self, path: Path, repaired: Repair) -> None:
+        """Put a repaired file in the place of the torn one, which is kept if it held more."""
+        kept = path.with_name(f'{path.name}{KEPT}')
+        if repaired.unreadable and not kept.exists():
+            kept.hardlink_to(path)
+        _replace(path)
         rescued = f', {repaired.rescued} of them out of a torn chunk' if repaired.rescued else ''
         self._done.append(f'{path.name} is whole, with {repaired.messages} messages{rescued}')
         self._lost.append(f'what came after the last message: {repaired.tear}')
-        if repaired.unreadable and not repaired.rescued:
-            self._lost.append(f'{repaired.unreadable} bytes at the end of {path.name}')
+        if repaired.unreadable:
+            but = ' but for these messages' if repaired.rescued else ''
+            self._lost.append(
+                f'the last {repaired.unreadable} bytes of {path.name}{but}; the old file is kept '
+                f'as {kept.name}'
+            )
 
     # The other files of a run --------------------------------------------------------------------
 
@@ -226,6 +234,8 @@ class _Work:
         place, draft = run.episodes, _draft(run.episodes)
         for stale in (draft, *_beside(draft)):
             stale.unlink(missing_ok=True)
+        if not place.exists() and not run.bag.is_dir():
+            return
         damage = ''
         try:
             with EpisodeStore.open(place) as store:
@@ -233,15 +243,20 @@ class _Work:
             if not (self._done or any(file.exists() for file in _beside(place))):
                 return
             store = EpisodeStore.copy(place, draft)
+        except AnotherDatabase:
+            raise
         except RecordError as error:
-            damage = str(error)
+            damage = str(error) if place.exists() else ''
             for stale in (draft, *_beside(draft)):
                 stale.unlink(missing_ok=True)
             store = EpisodeStore.create(draft)
         with store:
             changes = _bring_up_to_date(store, run)
             unended = sum(1 for row in store.episodes() if not row.done)
-        if changes or damage:
+        if changes or damage or not place.exists():
+            kept = place.with_name(f'{place.name}{KEPT}')
+            if damage and not kept.exists():
+                kept.hardlink_to(place)
             for stale in _beside(place):
                 stale.unlink(missing_ok=True)
             _replace(place)
@@ -250,8 +265,8 @@ class _Work:
             draft.unlink()
         if damage:
             self._lost.append(
-                f'marks on episodes that were made after the run ({place.name} could not be '
-                f'read: {damage.rstrip(".")})'
+                f'marks on episodes that only {place.name} had, which is kept as '
+                f'{place.name}{KEPT}: {damage.rstrip(".")}'
             )
         if unended:
             self._lost.append(
@@ -389,8 +404,14 @@ def _draft(path: Path) -> Path:
 
 
 def _replace(path: Path) -> None:
-    """Put the draft of a file in its place, for good."""
-    _draft(path).replace(path)
+    """Put the draft of a file in its place, for good, with the same owner and rights."""
+    draft = _draft(path)
+    if path.exists():
+        status = path.stat()
+        with suppress(OSError):  # Only root gives files away.
+            os.chown(draft, status.st_uid, status.st_gid)
+        draft.chmod(status.st_mode)
+    draft.replace(path)
     sync_folder(path.parent)
 
 

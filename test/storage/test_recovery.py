@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 import os
 from pathlib import Path
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -275,7 +277,46 @@ def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recordin
         'warehouse_cart',
     )
     assert row.marks == ()
-    assert any('marks on episodes that were made after' in text for text in recovery.lost)
+    assert any('marks on episodes that only episodes.sqlite had' in s for s in recovery.lost)
+    assert (run.path / 'episodes.sqlite.torn').stat().st_size == 5000
+
+
+def test_index_that_is_not_there_is_made(recording: Recording) -> None:
+    recording.steps(0, 3)
+    recording.made.flush()
+    run = recording.crash()
+    for file in run.path.glob('episodes.sqlite*'):
+        file.unlink()
+    assert not any('marks' in sentence for sentence in recover(run.path).lost)
+    with EpisodeStore.open(run.episodes) as store:
+        assert store.episodes()[0].step_count == 2
+
+
+def test_index_of_another_version_is_not_touched(recording: Recording) -> None:
+    recording.steps(0, 3)
+    recording.made.close()
+    run = recording.crash()
+    with closing(sqlite3.connect(run.episodes)) as database:
+        database.execute('PRAGMA user_version = 99')
+    before = contents(run.path)
+    with pytest.raises(RecordError, match='has version 99'):
+        recover(run.path)
+    assert contents(run.path) == before
+
+
+def test_bytes_that_cannot_be_read_are_kept_beside_the_new_file(recording: Recording) -> None:
+    recording.steps(0, 5)
+    recording.made.flush()
+    run = recording.crash()
+    file = run.bag / 'bag_0.mcap'
+    torn = file.read_bytes() + b'\x7f' * 300
+    file.write_bytes(torn)
+    recovery = recover(run.path)
+    assert 'the last 300 bytes of bag_0.mcap; the old file is kept as bag_0.mcap.torn' in (
+        recovery.lost
+    )
+    assert (run.bag / 'bag_0.mcap.torn').read_bytes() == torn
+    assert len(by_rosbags(run.bag)) == len(by_mcap(file)) == 11
 
 
 def test_marks_in_the_index_survive(recording: Recording) -> None:

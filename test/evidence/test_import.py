@@ -262,7 +262,7 @@ def test_every_step_says_that_it_was_imported_and_what_was_derived(run: RunFolde
     for step in made:
         derived = derived_fields(step)
         assert {name.partition('.')[0] for name in derived} <= names
-        assert 'closed' in derived
+        assert {'closed', 'after.age', 'after.arrived'} <= set(derived)
         acted = bool(step.commanded_action)
         assert acted is ('requested_action' in derived) is ('commanded' in derived)
         assert ('reward' in derived) is (step.kind is Kind.STEP)

@@ -45,7 +45,7 @@ DECLARER = 'import'
 Made: TypeAlias = Transition | EvaluatorRecord | EpisodeStatus
 
 _TIMES = ('observed', 'closed', 'captured', 'latency')
-_SEEN = ('before.age', 'before.status', 'before.arrived', 'after.age', 'after.status')
+_SEEN = ('age', 'status', 'arrived')
 _ENDING = ('terminated', 'truncated', 'cause', 'declared_by')
 
 
@@ -265,7 +265,7 @@ class ImportedAgent:
             closed=now,
             diagnostics=import_marks(
                 origin.bag,
-                derived=('closed', *(n for n in _SEEN if n.startswith('after'))),
+                derived=('closed', *_seen('after', 'state')),
                 unknown=unknown,
             ),
         )
@@ -351,7 +351,7 @@ class ImportedAgent:
 
     def _stripped(self, transition: Transition) -> Transition:
         """Return a step without the decisions that no gate took, with what is derived marked."""
-        derived = [*_TIMES, *_SEEN, *_ENDING]
+        derived = [*_TIMES, *_seen('before', 'after', 'state'), *_ENDING]
         unknown = ['seed', 'client_version']
         if transition.commanded_action:
             derived += ['requested_action', 'admitted_action', 'commanded']
@@ -433,6 +433,11 @@ class _Judge:
             pass
         self.stumbled = True
         return Outcome()
+
+
+def _seen(*sections: str) -> tuple[str, ...]:
+    """Return what is derived of each field of some sections of a transition."""
+    return tuple(f'{section}.{name}' for section in sections for name in _SEEN)
 
 
 def _action(contract: Contract, command: Vector, previous: Vector | None) -> Vector:

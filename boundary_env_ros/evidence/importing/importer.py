@@ -4,23 +4,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 import math
 from pathlib import Path
-import time
-from typing import Any, Final
+from typing import Any
 
-from boundary_env_ros import __version__
-from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.observation import Sample
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
-from boundary_env_ros.core.transition import EvaluatorRecord, NamedValues, Transition
+from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, RecordError
-from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent, Made, Origin
+from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent, Origin
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
     CLOCK,
@@ -31,25 +27,13 @@ from boundary_env_ros.evidence.importing.listening import (
     Renamed,
 )
 from boundary_env_ros.evidence.importing.timeline import TimeLine
+from boundary_env_ros.evidence.importing.writing import RunWriter
 from boundary_env_ros.evidence.rules.base import WRONG_INPUT
-from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
-from boundary_env_ros.storage.known_definitions import described, known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.reader import message_decoder
-from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.rosbag2 import Bag, open_bag
-from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_recording import RunRecording
-
-#: Where each kind of record goes, below the namespace of its agent.
-_TOPICS: Final[Mapping[type, str]] = {
-    ContractDescription: 'boundary/contract',
-    EpisodeStatus: 'boundary/episode_status',
-    EvaluatorRecord: 'boundary/evaluator',
-    Transition: 'boundary/transition',
-}
 
 _OFTEN = 500
 
@@ -185,50 +169,19 @@ class _Importer:
             name for ears in self._ears.values() for name in ears.names.values() if name in topics
         }
         self._copied |= {t for t in (self._cut_topic,) if t in topics}
-        self._definitions: dict[str, tuple[str, str]] = {
-            _type_of(cls): known_definition(_type_of(cls)) for cls in _TOPICS
-        }
-        self._encoders = {
-            cls: RecordEncoder(cls, _type_of(cls), self._definitions[_type_of(cls)][0])
-            for cls in _TOPICS
-        }
-        for channel in channels:
-            if self._renamed(channel.topic) in self._copied:
-                known = self._definitions.get(channel.type)
-                if known is None:
-                    text = described(channel).definition.decode(errors='replace')
-                    self._definitions[channel.type] = (text, '')
-        self._recording = RunRecording(
-            RunFolder(out),
-            contract=loaded,
-            definitions=self._definitions,
-            recorder=DECLARER,
-            custom_data={
-                'imported_from': self._name,
-                'imported_by': f'boundary_env_ros {__version__}',
-            },
-            system_time=self._system_time,
-        )
-        self._described = ContractDescription(
-            node=f'/{DECLARER}',
-            role=DECLARER,
-            contract=contract.name,
-            contract_version=contract.version,
-            digest=loaded.digest,
-            software_version=__version__,
-            task_distribution=contract.task.distribution,
-            task_version=contract.task.version,
-            text=loaded.text,
+        self._writer = RunWriter(
+            out,
+            loaded,
+            source=self._name,
+            line=self._time,
+            channels=[c for c in channels if self._renamed(c.topic) in self._copied],
         )
         self._cut: Cut | None = None
         self._begun: int | None = None
         self._complete_since: int | None = None
         self._decoders: dict[Channel, Callable[[bytes], Any]] = {}
-        self._topics: set[str] = set()
-        self._messages = self._never_begun = 0
-        self._endings: Counter[str] = Counter()
+        self._never_begun = 0
         self._unreadable: dict[str, tuple[int, str]] = {}
-        self._unjudged = 0
 
     @property
     def _name(self) -> str:
@@ -249,10 +202,6 @@ class _Importer:
             ),
         )
 
-    def _system_time(self) -> int:
-        now = self._time.now
-        return time.time_ns() if self._contract.sim_time or now is None else now
-
     # Reading -------------------------------------------------------------------------------------
 
     def run(self, progress: Progress) -> Imported:
@@ -262,14 +211,14 @@ class _Importer:
             for now, group in groupby(self._placed(progress, total), lambda placed: placed[0]):
                 self._at(now, [rest for _, *rest in group])
             self._finish('the bag ends')
-            if not self._recording.transitions:
+            if not self._writer.transitions:
                 raise RecordError(self._nothing())
         finally:
-            self._recording.close()
+            self._writer.close()
         return Imported(
-            messages=self._messages,
-            transitions=self._recording.transitions,
-            endings=dict(self._endings),
+            messages=self._writer.messages,
+            transitions=self._writer.transitions,
+            endings=dict(self._writer.endings),
             notes=tuple(self._notes()),
         )
 
@@ -321,7 +270,7 @@ class _Importer:
         if self._cut is None:
             start = None if self._time.by_clock else self._bag.start
             self._cut = self._options.cut(now if start is None else start)
-            self._write(self._described, now)
+            self._writer.describe(now)
         self._advance(now - 1)
         commands, marks = [], []
         for channel, logged, published, data in messages:
@@ -329,7 +278,14 @@ class _Importer:
             if topic not in self._copied:
                 continue  # What `/clock` says is what the log times of the run are.
             # What was logged before its turn stands in the run where it was taken.
-            self._copy(topic, channel, max(logged, now), published, data, now)
+            self._writer.copy(
+                topic,
+                channel.type,
+                data,
+                logged=max(logged, now),
+                published=published,
+                now=now,
+            )
             message = self._decoded(channel, data) if self._is_read(topic) else None
             if message is None:
                 continue
@@ -446,7 +402,7 @@ class _Importer:
         now = self._time.instant(at)
         for agent in self._agents.values():
             if agent.running:
-                self._keep(agent.tick(now))
+                self._writer.keep(agent.tick(now))
         if not any(agent.running for agent in self._agents.values()):
             self._over()
 
@@ -454,7 +410,7 @@ class _Importer:
         """End what runs, with the last steps that were closed."""
         for agent in self._agents.values():
             if agent.running:
-                self._keep(agent.end(why))
+                self._writer.keep(agent.end(why))
         if self._begun is not None:
             self._over()
 
@@ -463,44 +419,10 @@ class _Importer:
         self._begun = None
         self._cut.ended()
 
-    # Writing -------------------------------------------------------------------------------------
-
-    def _copy(
-        self, topic: str, channel: Channel, logged: int, published: int, data: bytes, now: int
-    ) -> None:
-        if topic not in self._topics:
-            self._topics.add(topic)
-            self._recording.add_topic(topic, channel.type)
-        self._recording.write(topic, data, logged, published, self._time.instant(now))
-        self._messages += 1
-
-    def _keep(self, made: tuple[Made, ...]) -> None:
-        closed = {r.id: r.closed.ros.nanoseconds for r in made if isinstance(r, Transition)}
-        for record in made:
-            if isinstance(record, EpisodeStatus):
-                at = 0 if record.taken is None else record.taken.ros.nanoseconds
-            else:
-                at = closed[record.id]
-            if isinstance(record, Transition):
-                self._unjudged += math.isnan(record.reward)
-                if record.cause:
-                    self._endings[record.cause] += 1
-            self._write(record, at)
-
-    def _write(self, record: Made | ContractDescription, at: int) -> None:
-        cls = type(record)
-        agent = '' if isinstance(record, ContractDescription) else record.id.agent
-        topic = f'/{self._contract.topic_of(agent, _TOPICS[cls])}' if agent else f'/{_TOPICS[cls]}'
-        if topic not in self._topics:
-            self._topics.add(topic)
-            self._recording.add_topic(topic, _type_of(cls))
-        data = self._encoders[cls](record, at)
-        self._recording.write(topic, data, at, at, self._time.instant(at))
-
     # Saying --------------------------------------------------------------------------------------
 
     def _nothing(self) -> str:
-        if not self._messages:
+        if not self._writer.messages:
             why = 'none of the messages of the contract is in it'
         elif self._complete_since is None:
             lacking = sorted({name for a in self._agents.values() for name in a.lacking})
@@ -525,10 +447,11 @@ class _Importer:
                     f'{whose}{imported.outside} of {imported.commands} commands lie outside the '
                     'bounds of the contract; they are kept as they were published'
                 )
-        if self._unjudged:
+        if self._writer.unjudged:
             yield (
-                f'{self._unjudged} steps could not be judged by the task: their reward is unknown '
-                '(NaN), and no ending of the task is seen; --reset tells it what it sampled'
+                f'{self._writer.unjudged} steps could not be judged by the task: their reward is '
+                'unknown (NaN), and no ending of the task is seen; --reset tells it what it '
+                'sampled'
             )
         if self._never_begun:
             yield f'{self._never_begun} episodes were over before every field had come'
@@ -548,7 +471,3 @@ class _Importer:
             yield f'{topic}: {count} messages could not be read, the first: {why}'
         if self._bag.tear:
             yield f'the bag is not whole: {self._bag.tear}'
-
-
-def _type_of(cls: type) -> str:
-    return f'{OWN}msg/{cls.__name__}'

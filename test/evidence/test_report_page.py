@@ -31,6 +31,7 @@ from boundary_env_ros.evidence.report.frames import FrameBudget
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.page import as_data, render
 from boundary_env_ros.evidence.report.report import Limits, Report
+from boundary_env_ros.evidence.report.timeline import OTHERWISE
 from boundary_env_ros.evidence.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -149,6 +150,24 @@ def test_time_line_holds_each_step_as_it_was(
     assert gate['unit'] == 'ms'
     assert set(facts['verdicts'][1:]) <= set('ALHSR.')
     assert facts['rules'], 'rules of the gate stepped in'
+
+
+def test_what_was_sent_without_an_action_stands_apart(
+    report: Report, transitions: list[Transition]
+) -> None:
+    step = next(
+        t
+        for t in transitions
+        if t.kind is Kind.STEP and not t.commanded_action and any(d.published for d in t.decisions)
+    )
+    number = next(r.number for r in report.rows if r.episode_id == step.id.episode_id)
+    facts: Facts = report.details[number]
+    chart = next(c for c in facts['charts'] if c['name'] == 'base: linear.x')
+    told = {line['name']: line['low'] for line in chart['lines']}
+    column = facts['last_step'].index(step.id.step)
+    sent = [d.command[0] for d in step.decisions if d.published][-1]
+    assert told['commanded'][column] is None
+    assert told[OTHERWISE][column] == pytest.approx(sent, rel=1e-4, abs=1e-9)
 
 
 def test_late_evidence_completes_the_step_that_it_is_about(

@@ -13,6 +13,10 @@
     ['evaluator', 'Evaluator only'], ['latency', 'Latency by stage'],
     ['age', 'Age of the observation'], ['confidence', 'Confidence'], ['reward', 'Reward'],
   ];
+  const ACTIONS = new Map([
+    ['requested', 'requested'], ['admitted', 'admitted'], ['commanded', 'commanded'],
+    ['measured', 'measured'], ['sent otherwise', 'otherwise'],
+  ]);
   const LANES = new Set(['latency', 'age', 'confidence']);
   const VERDICTS = {
     A: 'admitted', L: 'limited', H: 'held', S: 'stopped', R: 'rejected', '.': 'no decision',
@@ -366,9 +370,8 @@
       const svg = still ? null : canvasOf(figure, this.width, height);
       if (svg) this.scale(svg, low, high, y, lane, near ? chart.limit : null);
       chart.lines.forEach((line, index) => {
-        const known = chart.group === 'action' && line.name in { requested: 1, admitted: 1,
-          commanded: 1, measured: 1 };
-        const colour = known ? line.name : `s${index % 8}`;
+        const known = chart.group === 'action' ? ACTIONS.get(line.name) : undefined;
+        const colour = known || `s${index % 8}`;
         // Where steps share a column, its value holds for all of it.
         const stepped = line.high || (known && line.name !== 'measured');
         if (svg && line.high) {

@@ -28,6 +28,9 @@ ROWS = 96
 #: Columns of a map.
 MAP_COLUMNS = 160
 
+#: What was commanded in a step, if it was not because of the step's action.
+OTHERWISE = 'sent otherwise'
+
 #: Times that rules stepped in, and events, that are told one by one.
 SPANS, EVENTS = 400, 200
 
@@ -270,6 +273,12 @@ class Timeline:
                     self._labels.of_command(index) if is_command else self._labels.of_action(index)
                 )
                 self._line('action', label.chart, name, label.unit, column, value)
+        if not now.commanded_action:
+            # The gate itself, or a person, may have sent something all the same.
+            sent = next((d.command for d in reversed(now.decisions) if d.published), ())
+            for index, value in enumerate(sent):
+                label = self._labels.of_command(index)
+                self._line('action', label.chart, OTHERWISE, label.unit, column, value)
 
     def _stage(self, column: int, name: str, stage: LatencyStage) -> None:
         if stage.duration is not None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from boundary_env_ros.errors import BoundaryError, MissingDependency, RecordError
 from boundary_env_ros.resources import share_directory
-from boundary_env_ros.storage.definitions import definition_of, SEPARATOR
+from boundary_env_ros.storage.definitions import definition_of, parse_definition, SEPARATOR
 from boundary_env_ros.storage.mcap_scan import Channel
 
 MSG, IDL = 'ros2msg', 'ros2idl'
@@ -88,6 +88,16 @@ def _jazzy() -> Any:
     if types:
         store.register(types)
     return store
+
+
+def known_hash(type_name: str, text: str) -> str:
+    """Return the hash of a type by its definition; empty if nobody here knows just that one."""
+    try:
+        known, type_hash = known_definition(type_name)
+        same = parse_definition(type_name, known) == parse_definition(type_name, text)
+    except (RecordError, MissingDependency):
+        return ''
+    return type_hash if same else ''
 
 
 def described(channel: Channel) -> Channel:

@@ -565,8 +565,10 @@ def test_command_says_what_became_of_it(
     with EpisodeStore.open(RunFolder(tmp_path / 'run').episodes) as store:
         assert {row.state.client for row in store.episodes()} == {'teleop'}
     information = yaml.safe_load((tmp_path / 'run/bag/metadata.yaml').read_text())
-    custom = information['rosbag2_bagfile_information']['custom_data']
-    assert custom['imported_from'] == 'drive'
+    about = information['rosbag2_bagfile_information']
+    assert about['custom_data']['imported_from'] == 'drive'
+    for topic in about['topics_with_message_count']:
+        assert topic['topic_metadata']['type_description_hash'].startswith('RIHS01_')
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.storage import known_definitions
 from boundary_env_ros.storage.definitions import parse_definition
-from boundary_env_ros.storage.known_definitions import described, known_definition
+from boundary_env_ros.storage.known_definitions import described, known_definition, known_hash
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 
@@ -113,8 +113,11 @@ def test_without_rosbags_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         known_definition(TWIST)
 
 
-def test_hash_of_a_known_type_is_that_of_others() -> None:
-    assert known_definition(TWIST)[1] == typestore().hash_rihs01(TWIST)
+def test_hash_is_of_the_definition_and_not_of_the_name() -> None:
+    text, expected = known_definition(TWIST)
+    assert expected == typestore().hash_rihs01(TWIST)
+    assert known_hash(TWIST, text) == expected
+    assert known_hash(TWIST, 'float64 odd\n') == known_hash('acme_msgs/msg/Odd', text) == ''
 
 
 def test_bag_from_before_definitions_is_read(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from boundary_env_ros.cli.command import Command, complain, DONE, FOUND
 from boundary_env_ros.cli.progress import Progress
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.errors import RecordError
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '-o', '--out', type=Path, required=True, metavar='RUN', help='run folder; must not exist'
+    )
+    parser.add_argument(
+        '--pacing',
+        choices=[pacing.name.lower() for pacing in Pacing],
+        help='pacing, if not that of the contract; lockstep brings simulated time with it',
     )
     where = parser.add_argument_group(
         'where episodes are (default: one, from the first command to the end of the bag)'
@@ -92,7 +98,8 @@ def _run(options: argparse.Namespace) -> int:
     from boundary_env_ros.evidence.importing.importer import import_bag
     from boundary_env_ros.storage.contract_file import load
 
-    loaded = load(options.contract)
+    pacing = None if options.pacing is None else Pacing[options.pacing.upper()]
+    loaded = load(options.contract, pacing)
     show = Progress()
 
     def progress(done: int, total: int | None) -> None:

@@ -584,6 +584,7 @@ def test_command_says_what_became_of_it(
         (('--remap', 'odom:=elsewhere'), r'Expect these topics of the contract in the bag: odom'),
         (('--episode-topic', '/go'), 'Expect the topic /go in the bag'),
         (('--gap', '0'), 'expect seconds, more than 0'),
+        (('--pacing', 'lockstep', '--range', '900:'), 'Expect an episode in the bag'),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(

@@ -19,10 +19,11 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from carts_world import AGENTS, APART, carts_world, CartsWorld
 from lockstep_records import compared, of_kinds, plain, Records
-from pettingzoo.test import parallel_api_test
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
@@ -41,6 +42,8 @@ def carts(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Carts
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)
+    verdict = Question(world.run).answer()
+    assert verdict.same, str(verdict)
 
 
 def episode(env: BoundaryParallelEnv, steps: int) -> None:
@@ -99,6 +102,16 @@ def on_the_wire(carts: CartsWorld, agent: str, episode_id: str) -> Records:
 
 def test_it_is_a_parallel_environment_by_pettingzoos_own_test(carts: CartsWorld) -> None:
     parallel_api_test(carts.env, num_cycles=5)
+
+
+def test_the_same_seed_gives_the_same_by_pettingzoos_own_test(
+    carts: CartsWorld, tmp_path: Path
+) -> None:
+    """In two worlds, since that test drives two environments at once."""
+    with carts_world(tmp_path, 'lockstep') as other:
+        worlds = iter((carts.env, other.env))
+        parallel_seed_test(lambda: next(worlds), num_cycles=5)
+    carts.renew()
 
 
 def test_the_example_drives_the_carts_of_the_nodes(carts: CartsWorld) -> None:

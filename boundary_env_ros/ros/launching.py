@@ -94,7 +94,7 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
         ),
         DeclareLaunchArgument(
             'max_bag_size',
-            default_value='0',
+            default_value='4000000000',
             description='Bytes at which the bag goes on in another file; 0: no limit.',
         ),
         DeclareLaunchArgument(

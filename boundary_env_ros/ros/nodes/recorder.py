@@ -75,7 +75,7 @@ class Recorder(ContractNode):
     def _declare_files(self) -> None:
         self.declare(
             'max_bag_size',
-            0,
+            4_000_000_000,
             'Bytes at which the bag goes on in another file; 0: no limit.',
         )
         self.declare(

@@ -372,7 +372,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     same = {e.episode_id for e in a.episodes} & {e.episode_id for e in b.episodes}
     if same:
         yield (
-            f'{len(same)} episodes are on both sides: of the same record nothing can be learnt '
+            f'{_episodes(len(same))} on both sides: of the same record nothing can be learnt '
             'by comparing it with itself.'
         )
     for side in (a, b):
@@ -380,9 +380,9 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
             names = ', '.join(f'{n or "(unnamed)"}: {c}' for n, c in side.clients.items())
             yield f'{side.name} has episodes of several clients, taken together ({names}).'
         for why, count in side.left_out.items():
-            yield f'{count} episodes of {side.name} are left out: {why}.'
+            yield f'{_episodes(count)} left out of {side.name}: {why}.'
         for why, count in side.not_replayed.items():
-            yield f'{count} episodes of {side.name} were not replayed: {why}.'
+            yield f'{_episodes(count)} not replayed, of {side.name}: {why.rstrip(".")}.'
         if side.unreadable:
             yield f'{side.unreadable} records of {side.name} could not be read; audit says why.'
         if len(side.software) > 1:
@@ -392,6 +392,10 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     if options[0] != options[1]:
         told = [', '.join(text or 'none' for text in some) for some in options]
         yield f'Episodes were begun with other options: {told[0]} in A, {told[1]} in B.'
+
+
+def _episodes(count: int) -> str:
+    return f'{count} episode is' if count == 1 else f'{count} episodes are'
 
 
 def _summary(side: Side) -> SideSummary:

@@ -25,6 +25,7 @@ from boundary_env_ros.evidence.comparing.quantities import (
 )
 from boundary_env_ros.evidence.comparing.response import identify
 from boundary_env_ros.evidence.comparing.tape import FieldTrack, Tape
+from boundary_env_ros.evidence.late import LATE_STAGES
 
 Array = npt.NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def features(tape: Tape, contract: Contract) -> Values:
     return {
         **dict(_reset(tape, contract)),
         **dict(_fields(tape, contract)),
-        **dict(_latency(tape)),
+        **dict(_latency(tape, contract)),
         **dict(_rates(tape)),
         **dict(_outcome(tape, contract)),
         **_response(tape, contract),
@@ -142,11 +143,39 @@ def _figures(track: FieldTrack, spec: FieldSpec) -> dict[str, Array]:
     return {'level': centre, 'spread': spread, 'noise': noise, 'at_reset': first}
 
 
-def _latency(tape: Tape) -> Iterator[tuple[str, Mapping[str, float]]]:
+def _latency(tape: Tape, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
+    missed, expected = _unseen(tape, contract)
+    if expected:
+        yield 'latency.unseen', {'actuation': missed / expected}
     for stage, durations in tape.stages.items():
-        if durations:
+        if stage in LATE_STAGES:
+            # What was not seen took longer than what was: left out, it would make a slow robot
+            # look quick.
+            known = np.array([*durations, *[math.inf] * missed])
+            middle = float(np.quantile(known, 0.5, method='higher')) if len(known) else math.inf
+            if math.isfinite(middle):
+                yield f'latency.{stage}', {'median': middle}
+        elif durations:
             median, high = np.quantile(durations, [0.5, 0.9])
             yield f'latency.{stage}', {'median': float(median), 'p90': float(high)}
+
+
+def _unseen(tape: Tape, contract: Contract) -> tuple[int, int]:
+    """
+    Return how many executions were not seen that should have been, and how many should.
+
+    They should where the command changed by more than the contract's threshold of evidence.
+    """
+    threshold = np.array([t for group in contract.action for t in group.feedback.threshold])
+    before = np.zeros(0)
+    expected = missed = 0
+    for step, command in tape.answers:
+        now = np.array(command)
+        if len(before) == len(now) == len(threshold) and (np.abs(now - before) > threshold).any():
+            expected += 1
+            missed += step not in tape.seen
+        before = now
+    return missed, expected
 
 
 def _rates(tape: Tape) -> Iterator[tuple[str, Mapping[str, float]]]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 #: Deals that are drawn where there are more than so many; else all are looked at.
-DEALS = 9999
+DEALS = 4999
 
 _SEED = 20261122
 #: Rounding of a mean, as a share of the values; what scatters by less than a thousand does not.

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.evidence.late import LATE_STAGES
 
 #: By family and label, the number of one episode.
 Values: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -174,10 +175,16 @@ def _of_latency(contract: Contract) -> Iterator[Family]:
         budget = contract.latency_budget.get(stage)
         yield Family(
             name=f'latency.{stage}',
-            what='time of a step',
+            what='time of a step'
+            + (', longer where no feedback shows it' if stage in LATE_STAGES else ''),
             units={'median': 's', 'p90': 's'},
             spans={} if budget is None else {'median': budget, 'p90': budget},
         )
+    yield Family(
+        name='latency.unseen',
+        what='share of commands that changed enough, and whose execution no feedback shows',
+        spans={'actuation': 1.0},
+    )
 
 
 def _of_rates() -> Iterator[Family]:

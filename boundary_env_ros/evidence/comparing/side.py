@@ -195,6 +195,7 @@ class _Reader:
             return
         step, tape = found
         if tape is self._tape:
+            tape.seen.add(step.id.step)
             for name, stage in late_stages(step, evidence, {}).items():
                 if stage.duration is not None:
                     tape.stages[name].append(stage.duration)

@@ -58,6 +58,10 @@ class Tape:
         When each command was published, ns likewise, and its values.
     measured
         When the robot was measured, ns likewise, and what.
+    answers
+        Of each step whose action was executed, its number and its command.
+    seen
+        Numbers of the steps whose execution was seen in the feedback.
 
     """
 
@@ -73,6 +77,8 @@ class Tape:
     closed: list[int] = field(default_factory=list)
     commands: list[tuple[int, Vector]] = field(default_factory=list)
     measured: list[tuple[int, Vector]] = field(default_factory=list)
+    answers: list[tuple[int, Vector]] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
     fields: dict[str, FieldTrack] = field(default_factory=dict)
     truth: dict[str, FieldTrack] = field(default_factory=dict)
     stages: dict[str, list[float]] = field(default_factory=lambda: {s: [] for s in STAGES})
@@ -96,6 +102,8 @@ class Tape:
         self.steps += 1
         if now.measured_at is not None and now.measured_action:
             self.measured.append((now.measured_at.nanoseconds, now.measured_action))
+        if now.actuated is not None:
+            self.seen.add(now.id.step)
         for name in STAGES:
             duration = getattr(now.latency, name).duration
             if duration is not None:
@@ -104,6 +112,8 @@ class Tape:
 
     def _rate(self, now: Transition) -> None:
         answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
+        if answer is not None and answer.published:
+            self.answers.append((now.id.step, answer.command))
         self.rates['clipped'] += answer is not None and is_clipped(answer)
         self.rates['intervened'] += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
         self.rates['by_hand'] += any(

@@ -114,7 +114,7 @@ def untested(comparison: Comparison) -> dict[str, list[str]]:
     """Return what was not tested, by the reason."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name, why in comparison.untested.items():
-        found[why].append(name)
+        found[why.rstrip('.')].append(name)
     return dict(found)
 
 

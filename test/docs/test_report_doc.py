@@ -12,7 +12,8 @@ from pages import rows, section, text_of
 from boundary_env_ros.cli.report import COMMAND
 from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.report.report import MOMENTS, Report
-from boundary_env_ros.evidence.report.suspicion import FAR, GAP, KINDS, LARGE, REPEATED
+from boundary_env_ros.evidence.report.signs import FAR, KINDS, LARGE
+from boundary_env_ros.evidence.report.suspicion import GAP, REPEATED
 from boundary_env_ros.evidence.report.timeline import EVENTS, LINES, MAP_COLUMNS, ROWS, SPANS
 from boundary_env_ros.evidence.run_story import PATHS, Story
 

@@ -21,14 +21,8 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.evidence.report.suspicion import (
-    GAP,
-    KEPT,
-    KINDS,
-    Moment,
-    signs_of,
-    Suspects,
-)
+from boundary_env_ros.evidence.report.signs import KINDS, signs_of
+from boundary_env_ros.evidence.report.suspicion import GAP, KEPT, Moment, Suspects
 
 Change = Callable[[Transition], Transition]
 

@@ -19,7 +19,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord,
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.late import Waiting
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.report.suspicion import Sign, signs_of
+from boundary_env_ros.evidence.report.signs import Sign, signs_of
 from boundary_env_ros.evidence.run_files import marks_in_index, read_all, Run
 
 #: The last episode, or the last step of one.

@@ -24,7 +24,8 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.figures import ClientSummary
 from boundary_env_ros.evidence.report.columns import rounded
 from boundary_env_ros.evidence.report.report import EpisodeRow, Report
-from boundary_env_ros.evidence.report.suspicion import KINDS, Moment
+from boundary_env_ros.evidence.report.signs import KINDS
+from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.run_story import BINS, Path, SHORTEST, StageCounts
 from boundary_env_ros.evidence.statistics import Proportion
 

@@ -7,12 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 import math
+from typing import TypeAlias
 
 from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
-from boundary_env_ros.evidence.report.suspicion import KINDS, Moment, Sign
+from boundary_env_ros.evidence.report.signs import KINDS, Sign
+from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.run_story import BINS, SHORTEST, Story
+
+#: Agent and id of an episode.
+Key: TypeAlias = tuple[str, str]
 
 #: Version of the plain data.
 FORMAT = 1

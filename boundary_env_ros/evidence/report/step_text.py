@@ -18,7 +18,7 @@ from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transitio
 from boundary_env_ros.evidence.late import late_stages
 from boundary_env_ros.evidence.report.labels import Label, Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
-from boundary_env_ros.evidence.report.suspicion import KINDS
+from boundary_env_ros.evidence.report.signs import KINDS
 
 _WIDTH = 100
 

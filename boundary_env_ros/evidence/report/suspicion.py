@@ -3,25 +3,18 @@
 """
 Which moments of a run to look at first, and why.
 
-Every step may show signs; each kind of sign has a weight, which stands in one table
-(:data:`KINDS`, and ``doc/report.md``). Steps that show the same sign one after the other are one
-moment. A sign is a reason to look, never a verdict: that is what the audit is for.
+Every step may show :mod:`signs <boundary_env_ros.evidence.report.signs>`. Steps that show the same
+one after the other are one moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 import math
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import ActionKind, Contract
-from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_words import sentence
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.observation import FieldStatus
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.report.signs import Sign, signs_of
 
 #: Steps without the sign that a moment may have inside.
 GAP = 3
@@ -31,122 +24,6 @@ KEPT = 8
 
 #: What each further moment of a kind that was shown before counts.
 REPEATED = 0.6
-
-#: Least difference between requested and admitted action, as a share of the range, to be a sign.
-LARGE = 0.25
-
-#: Least difference between commanded and measured action, as a share of the range, to be a sign.
-FAR = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignKind:
-    """
-    A kind of sign.
-
-    Attributes
-    ----------
-    weight
-        How suspicious one step with it is, from 0 to 100.
-    sentence
-        What it is.
-
-    """
-
-    weight: float
-    sentence: str
-
-
-#: Every kind of sign, the most suspicious first.
-KINDS: Mapping[str, SignKind] = {
-    'emergency_stop': SignKind(weight=100, sentence='the emergency stop was pressed'),
-    'competing_publisher': SignKind(
-        weight=95, sentence='somebody else published on a command topic'
-    ),
-    'machinery_lost': SignKind(
-        weight=90, sentence='the episode ended because a part of the boundary failed'
-    ),
-    'not_finite': SignKind(
-        weight=88,
-        sentence='a reward, an observation or a request held a number that is not finite',
-    ),
-    'impossible_time': SignKind(
-        weight=85,
-        sentence='a value was captured after it was used, a stage took less than no '
-        'time, or a clock jumped',
-    ),
-    'gap': SignKind(weight=80, sentence='steps are missing in the record'),
-    'silence': SignKind(
-        weight=75, sentence='the gate stopped because somebody was silent, late or blind'
-    ),
-    'stopped': SignKind(weight=70, sentence='the gate stopped the robot'),
-    'rejected': SignKind(weight=65, sentence='the gate rejected an action'),
-    'judged_otherwise': SignKind(weight=60, sentence='people say otherwise than the environment'),
-    'takeover': SignKind(weight=50, sentence='a person had the robot'),
-    'missing': SignKind(weight=45, sentence='a field of the observation had never come'),
-    'overrun': SignKind(weight=40, sentence='the tick came before an action'),
-    'held': SignKind(weight=38, sentence='the gate repeated the last command'),
-    'stale': SignKind(weight=35, sentence='a field of the observation was too old'),
-    'bad_ending': SignKind(weight=30, sentence='the episode ended in anything but success'),
-    'changed': SignKind(weight=28, sentence='the admitted action lies far from the requested one'),
-    'not_followed': SignKind(weight=24, sentence='the robot did something far from the command'),
-    'over_budget': SignKind(weight=18, sentence='a stage took longer than its budget'),
-    'out_of_range': SignKind(
-        weight=15, sentence='a value of the observation lay outside its bounds'
-    ),
-}
-
-_SILENCE = frozenset(
-    {
-        Reason.SENSOR_INVALID,
-        Reason.OBSERVATION_TIMEOUT,
-        Reason.COMMAND_TIMEOUT,
-        Reason.ENVIRONMENT_TIMEOUT,
-        Reason.LATENCY_BUDGET,
-        Reason.GATE_LATE,
-        Reason.DEACTIVATED,
-    }
-)
-#: A stop that is declared for the end of every episode, or that merely goes on.
-_EXPECTED = frozenset({Reason.EPISODE_OVER, Reason.STILL_STOPPED, Reason.PROBE})
-_MACHINERY = frozenset(
-    {
-        causes.ENVIRONMENT_LOST,
-        causes.RESET_FAILED,
-        causes.SIMULATION_FAILED,
-        causes.ROBOT_LOST,
-        causes.GATE_LOST,
-        causes.RECORDER_LOST,
-        causes.SENSOR_LOST,
-        causes.POLICY_LOST,
-    }
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sign:
-    """
-    One sign in one step.
-
-    Attributes
-    ----------
-    kind
-        A key of :data:`KINDS`.
-    why
-        What was seen, with its numbers.
-    extent
-        How much of it, 1 for the weight of the kind as it stands.
-
-    """
-
-    kind: str
-    why: str
-    extent: float = 1.0
-
-    @property
-    def weight(self) -> float:
-        """Return how suspicious it is."""
-        return KINDS[self.kind].weight * self.extent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,165 +57,6 @@ class Moment:
     sign: Sign
     also: tuple[Sign, ...] = ()
     alike: int = 1
-
-
-# One step ----------------------------------------------------------------------------------------
-
-
-def signs_of(now: Transition, contract: Contract | None = None) -> tuple[Sign, ...]:
-    """
-    Return the signs that one step shows by itself, each kind at most once.
-
-    Parameters
-    ----------
-    now
-        The step.
-    contract
-        For the ranges and names of the action; without it differences are no sign.
-
-    """
-    best: dict[str, Sign] = {}
-    for sign in _signs(now, contract):
-        if sign.kind not in best or sign.weight > best[sign.kind].weight:
-            best[sign.kind] = sign
-    return tuple(sorted(best.values(), key=lambda sign: -sign.weight))
-
-
-def _signs(now: Transition, contract: Contract | None) -> Iterator[Sign]:
-    names = contract.command_dimensions if contract else ()
-    for decision in now.decisions:
-        yield from _signs_of_decision(decision, names)
-    yield from _signs_of_fields(now)
-    yield from _signs_of_time(now)
-    if not math.isfinite(now.reward):
-        yield Sign(kind='not_finite', why=f'the reward is {now.reward:g}')
-    if now.overrun:
-        yield Sign(kind='overrun', why=f'no action in time, held by the {now.held_by or "?"}')
-    if now.cause in _MACHINERY:
-        yield Sign(kind='machinery_lost', why=_ended(now))
-    elif now.cause and (now.truncated or now.cause != causes.SUCCESS):
-        # A time limit is the mildest of them.
-        extent = 0.5 if now.cause == causes.TIME_LIMIT else 1.0
-        yield Sign(kind='bad_ending', why=_ended(now), extent=extent)
-    if contract is not None and now.kind is Kind.STEP:
-        yield from _differences(now, contract)
-
-
-def _ended(now: Transition) -> str:
-    how = 'truncated' if now.truncated else 'terminated'
-    return f'ended: {now.cause} ({how}), declared by {now.declared_by or "nobody"}'
-
-
-def _signs_of_decision(decision: GateDecision, names: Sequence[str]) -> Iterator[Sign]:
-    for result in decision.rules:
-        kind = _kind_of(decision, result)
-        if kind:
-            yield Sign(kind=kind, why=sentence(result, names))
-    if decision.competing_publishers > 0:
-        yield Sign(
-            kind='competing_publisher',
-            why=f'{decision.competing_publishers} other publishers of commands',
-        )
-    if decision.verdict is Verdict.REJECTED and not decision.rules:
-        yield Sign(kind='rejected', why='rejected without a reason')
-    if decision.trigger is Trigger.OPERATOR and decision.published:
-        yield Sign(kind='takeover', why='a command of an operator went out')
-
-
-def _kind_of(decision: GateDecision, result: RuleResult) -> str:
-    if result.reason is Reason.EMERGENCY_STOP:
-        return 'emergency_stop'
-    if result.reason is Reason.COMPETING_PUBLISHER:
-        return 'competing_publisher'
-    if result.reason is Reason.CLOCK:
-        return 'impossible_time'
-    if result.reason is Reason.NOT_FINITE:
-        return 'not_finite'
-    if result.reason in _EXPECTED:
-        return ''
-    if result.outcome is Verdict.REJECTED:
-        return 'rejected'
-    if result.outcome is Verdict.STOPPED:
-        return 'silence' if result.reason in _SILENCE else 'stopped'
-    # Between two requests the gate's timer repeats the command by design.
-    if result.outcome is Verdict.HELD and decision.verdict is Verdict.HELD:
-        return 'held' if result.reason is Reason.COMMAND_LATE else ''
-    return ''
-
-
-def _signs_of_fields(now: Transition) -> Iterator[Sign]:
-    for found in now.after:
-        if found.status is FieldStatus.MISSING:
-            yield Sign(kind='missing', why=f'{found.name} has never come')
-        elif found.status is FieldStatus.STALE:
-            age = '' if found.age is None else f', {found.age:.3g} s old'
-            yield Sign(kind='stale', why=f'{found.name} is stale{age}')
-        if found.age is not None and found.age < 0.0:
-            yield Sign(
-                kind='impossible_time',
-                why=f'{found.name} was captured {-found.age:.3g} s after it was observed',
-            )
-        if not all(map(math.isfinite, found.values)):
-            yield Sign(kind='not_finite', why=f'{found.name} holds a number that is not finite')
-        if found.clipped:
-            yield Sign(kind='out_of_range', why=f'{found.name} was brought inside its bounds')
-
-
-def _signs_of_time(now: Transition) -> Iterator[Sign]:
-    for name in STAGES:
-        stage = getattr(now.latency, name)
-        if stage.duration is None:
-            continue
-        if stage.duration < 0.0:
-            yield Sign(kind='impossible_time', why=f'{name} took {1000 * stage.duration:.3g} ms')
-        elif stage.over_budget:
-            ratio = stage.duration / stage.budget if stage.budget else 2.0
-            yield Sign(
-                kind='over_budget',
-                why=f'{name} took {1000 * stage.duration:.3g} ms, '
-                f'budget {1000 * stage.budget:.3g} ms',
-                # Twice the budget is the weight as it stands; more than four times is no more.
-                extent=min(ratio, 4.0) / 2.0,
-            )
-
-
-def _differences(now: Transition, contract: Contract) -> Iterator[Sign]:
-    # An action that is a choice or a difference has no distance in the range of the command.
-    direct = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
-    low, high = contract.flat('low'), contract.flat('high')
-    for kind, least, one, other in (
-        ('changed', LARGE, now.requested_action, now.admitted_action),
-        ('not_followed', FAR, now.commanded_action, now.measured_action),
-    ):
-        found = _greatest_share(one, other, low, high) if direct or kind != 'changed' else None
-        if found is not None and found[1] >= least:
-            index, share = found
-            words = ('requested', 'admitted') if kind == 'changed' else ('commanded', 'measured')
-            yield Sign(
-                kind=kind,
-                why=f'{contract.command_dimensions[index]}: {words[0]} {one[index]:.4g}, '
-                f'{words[1]} {other[index]:.4g} {contract.command_unit[index]}'.rstrip(),
-                extent=min(0.5 + share, 2.0),
-            )
-
-
-def _greatest_share(
-    one: Vector, other: Vector, low: Vector, high: Vector
-) -> tuple[int, float] | None:
-    """Return the dimension that differs most, and by which share of its range."""
-    if not len(one) == len(other) == len(low) == len(high) or not one:
-        return None
-    shares = [
-        abs(a - b) / (top - bottom)
-        if top > bottom and math.isfinite(a) and math.isfinite(b)
-        else 0.0
-        for a, b, bottom, top in zip(one, other, low, high, strict=True)
-    ]
-    index = max(range(len(shares)), key=shares.__getitem__)
-    return index, shares[index]
-
-
-# Many steps --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

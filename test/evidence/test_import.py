@@ -34,6 +34,7 @@ from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag
 from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
+from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -545,6 +546,43 @@ def test_cuts(
     expected: Sequence[tuple[int | None, int | None] | None],
 ) -> None:
     assert told(cut, *happenings) == [item or (None, None) for item in expected]
+
+
+# What time it is ----------------------------------------------------------------------------------
+
+
+def test_time_line_of_system_time_is_that_of_the_log_times_and_never_goes_back() -> None:
+    line = TimeLine(sim_time=False, has_clock=True, host='robot')
+    assert [line.logged(time) for time in (5, 9, 7, 12)] == [5, 9, 9, 12]
+    line.ticked(1, 13)
+    assert (line.now, line.backwards) == (12, 1)
+    assert line.instant(12).ros.clock is Clock.SYSTEM
+    arrived, captured = line.middleware(9), line.captured(4)
+    assert arrived is not None
+    assert captured is not None
+    assert arrived.host == captured.host == 'robot'
+    assert line.captured(None) is None
+
+
+@pytest.mark.parametrize(
+    ('clock', 'expected', 'knows'),
+    [(3, 9, False), (3 * 86_400 * 10**9, 3 * 86_400 * 10**9, True)],
+    ids=['recorded on simulated time', 'recorded on system time'],
+)
+def test_time_line_of_simulated_time(clock: int, expected: int, *, knows: bool) -> None:
+    line = TimeLine(sim_time=True, has_clock=True)
+    assert line.logged(5) is None
+    line.ticked(clock, 5)
+    assert line.logged(9) == expected
+    # Simulated log times say nothing of when the middleware had a message.
+    assert (line.middleware(9) is not None) is knows
+
+
+def test_stamps_of_another_clock_are_noticed() -> None:
+    line = TimeLine(sim_time=False, has_clock=False)
+    line.logged(10**18)
+    line.captured(5)
+    assert line.stamps_apart
 
 
 # What is refused, and what is said ---------------------------------------------------------------

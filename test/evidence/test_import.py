@@ -548,7 +548,7 @@ def test_cuts(
     assert told(cut, *happenings) == [item or (None, None) for item in expected]
 
 
-# What time it is ----------------------------------------------------------------------------------
+# What time it is ---------------------------------------------------------------------------------
 
 
 def test_time_line_of_system_time_is_that_of_the_log_times_and_never_goes_back() -> None:

@@ -28,6 +28,7 @@ from boundary_env_ros.evidence.run_story import (
     StageCounts,
     Story,
     tell,
+    UNKNOWN_PLACES,
 )
 
 if TYPE_CHECKING:
@@ -92,11 +93,7 @@ def draw_overview(
             'Run: pip install "boundary_env_ros[report]"'
         ) from error
     if places is None:
-        places = (
-            Places(position='pose', goal='goal', truth='true_pose')
-            if contract is None
-            else places_of(contract)
-        )
+        places = UNKNOWN_PLACES if contract is None else places_of(contract)
     figure = Figure(figsize=(15.0, 10.0), layout='constrained', facecolor='white')
     FigureCanvasAgg(figure)
     _draw(figure, tell(records, places), places, contract)

@@ -56,6 +56,10 @@ class Places:
     frame: str = ''
 
 
+#: What is drawn without a contract.
+UNKNOWN_PLACES = Places(position='pose', goal='goal', truth='true_pose')
+
+
 def places_of(contract: Contract) -> Places:
     """
     Return the fields to draw in the plane, found by their units and frames.

@@ -21,7 +21,7 @@ from boundary_env_ros.evidence.report.report import EpisodeRow, Key, Limits, Rep
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.report.timeline import Picture
 from boundary_env_ros.evidence.run_files import marks_in_index, read_all, Run
-from boundary_env_ros.evidence.run_story import Places, places_of, tell
+from boundary_env_ros.evidence.run_story import places_of, tell, UNKNOWN_PLACES
 from boundary_env_ros.storage.reader import open_records
 
 Told = Callable[[str], None]
@@ -53,7 +53,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     run = Run(path)
     terms = run.terms()
     contract = terms.contract
-    places = places_of(contract) if contract else Places(position='pose', goal='goal')
+    places = places_of(contract) if contract else UNKNOWN_PLACES
     first = Reading(contract)
     marks = marks_in_index(path)
     story = tell(first.through(chain(_counted(read_all(run), 'reading', told), marks)), places)

@@ -257,10 +257,7 @@ class GateRerun(Gate):
             state=EpisodeState.TRUNCATED if over else state,
             pacing=self._pacing,
         )
-        # The end of a lease at rest, and in lockstep any, is not said.
-        unsaid = not self._moving or self._pacing is Pacing.LOCKSTEP
-        unarmed = not armed or not then.armed
-        if unarmed and unsaid and (then.seeded or not then.previous_command):
+        if self._lease_ended(then, armed=armed):
             self._forget_command()
         request = then.request
         known = _heard_through(then)
@@ -275,8 +272,28 @@ class GateRerun(Gate):
         elif self._authority.lease is None or (
             self._authority.lease.episode_id != self._episode and not over
         ):
-            self._authority.lease = Lease(lease_id='', holder='', episode_id=self._episode)
+            # Known once a request under it is heard; until then nobody's is this one.
+            self._authority.lease = Lease(
+                lease_id='not known', holder='', episode_id=self._episode
+            )
         self._take_over(then)
+
+    def _lease_ended(self, then: GateDecision, *, armed: bool) -> bool:
+        """
+        Return whether a lease has ended since, at rest or, in lockstep, however it moved.
+
+        That is not said. Without one everything is forgotten; under the next one what was sent
+        before is not known any more.
+        """
+        if self._moving and self._pacing is not Pacing.LOCKSTEP:
+            return False
+        if not then.armed:
+            return True
+        previous, seeded = self._output.previous(
+            self._limits, then.trigger, self._measured(then), self._now
+        )
+        as_recorded = (previous is None, seeded) == (not then.previous_command, then.seeded)
+        return not armed and not as_recorded
 
     def _take_over(self, then: GateDecision) -> None:
         """Let the operator's switch be as recorded."""

@@ -17,7 +17,7 @@ from bag_maker import each, make_tape, of, Tape, write_bag
 from record_maker import Bench
 import yaml
 
-from boundary_env_ros.cli.main import main
+from boundary_env_ros.cli.main import main, parser
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.task import Task
@@ -177,6 +177,27 @@ def test_a_policy_that_fails_is_named(bag: Path, tmp_path: Path, capsys: Output)
     module.write_text('def make(contract):\n    return lambda observation: 1 / 0\n')
     assert main(['verdict', str(bag), '--policy', f'{module}:make']) == 2
     assert 'ZeroDivisionError' in capsys.readouterr().err
+
+
+def test_the_page_has_every_option() -> None:
+    page = (Path(__file__).parents[2] / 'doc' / 'verdict.md').read_text(encoding='utf-8')
+    commands = parser()._subparsers
+    assert commands is not None
+    (group,) = commands._group_actions
+    options = group.choices['verdict']._actions  # type: ignore[index, call-overload]
+    for option in options:
+        for name in option.option_strings:
+            assert name.startswith(('-h', '--help')) or f'| `{name}' in page, name
+
+
+def test_a_torn_bag_is_run_as_far_as_it_goes(bag: Path, tmp_path: Path, capsys: Output) -> None:
+    whole = next(bag.glob('*.mcap')).read_bytes()
+    torn = tmp_path / 'torn.mcap'
+    torn.write_bytes(whole[: len(whole) * 2 // 3])
+    assert main(['verdict', str(torn)]) == 0
+    output = capsys.readouterr().out
+    assert 'Note: the record is torn' in output
+    assert 'Same: ' in output
 
 
 LOOKS = """

@@ -113,8 +113,9 @@ def _run(options: argparse.Namespace) -> int:
         show.done()
     endings = ', '.join(f'{count} {cause}' for cause, count in sorted(imported.endings.items()))
     print(f'{imported.messages:>8} messages of the contract')
-    print(f'{imported.transitions:>8} transitions')
     print(f'{sum(imported.endings.values()):>8} episodes: {endings}')
+    print(f'{imported.transitions:>8} transitions')
+    print(f'{imported.used:>8} of {imported.commands} commands are in an episode')
     print(f'Run: {options.out}')
     for note in imported.notes:
         complain(note)

@@ -599,6 +599,9 @@ def test_command_says_what_became_of_it(
     assert command(bag, tmp_path / 'run', '--gap', '0.6', goal, '--client', 'teleop') == 1
     said = capsys.readouterr()
     assert '3 episodes: 2 abandoned, 1 success' in said.out
+    used, commands = map(int, re.findall(r'(\d+) of (\d+) commands are in an ep', said.out)[0])
+    # What was sent after the success, until the robot stood, is in none.
+    assert 0 < used < commands
     assert 'topics of boundary_env_ros in the bag are left out' in said.err
     with EpisodeStore.open(RunFolder(tmp_path / 'run').episodes) as store:
         assert {row.state.client for row in store.episodes()} == {'teleop'}

@@ -95,8 +95,8 @@ class ImportedAgent:
     ----------
     outside
         How many commands were outside the bounds of the contract.
-    commands
-        How many commands there were.
+    commands, used
+        How many commands there were, and how many of them in an episode.
 
     """
 
@@ -140,7 +140,7 @@ class ImportedAgent:
         self._before: View | None = None
         self._captured: dict[int, Stamp | None] = {}
         self._held: tuple[Made, ...] = ()
-        self.outside = self.commands = 0
+        self.outside = self.commands = self.used = 0
 
     # Hearing -------------------------------------------------------------------------------------
 
@@ -172,6 +172,7 @@ class ImportedAgent:
             self._previous = self._of_step_before = None
         self._commanded_at = at
         if self.running:
+            self.used += 1
             self._sequence += 1
             # A step has one action, from the command before the step to the last one in it.
             action = _action(self._contract, command, self._of_step_before)

@@ -80,6 +80,8 @@ class Imported:
     ----------
     messages
         Messages that were copied from the bag.
+    commands, used
+        Commands that the bag has, and how many of them are in an episode.
     transitions
         Transitions that were made, resets among them.
     endings
@@ -90,6 +92,8 @@ class Imported:
     """
 
     messages: int
+    commands: int
+    used: int
     transitions: int
     endings: Mapping[str, int]
     notes: tuple[str, ...]
@@ -217,6 +221,8 @@ class _Importer:
             self._writer.close()
         return Imported(
             messages=self._writer.messages,
+            commands=sum(agent.commands for agent in self._agents.values()),
+            used=sum(agent.used for agent in self._agents.values()),
             transitions=self._writer.transitions,
             endings=dict(self._writer.endings),
             notes=tuple(self._notes()),

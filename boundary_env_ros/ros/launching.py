@@ -185,6 +185,8 @@ def replay(context: LaunchContext) -> list[Any]:
             *(f'{name}={value}' for name, value in options.items() if value),
             *(name for name, value in flags.items() if value == 'true'),
         ],
+        # However the launch ends, killed for example: nobody is left behind.
+        additional_env={PARENT: str(os.getpid())},
         output='screen',
     )  # fmt: skip
 

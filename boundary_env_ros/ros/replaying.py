@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 import math
+import os
 from pathlib import Path
 import signal
 import threading
@@ -24,6 +25,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.replaying_keys import HELP, Keyboard, keyboard
 from boundary_env_ros.ros.replaying_player import in_order, Player, Recorded, Unit
@@ -405,6 +407,8 @@ class _Replay:
         if now - self._looked > _LOOK_AROUND:
             self._looked = now
             self._neighbours.check(own=1)
+            if os.environ.get(PARENT, str(os.getppid())) != str(os.getppid()):
+                self._ending.set()  # the launch that started it is gone
 
     def _status(self) -> None:
         self._show(self._state())

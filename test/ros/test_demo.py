@@ -127,14 +127,15 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     assert clients['no_op']['endings'] == {'time_limit': 1}
     for said in ('Audit: clean', 'a truncation as failure', 'latency p50 / p99', 'overview.png'):
         assert said in demo.text
-    audit = subprocess.run(
-        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'audit', str(demo.run)],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-    )
-    assert audit.returncode == 0, audit.stdout
+    for judge in ('audit', 'verdict'):
+        judged = subprocess.run(
+            [sys.executable, '-m', 'boundary_env_ros.cli.main', judge, str(demo.run)],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            check=False,
+        )
+        assert judged.returncode == 0, judged.stdout
 
 
 def test_interrupt_in_mid_episode_leaves_a_readable_record_and_nothing_else(

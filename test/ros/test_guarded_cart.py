@@ -21,6 +21,7 @@ from std_srvs.srv import Trigger as Knock
 
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 
@@ -159,8 +160,10 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on(world: World
     )
 
 
-def test_the_record_of_it_passes_the_audit(world: World) -> None:
+def test_the_record_of_it_passes_the_audit_and_comes_out_the_same(world: World) -> None:
     world.processes['recorder'].stop(grace=20.0)
     report = audit_path(world.run)
     assert report.counts == {}, f'\n{report}'
     assert report.from_topics['commands by hand'] > 0
+    verdict = Question(world.run).answer()
+    assert verdict.same, str(verdict)

@@ -22,6 +22,7 @@ from boundary_env_ros.core.decision import Reason, Verdict
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv
 from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.storage.reader import open_records
@@ -42,6 +43,8 @@ def carts(
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)
+    verdict = Question(world.run).answer()
+    assert verdict.same, str(verdict)
 
 
 def test_the_turns_of_an_episode_go_on_in_their_order_when_one_has_ended(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from boundary_env_ros.core.contract import Contract, FieldSpec
+from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.dataset import (
     Dataset,
@@ -21,9 +22,9 @@ from boundary_env_ros.evidence.dataset import (
     WITHIN,
     write_dataset,
 )
-from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Step
+from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Marks, Step
 from boundary_env_ros.evidence.exporting.layout import Layout
-from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.evidence.run_files import marks_in_index, Run
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import Entry
@@ -138,6 +139,8 @@ class _Reading:
         self._done = 0
         self._total = run.records
         self._unreadable: list[str] = []
+        # An episode that was marked later has its marks in the index of the run.
+        self.marks = Marks(marks_in_index(run.path))
 
     @property
     def unreadable(self) -> tuple[str, ...]:
@@ -155,6 +158,8 @@ class _Reading:
         for piece in self._run.entries():
             self.told()
             if isinstance(piece, Entry):
+                if isinstance(piece.record, EpisodeMark):
+                    self.marks.add(piece.record)
                 yield piece
             elif len(self._unreadable) < _NAMED:
                 self._unreadable.append(f'{piece.place}: {piece.why}')
@@ -181,7 +186,9 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
                 tear=lambda: run.tear,
             )
             for agent in contract.agents:
-                stream = EpisodeStream(contract, agent, images, _pictures(run, images), gaps)
+                stream = EpisodeStream(
+                    contract, agent, images, _pictures(run, images), gaps, reading.marks
+                )
                 for piece in stream.follow(run.entries(), reading.told):
                     if isinstance(piece, Head):
                         writer.begin(piece)

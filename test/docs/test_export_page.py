@@ -25,7 +25,7 @@ def test_every_column_of_a_step_has_its_row() -> None:
 
 
 def test_what_is_said_of_an_episode_is_listed() -> None:
-    (sentence,) = re.findall(r'Of each episode: (.*?)\.\n', PAGE, re.DOTALL)
+    (sentence,) = re.findall(r'Of each episode: (.*?) \(', PAGE, re.DOTALL)
     assert re.findall(r'`(\w+)`', sentence) == [column.name for column in ABOUT]
 
 

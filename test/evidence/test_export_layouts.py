@@ -33,6 +33,7 @@ import yaml
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Trigger
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
@@ -280,6 +281,19 @@ def test_late_evidence_of_an_actuation_reaches_its_step(
     assert evidence
     found = [e for e in evidence if late.get(e.id) == e.actuated]
     assert len(found) > len(evidence) / 2
+
+
+def test_what_people_made_of_an_episode_goes_with_it(
+    record: list[Piece], loaded: LoadedContract, tmp_path: Path
+) -> None:
+    last = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.cause)
+    mark = EpisodeMark(id=record[last].id, verdict=MarkVerdict.FAILURE, who='anna')
+    pieces = [*record[: last + 1], mark]
+    entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(pieces))
+    write_dataset(tmp_path / 'records', 'jsonl', entries, contract=loaded.text)
+    export_run(tmp_path / 'records', tmp_path / 'set', 'lerobot')
+    (row,) = pyarrow.parquet.read_table(tmp_path / 'set/meta/episodes').to_pylist()
+    assert (row['boundary/success'], row['boundary/marked']) == (True, 'failure')
 
 
 def test_steps_that_are_lost_are_counted(contract: Contract, record: list[Piece]) -> None:

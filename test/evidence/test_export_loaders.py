@@ -8,6 +8,7 @@ They are heavy: these tests run where LeRobot, or TensorFlow Datasets, is instal
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from export_runs import driven_by_hand, ExportRun, front_of, values_of
 
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.export import export_run
+from boundary_env_ros.evidence.exporting.episodes import Head, Origin, Sight, Step
+from boundary_env_ros.evidence.exporting.layout import Layout
+from boundary_env_ros.evidence.exporting.lerobot import LeRobotWriter
+from boundary_env_ros.evidence.exporting.rlds import RldsWriter
 
 
 @pytest.fixture(scope='module')
@@ -162,3 +167,78 @@ def test_last_step_of_rlds_is_terminal_for_a_termination_only(
         assert said['cause'].decode() == taken[-1].cause
         assert said['seed'] == taken[-1].seed
         assert said['contract_digest'].decode() == taken[-1].id.digest
+
+
+# Images that are no colours ----------------------------------------------------------------------
+
+
+def measured_images(index: int) -> dict[str, np.ndarray]:
+    """Return an image of depths in millimetres, and one in metres."""
+    random = np.random.default_rng(index)
+    return {
+        'depth_16': random.integers(0, 65535, (40, 50, 1), 'uint16', endpoint=True),
+        'depth': random.random((40, 50, 1), 'float32'),
+    }
+
+
+def write_measured_images(run: ExportRun, out: Path, make: Any) -> int:
+    """Write one episode with such images, and return how many steps it has."""
+    front = next(spec for spec in run.contract.observation if spec.is_image)
+    specs = tuple(
+        replace(front, name=name, shape=image.shape, dtype=str(image.dtype))
+        for name, image in measured_images(0).items()
+    )
+    contract = replace(
+        run.contract,
+        observation=(*(s for s in run.contract.observation if not s.is_image), *specs),
+    )
+    steps = run.episodes[0]
+    out.mkdir()
+    writer = make(out, 'depths', Layout(contract, specs))
+    writer.begin(Head(first=steps[0]))
+    for index, step in enumerate(steps):
+        before, after = (
+            Sight(fields=fields, images=measured_images(number))
+            for fields, number in ((step.before, index), (step.after, index + 1))
+        )
+        last = index == len(steps) - 1
+        applied = step.admitted_action or (0.0, 0.0)
+        writer.step(
+            Step(
+                transition=step,
+                before=before,
+                after=after,
+                applied=applied,
+                origin=Origin.ADMITTED,
+                intervened=False,
+                actuated=None,
+                last=last,
+            )
+        )
+    writer.finish()
+    return len(steps)
+
+
+def test_lerobot_reads_measured_images_as_numbers(
+    run: ExportRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip('lerobot', reason='needs LeRobot, which the extra lerobot brings')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    count = write_measured_images(run, tmp_path / 'set', LeRobotWriter)
+    dataset = LeRobotDataset('local/depths', root=tmp_path / 'set')
+    assert len(dataset) == count
+    for name, image in measured_images(3).items():
+        np.testing.assert_array_equal(np.asarray(dataset[3][f'boundary.{name}']), image)
+
+
+def test_tensorflow_datasets_reads_measured_images(run: ExportRun, tmp_path: Path) -> None:
+    pytest.importorskip('tensorflow', reason='needs TensorFlow and TensorFlow Datasets')
+    tfds = pytest.importorskip('tensorflow_datasets', reason='needs TensorFlow Datasets')
+    write_measured_images(run, tmp_path / 'set', RldsWriter)
+    builder = tfds.builder_from_directory(str(tmp_path / 'set'))
+    (episode,) = builder.as_dataset(split='train')
+    steps = list(tfds.as_numpy(episode['steps']))
+    for name, image in measured_images(3).items():
+        np.testing.assert_array_equal(steps[3]['observation'][name], image)

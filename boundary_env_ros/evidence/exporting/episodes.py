@@ -16,10 +16,11 @@ import math
 
 from boundary_env_ros.core.commands import as_action
 from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.decision import Trigger
+from boundary_env_ros.core.decision import StepId, Trigger
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.images import Image
 from boundary_env_ros.core.intervention import intervention_in
+from boundary_env_ros.core.mark import agreed, EpisodeMark
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Stamp
@@ -75,10 +76,14 @@ class Head:
     ----------
     first
         Its reset, or its first step if the reset is not in the record.
+    marked
+        What the people say who have marked it: ``success``, ``failure``, ``unclear``; empty if
+        nobody has.
 
     """
 
     first: Transition
+    marked: str = ''
 
     @property
     def reset(self) -> ResetRecord | None:
@@ -147,6 +152,26 @@ class Gaps:
     lost_images: dict[str, int] = field(default_factory=dict)
 
 
+class Marks:
+    """What people made of the episodes of a run."""
+
+    def __init__(self, marks: Iterable[EpisodeMark] = ()) -> None:
+        self._marks: dict[tuple[str, str], list[EpisodeMark]] = {}
+        for mark in marks:
+            self.add(mark)
+
+    def add(self, mark: EpisodeMark) -> None:
+        """Take a mark; one that is known already counts once."""
+        known = self._marks.setdefault((mark.id.episode_id, mark.id.agent), [])
+        if mark not in known:
+            known.append(mark)
+
+    def of(self, step: StepId) -> str:
+        """Return what all who are decided say of an episode; empty if nobody has marked it."""
+        verdict = agreed(self._marks.get((step.episode_id, step.agent), ()))
+        return '' if verdict is None else verdict.name.lower()
+
+
 class EpisodeStream:
     """
     The episodes of one agent.
@@ -161,6 +186,8 @@ class EpisodeStream:
         Where they are found; None if there are none.
     gaps
         Is told what is missing.
+    marks
+        What people said, by episode and agent.
 
     """
 
@@ -171,9 +198,11 @@ class EpisodeStream:
         images: Sequence[FieldSpec],
         pictures: RecordedImages | None,
         gaps: Gaps,
+        marks: Marks | None = None,
     ) -> None:
         self._contract, self._agent = contract, agent
         self._specs, self._pictures, self._gaps = images, pictures, gaps
+        self._marks = Marks() if marks is None else marks
         self._head: Head | None = None
         self._told_head = False
         self._held_back: Step | None = None
@@ -214,7 +243,8 @@ class EpisodeStream:
         begins = transition.kind is Kind.RESET
         if begins or not self._is_of_present(transition):
             yield from self._close()
-            self._head, self._told_head = Head(first=transition), False
+            self._head = Head(first=transition, marked=self._marks.of(transition.id))
+            self._told_head = False
             self._sight, self._command = None, None
         if begins:
             self._sight = (step, self._see(transition.after, log_time))

@@ -309,6 +309,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     'success': ('bool', 'it ended with the cause success'),
     'cause': (TEXT, 'why it ended; empty if the record breaks off in it'),
     'declared_by': (TEXT, 'who says so; `export` if the record breaks off in it'),
+    'marked': (TEXT, 'what people made of it: success, failure, unclear; empty: not marked'),
 }
 
 #: What is said of a whole episode.
@@ -332,4 +333,5 @@ def about(head: Head, last: Step) -> dict[str, str | int | bool]:
         'success': last.cause == SUCCESS,
         'cause': last.cause,
         'declared_by': last.declared_by,
+        'marked': head.marked,
     }

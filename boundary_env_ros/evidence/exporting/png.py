@@ -31,7 +31,11 @@ def to_png(pixels: Image) -> bytes:
     filtered[:, 1 + channels * size :] -= rows[:, : -channels * size]
     head = struct.pack('>IIBBBBB', width, height, 8 * size, _COLOURS[channels], 0, 0, 0)
     return b'\x89PNG\r\n\x1a\n' + b''.join(
-        (_chunk(b'IHDR', head), _chunk(b'IDAT', zlib.compress(filtered, 3)), _chunk(b'IEND', b''))
+        (
+            _chunk(b'IHDR', head),
+            _chunk(b'IDAT', zlib.compress(filtered.tobytes(), 3)),
+            _chunk(b'IEND', b''),
+        )
     )
 
 

@@ -224,15 +224,15 @@ class _Feature:
 
     def described(self) -> _Json:
         if self._dtype == TEXT:
-            kind, name = 'text_feature.Text', {'text': {}}
+            kind, told = 'text_feature.Text', _Json(text={})
         elif self._image:
-            about_it = {'dtype': self._dtype, 'encodingFormat': 'png', 'shape': self._dimensions}
-            kind, name = 'image_feature.Image', {'image': about_it}
+            image = {'dtype': self._dtype, 'encodingFormat': 'png', 'shape': self._dimensions}
+            kind, told = 'image_feature.Image', _Json(image=image)
         else:
             encoding = 'bytes' if self._as_bytes else 'none'
             tensor = {'dtype': self._dtype, 'encoding': encoding, 'shape': self._dimensions}
-            kind, name = 'tensor_feature.Tensor', {'tensor': tensor}
-        described: _Json = {'pythonClassName': f'{_FEATURES}.{kind}', **name}
+            kind, told = 'tensor_feature.Tensor', _Json(tensor=tensor)
+        described: _Json = {'pythonClassName': f'{_FEATURES}.{kind}', **told}
         if self._text:
             described['description'] = self._text
         return described

@@ -1,0 +1,47 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The page on replay lists the options, the keys and the arguments that there are."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+import inspect
+import re
+
+from pages import code, first_code, rows, section, text_of
+
+from boundary_env_ros.cli.command import Parser
+from boundary_env_ros.cli.replay import COMMAND
+from boundary_env_ros.facade.link import Replayed
+from boundary_env_ros.facade.replay import ReplayLink
+
+PAGE = text_of('doc/replay.md')
+
+
+def test_page_has_the_options_of_the_command() -> None:
+    parser = Parser()
+    COMMAND.arguments(parser)
+    table = re.search(r'^\| Option.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    listed = {text.split()[0] for text in first_code(table[0])}
+    known = {action.option_strings[-1] for action in parser._actions if action.option_strings}
+    assert listed == known - {'--help'}
+
+
+def test_page_has_the_services_that_are_served() -> None:
+    table = re.search(r'^\| Key .*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    listed = [name for cells in rows(table[0]) for name in code(cells[1])]
+    source = text_of('boundary_env_ros/ros/replaying.py')
+    served = re.findall(r"^            \('(\w+)', ", source, re.MULTILINE)
+    assert {name for name in listed if '/' in name} == {f'replay/{name}' for name in served}
+
+
+def test_page_has_the_arguments_of_the_link_and_what_it_tells() -> None:
+    table = re.search(r'^\| Link `replay`.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    assert ['loaded', *first_code(table[0])] == list(inspect.signature(ReplayLink).parameters)
+    told = section(PAGE, 'Behind the facade').split('| Key | Meaning |')[1]
+    assert list(first_code(f'| Key |{told}'))[: len(fields(Replayed))] == [
+        field.name for field in fields(Replayed)
+    ]

@@ -33,19 +33,14 @@ from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.gate_chunk import Chunk
 from boundary_env_ros.core.gate_rules.admission import Lease
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
-from boundary_env_ros.core.gate_rules.recorded import situation_of
+from boundary_env_ros.core.gate_rules.recorded import situation_of, was_over, was_unheard
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.gate_senses import HELD
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
-
-#: Triggers of decisions that somebody asked for.
-_ASKED = (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR)
-
-#: Rules that refuse a request unheard.
-_UNHEARD = frozenset({'well_formed', 'authority', 'sensors', 'turn'})
+from boundary_env_ros.core.recorded_instants import ASKED, RecordedInstants
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 
 class GateRerun(Gate):
@@ -80,11 +75,8 @@ class GateRerun(Gate):
         self._lease_known = False
         self._last_sequence: int | None = None
         self.missing = 0
-        #: When the last command of the recorded gate went out, steady ns.
-        self._out_then: int | None = None
-        #: From when it counted the time of its policy, steady ns.
-        self._asked_then: int | None = None
-        self._now = Instant(ros=Stamp(clock=Clock.SYSTEM, nanoseconds=0, host=''), steady=0)
+        self._instants = RecordedInstants(contract)
+        self._now = self._instants.now
         # Whether this gate did the same as the recorded one: then what is counted from there is as
         # recorded, to the last digit.
         self._sent_alike = self._asked_alike = True
@@ -126,7 +118,7 @@ class GateRerun(Gate):
 
         """
         self._begin(then, current, begun=begun)
-        self._then, self._now = then, self._instant(then)
+        self._then, self._now = then, self._instants.go_on_to(then)
         self._kept = (vars(self._memory).copy(), vars(self._output).copy())
         self._tighten_as(then.tightened)
         self._stand(then)
@@ -157,31 +149,31 @@ class GateRerun(Gate):
             self._rates_unknown = True
         if not refused:
             self._memory.stopping = then.verdict is Verdict.STOPPED
-            if then.trigger in _ASKED:
+            if then.trigger in ASKED:
                 self._memory.last_request = self._now.steady
-        if then.trigger is Trigger.REQUEST and then.request is not None and not _unheard(then):
+        if then.trigger is Trigger.REQUEST and then.request is not None and not was_unheard(then):
             self._hear(then.request)
             chunk = None if refused else Chunk(then.request, then.received or self._now, 0, 0)
         if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
             chunk = None if chunk is None else chunk.next(self._period)
         self._memory.chunk = None if then.verdict is Verdict.STOPPED else chunk
-        if _is_over(then) and not self._moving:
+        if was_over(then) and not self._moving:
             self._forget_command()
         self._sent_alike = self._asked_alike = True
 
     def _begin(self, then: GateDecision, current: str, *, begun: bool) -> None:
         """Begin with another lease, or after a gap, from what the record says of the memory."""
-        heard = then.request is not None and not _unheard(then)
-        own = heard or (then.verdict is not Verdict.REJECTED and not _is_over(then))
+        heard = then.request is not None and not was_unheard(then)
+        own = heard or (then.verdict is not Verdict.REJECTED and not was_over(then))
         episode = then.id.episode_id if own else current
         last = self._last_sequence
         gap = not begun if last is None else then.sequence != last + 1
         self.missing = 0
         self._last_sequence = then.sequence
-        if episode and episode != self._episode and not _is_over(then):
+        if episode and episode != self._episode and not was_over(then):
             # A lease begins only when the robot of the one before is at rest.
             self._episode, self._lease_known = episode, False
-            self._asked_then = None
+            self._instants.begin()
             self._forget_command()
             self._memory.chunk = None
             self._memory.taken_over = _hand_held(then, self._contract) or False
@@ -211,30 +203,6 @@ class GateRerun(Gate):
             self._output.rate = then.previous_rate
             self._output.acceleration = then.previous_acceleration
 
-    def _instant(self, then: GateDecision) -> Instant:
-        """Return when a decision was taken, by what it says of the time since the last command."""
-        known = then.received if then.trigger is Trigger.REQUEST else then.commanded
-        at = known or then.commanded or then.received or self._now
-        if self._pacing is Pacing.LOCKSTEP:
-            # There only the time of the world counts, by which the robot acts.
-            return then.commanded or at
-        if then.trigger is Trigger.REQUEST:
-            return at
-        # Who took longer to send than this decided anew; and nobody decides before he did.
-        late = round(self._contract.safety.gate_lateness * NANOSECONDS)
-        earliest = max(at.steady - late, self._now.steady)
-        told = []
-        if self._asked_then is not None and then.since_request is not None:
-            told.append(self._asked_then + round(then.since_request * NANOSECONDS))
-        if self._out_then is not None and then.time_step is not None:
-            told.append(self._out_then + round(then.time_step * NANOSECONDS))
-            if then.time_step >= self._period:  # it says no more than that
-                at = replace(at, steady=max(at.steady, told.pop()))
-        if then.commanded is None:
-            return replace(at, steady=max((self._now.steady, *told)))
-        known = [steady for steady in told if earliest <= steady <= at.steady]
-        return replace(at, steady=max(known, default=at.steady))
-
     def _tighten_as(self, tightened: Tightened) -> None:
         """Make the limits as strict as they were, and no less strict than this contract's."""
         declared = self._declared
@@ -244,7 +212,7 @@ class GateRerun(Gate):
 
     def _stand(self, then: GateDecision) -> None:
         """Let whom the gate hears, and whether an episode runs, be as recorded."""
-        over = _is_over(then)
+        over = was_over(then)
         armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
         state = EpisodeState.RUNNING if armed else EpisodeState.RESETTING
         self._authority.episode = EpisodeStatus(
@@ -373,19 +341,14 @@ class GateRerun(Gate):
     def _follow(self, then: GateDecision, found: GateDecision | None) -> None:
         """Take note of how far this gate goes with the recorded one."""
         sent = found is not None and found.published
-        if then.published:
-            self._out_then = max(self._now, then.commanded or self._now, key=_steady).steady
+        self._instants.follow(then)
         if sent and then.commanded is not None:
             self.went_out(then.commanded)
         if sent or then.published:
             self._sent_alike = sent and then.published
-        if then.since_request is not None:
-            self._asked_then = self._now.steady - round(then.since_request * NANOSECONDS)
-        asked = then.trigger in _ASKED
+        asked = then.trigger in ASKED
         accepted = asked and then.verdict is not Verdict.REJECTED
         ours = asked and found is not None and found.verdict is not Verdict.REJECTED
-        if accepted:
-            self._asked_then = self._now.steady
         if accepted or ours:
             self._asked_alike = accepted and ours
 
@@ -437,10 +400,6 @@ class GateRerun(Gate):
             self._authority.hear(request)
 
 
-def _steady(instant: Instant) -> int:
-    return instant.steady
-
-
 def _nothing_to_wait_for(id_: StepId, now: Instant) -> Advanced:
     return Advanced(
         report=WorldAdvanced(
@@ -450,32 +409,22 @@ def _nothing_to_wait_for(id_: StepId, now: Instant) -> Advanced:
     )
 
 
-def _unheard(decision: GateDecision) -> bool:
-    return decision.verdict is Verdict.REJECTED and any(
-        result.rule in _UNHEARD for result in decision.rules
-    )
-
-
 def _heard_through(decision: GateDecision) -> int | None:
     """
-    Return the request of its lease that was heard before that of a decision.
+    Return which request of a lease was heard last before its first decision, as far as it says.
 
     None if the decision was not on a request of the holder of the lease.
     """
     request = decision.request
     if request is None:
         return None
-    if not _unheard(decision):
-        return request.sequence - 1
+    if not was_unheard(decision):
+        return 0
     for result in decision.rules:
         order = result.rule == 'authority' and result.reason is Reason.OUT_OF_ORDER
         if order and result.limit is not None:
             return round(result.limit) - 1
     return None
-
-
-def _is_over(decision: GateDecision) -> bool:
-    return any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
 
 
 def _hand_held(decision: GateDecision, contract: Contract) -> bool | None:

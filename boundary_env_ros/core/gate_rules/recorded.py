@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boundary_env_ros.core.decision import GateDecision, Measurement, Reason, Trigger
+from boundary_env_ros.core.decision import (
+    GateDecision,
+    Measurement,
+    Reason,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.sources import Vector
@@ -37,7 +43,7 @@ def situation_of(
         emergency_stop=decision.emergency_stop,
         # Whether the lease had ended, and whether the robot was stopped before, is no number; to
         # say so can only make the ruling stricter.
-        over=any(result.reason is Reason.EPISODE_OVER for result in decision.rules),
+        over=was_over(decision),
         stopped=any(result.reason is Reason.STILL_STOPPED for result in decision.rules),
         others_turn=holds_for_another(decision),
         since_request=decision.since_request,
@@ -56,3 +62,19 @@ def wanted_of(decision: GateDecision) -> Vector | None:
     if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK):
         return decision.requested_action
     return decision.wanted_command or None
+
+
+#: Rules that refuse a request before it is asked how late it is.
+_UNHEARD = frozenset({'well_formed', 'authority', 'turn', 'sensors'})
+
+
+def was_unheard(decision: GateDecision) -> bool:
+    """Return whether what was asked for was refused before it was asked how late it is."""
+    return decision.verdict is Verdict.REJECTED and any(
+        result.rule in _UNHEARD for result in decision.rules
+    )
+
+
+def was_over(decision: GateDecision) -> bool:
+    """Return whether the lease had ended."""
+    return any(result.reason is Reason.EPISODE_OVER for result in decision.rules)

@@ -16,9 +16,9 @@ from boundary_env_ros.core.decision import (
     Reason,
     Tightened,
     Trigger,
-    Verdict,
 )
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.recorded import was_unheard
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
@@ -101,9 +101,6 @@ class Terms:
 
 #: Requests of one lease whose instants are remembered.
 ASKED_KEPT = 256
-
-#: Rules that refuse a request before it is asked how late it is.
-_UNHEARD = frozenset({'well_formed', 'authority', 'turn', 'sensors'})
 
 #: When the observation that a request answers was frozen, and when the gate had the request.
 Asked = tuple[Instant | None, Instant | None]
@@ -342,10 +339,7 @@ def terms_of(contract: Contract, digest: str) -> Terms:
 
 def is_unheard(decision: GateDecision) -> bool:
     """Return whether there is no request, or one that nobody asked how late it was."""
-    return decision.trigger is not Trigger.REQUEST or (
-        decision.verdict is Verdict.REJECTED
-        and any(result.rule in _UNHEARD for result in decision.rules)
-    )
+    return decision.trigger is not Trigger.REQUEST or was_unheard(decision)
 
 
 def is_republished(decision: GateDecision) -> bool:

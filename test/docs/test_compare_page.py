@@ -1,0 +1,58 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The page on comparing says what the code does."""
+
+from __future__ import annotations
+
+from pages import code, rows, section, text_of
+import pytest
+
+from boundary_env_ros.cli.command import Parser
+from boundary_env_ros.cli.compare import COMMAND
+from boundary_env_ros.evidence.comparing import open_loop, permutation, response, segments
+from boundary_env_ros.evidence.comparing.compare import ALPHA, RELEVANCE
+from boundary_env_ros.evidence.comparing.quantities import families, SECTIONS
+from boundary_env_ros.storage.contract_file import load
+
+PAGE = text_of('doc/compare.md')
+
+
+def test_options_and_their_defaults_are_those_of_the_command() -> None:
+    parser = Parser(prog='compare')
+    COMMAND.arguments(parser)
+    options = parser.parse_args(['a', 'b'])
+    assert (options.alpha, options.relevance) == (ALPHA, RELEVANCE) == (0.05, 0.0001)
+    table = PAGE.partition('| Option |')[2].partition('| Exit code')[0]
+    for action in parser._actions:
+        assert any(f'`{name}' in table for name in action.option_strings) or not (
+            set(action.option_strings) - {'-h', '--help'}
+        )
+
+
+def test_sections_are_those_that_are_tested() -> None:
+    named = {name for cells in rows(section(PAGE, 'What is compared')) for name in code(cells[0])}
+    assert named == set(SECTIONS)
+
+
+def test_numbers_are_those_of_the_code() -> None:
+    assert f'the first {open_loop.HORIZON} steps' in PAGE
+    assert f'{permutation.DEALS} drawn' in PAGE
+    assert f'{response.SETTLED:.0%}'.replace('%', ' %') in PAGE
+    assert f'({response.FEWEST_TAPS} to {response.MOST_TAPS} periods)' in PAGE
+    assert f'within {segments.EQUAL:.0%}'.replace('%', ' %') in PAGE
+    assert segments.LENGTH == 10
+    assert f'first {segments.EPISODES} episodes' in PAGE
+
+
+def test_reality_is_what_the_page_says_and_what_finds_it_exists() -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
+
+    table = rows(section(PAGE, 'The reality variant'))
+    told = {code(cells[0])[0]: [float(code(cell)[0]) for cell in cells[1:3]] for cells in table}
+    thought, built = (
+        {n: v for n, (v, _) in r.OPTIONS.items()} for r in (CartRobot, RealityCartRobot)
+    )
+    assert told == {n: [thought[n], built[n]] for n in thought if thought[n] != built[n]}
+    known = families(load('warehouse_cart').contract)
+    assert all(name in known for cells in table for name in code(cells[3]))

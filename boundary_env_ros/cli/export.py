@@ -27,13 +27,20 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help='what to write (default: %(default)s)',
     )
     parser.add_argument(
+        '--contract',
+        metavar='FILE',
+        help='contract that it was made under, file or name (default: the copy in it)',
+    )
+    parser.add_argument(
         '-o', '--out', type=Path, required=True, metavar='DIR', help='data set; must not exist'
     )
 
 
 def _run(options: argparse.Namespace) -> int:
     from boundary_env_ros.evidence.export import export_run
+    from boundary_env_ros.storage.contract_file import load
 
+    contract = None if options.contract is None else load(options.contract)
     show = Progress()
 
     def progress(done: int, total: int | None) -> None:
@@ -41,7 +48,9 @@ def _run(options: argparse.Namespace) -> int:
             show(f'{done} records' if total is None else f'{done} of {total} records')
 
     try:
-        exported = export_run(options.path, options.out, options.format, progress=progress)
+        exported = export_run(
+            options.path, options.out, options.format, contract=contract, progress=progress
+        )
     finally:
         show.done()
     for kind, number in exported.dataset.counts.items():
@@ -79,7 +88,8 @@ not grow with them. doc/export.md says what each format carries, and what is los
 
   boundary-env export runs/demo-20261122-024000 -o dataset
   boundary-env export --format lerobot bag/ -o cart
-  boundary-env export --format minari bag/ -o ~/.minari/datasets/cart-v0""",
+  boundary-env export --format minari bag/ -o ~/.minari/datasets/cart-v0
+  boundary-env export --format rlds transitions.jsonl --contract warehouse_cart -o cart""",
     exit_codes="""\
   0  done
   1  done, but some records could not be read and are not in it

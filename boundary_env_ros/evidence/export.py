@@ -25,6 +25,7 @@ from boundary_env_ros.evidence.dataset import (
 from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Marks, Step
 from boundary_env_ros.evidence.exporting.layout import Layout
 from boundary_env_ros.evidence.run_files import marks_in_index, Run
+from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import Entry
@@ -90,6 +91,7 @@ def export_run(
     out: Path,
     format: str,  # noqa: A002 - the word of the command
     *,
+    contract: LoadedContract | None = None,
     progress: Told = lambda done, total: None,
 ) -> Exported:
     """
@@ -106,6 +108,8 @@ def export_run(
     format
         ``parquet`` or ``jsonl``: the records as they are. ``lerobot``, ``minari`` or ``rlds``: the
         steps in the layout of that project, and the records beside them as Parquet.
+    contract
+        Contract that the run was made under, if it has no copy of it, as JSON lines have none.
     progress
         Is told how many records were read, and of how many, if that is known. Those of several
         agents are read several times.
@@ -113,15 +117,17 @@ def export_run(
     Raises
     ------
     RecordError
-        If there are no records at the path, or none that the format can hold, something is at
-        ``out``, or it cannot be written.
+        If there are no records at the path, or none that the format can hold, they were made under
+        another contract, something is at ``out``, or it cannot be written.
     MissingDependency
         If what the format needs is not installed.
 
     """
     if format not in ALL_FORMATS:
         raise RecordError(f'Expect one of {", ".join(ALL_FORMATS)}, actually: {format!r}.')
-    run = Run(path)
+    run = Run(path, '' if contract is None else contract.text)
+    if contract is not None:
+        _check_contract(run, contract)
     reading = _Reading(run, progress)
     if format in FORMATS:
         dataset = write_dataset(
@@ -218,12 +224,26 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
     )
 
 
+def _check_contract(run: Run, contract: LoadedContract) -> None:
+    first = run.first_transition()
+    if first is None:
+        return
+    # The pacing may have been chosen apart from the file.
+    digest = loads(contract.text, pacing=first.pacing).digest
+    if first.id.digest != digest:
+        raise RecordError(
+            f'Expect the contract that {run.path} was made under ({first.contract} '
+            f'{first.contract_version}, {first.id.digest}), actually: {contract.contract.name} '
+            f'{contract.contract.version}, {digest}.'
+        )
+
+
 def _contract_of(run: Run) -> Contract:
     terms = run.terms()
     if terms.contract is None:
         raise RecordError(
             f'Expect a contract in {run.path}, which says what is observed and done, actually: '
-            f'{terms.problem or "none"}. Export it as parquet, or name the run folder.'
+            f'{terms.problem or "none"}. Name it with --contract, or the run folder instead.'
         )
     return terms.contract
 

@@ -80,6 +80,8 @@ class Run:
     ----------
     path
         One of them.
+    contract
+        Text of the contract that it was made under, instead of the copy in it.
 
     Raises
     ------
@@ -88,8 +90,9 @@ class Run:
 
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, contract: str = '') -> None:
         self.path = path
+        self._given = contract
         self._dataset: Dataset | None = open_dataset(path)
         self._source: RecordSource | None = None if self._dataset else open_records(path)
 
@@ -214,6 +217,8 @@ class Run:
             If a copy that is there cannot be read.
 
         """
+        if self._given:
+            return self._given
         if self._dataset is not None:
             return self._dataset.contract
         run = folder_of(self.path)
@@ -234,9 +239,13 @@ class Run:
 
     def _pacing(self) -> Pacing | None:
         """Return the pacing, which may have been chosen apart from the contract's file."""
-        records = (entry.record for entry in self.entries() if isinstance(entry, Entry))
-        first = next((record for record in records if isinstance(record, Transition)), None)
+        first = self.first_transition()
         return None if first is None else first.pacing
+
+    def first_transition(self) -> Transition | None:
+        """Return the first transition that can be read; None if there is none."""
+        records = (entry.record for entry in self.entries() if isinstance(entry, Entry))
+        return next((record for record in records if isinstance(record, Transition)), None)
 
 
 def read_all(run: Run) -> Iterator[Record | Unreadable]:

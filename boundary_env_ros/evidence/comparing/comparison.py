@@ -88,7 +88,7 @@ class Finding:
         The quantities that are beyond chance, each corrected, and differ by more than the declared
         share of their span, or have none.
     values
-        Of the first quantity, what each episode of A and of B had, for drawing.
+        What each episode of A and of B had, shape (episodes, quantities), for drawing.
 
     """
 

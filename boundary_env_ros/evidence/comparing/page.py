@@ -163,8 +163,10 @@ def _rest(comparison: Comparison) -> Iterator[str]:
 
 
 def _strip(finding: Finding) -> str:
-    """Return the episodes of both sides as dots on a line each."""
-    sides = [values[np.isfinite(values)] for values in finding.values]
+    """Return the episodes of both sides as dots on a line each, of what differs first."""
+    column = finding.quantities.index(finding.shown[0])
+    drawn = [values[:, column] for values in finding.values]
+    sides = [values[np.isfinite(values)] for values in drawn]
     both = np.concatenate(sides)
     if not len(both):
         return ''
@@ -184,7 +186,7 @@ def _strip(finding: Finding) -> str:
             f'<line class="mean line-{letter}" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 12}" '
             f'y2="{y + 12}"/>'
         )
-    unit = finding.quantities[0].unit
+    unit = finding.shown[0].unit
     parts.append(
         f'<text x="{_LEFT}" y="{_STRIP - 6}">{low:.4g}</text>'
         f'<text x="{_WIDTH - _RIGHT}" y="{_STRIP - 6}" text-anchor="end">{high:.4g} '

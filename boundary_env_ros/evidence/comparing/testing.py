@@ -66,7 +66,7 @@ def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
         episodes=tested.episodes,
         beyond_chance=False,
         shown=(),
-        values=(table.first[:, order[0]], table.second[:, order[0]]),
+        values=(table.first[:, order], table.second[:, order]),
     )
 
 
@@ -95,7 +95,7 @@ def matched(sums: Array, counts: Array, deals: Deals) -> Finding | str:
         episodes=(deals.first, deals.second),
         beyond_chance=False,
         shown=(),
-        values=(np.empty(0), np.empty(0)),
+        values=(np.empty((0, 1)), np.empty((0, 1))),
     )
 
 

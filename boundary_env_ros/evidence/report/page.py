@@ -10,11 +10,8 @@ hash, and everything that is not in it.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-import hashlib
-import html
 from importlib.resources import files
 import json
 import math
@@ -28,6 +25,8 @@ from boundary_env_ros.evidence.report.signs import KINDS
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.run_story import BINS, Path, SHORTEST, StageCounts
 from boundary_env_ros.evidence.statistics import Proportion
+from boundary_env_ros.evidence.web_page import page
+from boundary_env_ros.evidence.web_page import text as _text
 
 #: Points of one way in the overview.
 _POINTS = 300
@@ -47,19 +46,12 @@ _FIRST_BIN, _BINS = BINS, 5 * BINS
 
 def render(report: Report) -> Iterator[str]:
     """Yield the page, piece by piece."""
-    style, script = _asset('page.css'), _asset('page.js')
-    policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    title = html.escape(f'{report.name}: {report.summary.contract or "a run"}')
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f'<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n'
-    )
+    title = f'{report.name}: {report.summary.contract or "a run"}'
+    yield from page(title, _asset('page.css'), _body(report), _asset('page.js'))
+
+
+def _body(report: Report) -> Iterator[str]:
+    yield '<main>\n'
     yield from _head(report)
     yield from _moments(report)
     yield from _overview(report)
@@ -71,16 +63,10 @@ def render(report: Report) -> Iterator[str]:
         'five digits; the record has all of them.</footer>\n</main>\n'
     )
     yield from _data(report)
-    yield f'<script>{script}</script>\n</body>\n</html>\n'
 
 
 def _asset(name: str) -> str:
     return (files(__package__) / name).read_text(encoding='utf-8')
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode('utf-8')).digest()
-    return f'sha256-{base64.b64encode(digest).decode("ascii")}'
 
 
 def as_data(value: object) -> str:
@@ -130,10 +116,6 @@ def _way(path: Path, report: Report) -> dict[str, object]:
 
 
 # The head and the moments ------------------------------------------------------------------------
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value))
 
 
 def _head(report: Report) -> Iterator[str]:

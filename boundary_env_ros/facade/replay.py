@@ -300,12 +300,13 @@ class ReplayLink:
         self._check_running()
         asked = None if action is None else asked_of(action)
         entries = self._closed_next()
-        recorded = next(
-            (r.action for e in entries if (r := request_in(transition_of(e))) is not None), ()
+        # Of a chunk the first; before it may stand steps that no action closed.
+        recorded, step = next(
+            ((r.action, t.id.step) for t in map(transition_of, entries) if (r := request_in(t))),
+            ((), 0),
         )
         wanted = () if asked is None else asked.action
         difference = _difference(recorded, wanted)
-        step = transition_of(entries[0]).id.step
         if self._differs(difference) and self._first_difference is None:
             self._first_difference = step
             if self._strict:

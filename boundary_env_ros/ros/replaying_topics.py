@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import os
@@ -115,7 +116,8 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
     RecordError
         If a topic is named that the record has not, or nothing is left to publish.
     BoundaryError
-        If nobody knows what commands the robot, and commands were not asked for.
+        If nobody knows what commands the robot, and commands were not asked for; or if two topics
+        would have one name.
 
     """
     if contract is None and not wish.commands:
@@ -163,6 +165,13 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
         raise RecordError(
             f'Expect a topic to publish in {bag.path}, actually: none'
             f'{f" ({reasons})" if reasons else ""}.'
+        )
+    taken = Counter([CLOCK, *(topic.name for topic in chosen)])
+    twice = [name for name, count in taken.items() if count > 1]
+    if twice:
+        raise BoundaryError(
+            f'Expect a name of its own for every topic, actually: {", ".join(twice)} for several. '
+            'Mend --remap.'
         )
     return Choice(topics=tuple(chosen), left_out=left_out)
 

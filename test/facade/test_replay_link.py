@@ -355,6 +355,26 @@ def test_a_chunk_closes_what_it_closed_then(tmp_path: Path) -> None:
     assert closed[-1].replayed.difference == float('inf')
 
 
+def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: Path) -> None:
+    reset, first, second, third, *_ = (
+        t for t in seen.transitions if t.id.episode_id == seen.ids[0]
+    )
+    held = replace(first, decisions=(), decision=-1, verdict=None, overrun=True, held_by='gate')
+    path = tmp_path / 'late.jsonl'
+    with TransitionJsonl(path) as file:
+        for transition in (reset, held, second, third):
+            file.append(transition)
+    env = BoundaryEnv(link='replay', pacing='lockstep', run=path, blank_images=True)
+    env.reset()
+    *_, info = env.step(ACTIONS[1])
+    # The recorded client did not see step 1 before its action for step 2 was answered.
+    assert (info['step'], info['missed']) == (2, [(1, first.reward)])
+    assert (info['replay']['differs'], info['replay']['first_difference']) == (False, None)
+    *_, info = env.step(ACTIONS[0])
+    assert (info['step'], info['missed']) == (3, [])
+    assert info['replay']['first_difference'] == 3
+
+
 def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
     run = jsonl(tmp_path / 'run.jsonl', CART, make_policy('scripted', CART, {}), 5)
     for policy, others in (('scripted', False), ('no-op', True)):

@@ -290,6 +290,8 @@ def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage
         assert future.result(30.0) == 0
     assert stage.data('/odom')
     assert stage.data(COMMAND) == []
+    with pytest.raises(BoundaryError, match=r'its own for every topic, actually: /odom for'):
+        replay(stage.bag, wish={'remap': {'/scan': '/odom'}}, pace={})
     # Whose contract nobody knows, of that nobody knows what moves a robot.
     foreign = [sent for sent in stage.tape if sent.topic in (COMMAND, '/odom')]
     folder = stage.bag.parent / 'foreign'
@@ -297,6 +299,9 @@ def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage
         write_bag(folder, foreign)
     with pytest.raises(BoundaryError, match=r'which says what topics command the robot'):
         replay(folder, wish={}, pace={})
+    with pytest.raises(RecordError, match='can move a robot'):
+        # Another name does not make it another thing.
+        replay(stage.bag, wish={'topics': ['/odom'], 'remap': {'/odom': COMMAND}}, pace={})
     with pytest.raises(RecordError, match='can move a robot'):
         replay(folder, wish={'topics': [COMMAND]}, pace={}, contract='warehouse_cart')
 

@@ -66,6 +66,16 @@ def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: O
     capsys.readouterr()
     assert main(['run', '--policy', f'replay:{place}', *CART, '--json']) == 0
     assert json.loads(capsys.readouterr().out)['summary']['endings'] == {'success': 1}
+    recorded = ['--link', 'replay', '--pacing', 'lockstep', '--link-option', f'run={place}']
+    blank = ['--link-option', 'blank_images=true']
+    assert main(['run', '--policy', 'no-op', *recorded, *blank, '--json']) == 0
+    summary = json.loads(capsys.readouterr().out)['summary']
+    assert summary['endings'] == {'success': 1}
+    assert summary['other_actions_than_recorded']['count'] > 10
+    assert main(['run', '--policy', 'scripted', *recorded, *blank]) == 0
+    told = ' '.join(capsys.readouterr().out.split())
+    assert f'other actions than recorded 0 % (0 of {row.step_count};' in told
+    assert 'all else is what was recorded' in told
     assert main(['run', *words]) == 2, 'not written over'
     assert 'exists already, not overwritten' in capsys.readouterr().err
 

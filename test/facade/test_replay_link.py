@@ -151,8 +151,9 @@ def test_the_recorded_client_would_not_notice(seen: Seen, replaying: Make) -> No
             assert info == known
 
 
-def test_it_is_a_link_by_name(seen: Seen) -> None:
-    link = make_link('replay', CART, run=str(seen.bag))
+@pytest.mark.parametrize('place', ['bag', 'bag/bag_0.mcap', '.'])
+def test_it_is_a_link_by_name_to_a_run_a_bag_or_a_file(seen: Seen, place: str) -> None:
+    link = make_link('replay', CART, run=str(seen.bag.parent / place))
     first = link.begin(seed=None, options={}, wrappers=())
     assert first.transition.seed == 7
     assert link.observe() == ()

@@ -136,8 +136,8 @@ difference comes with its size, its interval and its p. doc/compare.md explains 
     exit_codes="""\
   0  no difference beyond chance, and contracts that mean the same
   1  a difference, measured or of the contracts
-  2  the runs are not comparable (it says why), too few episodes to show anything, wrong
-     arguments, or a record cannot be read""",
+  2  wrong arguments, a record that cannot be read, or runs that are not comparable: it says why,
+     too few episodes to show anything among it""",
     arguments=_arguments,
     run=_run,
 )

@@ -59,7 +59,7 @@ class Difference:
     def row(self) -> tuple[str, ...]:
         """Return it as a row of a table: where, what was, what would have been, by how much."""
         if self.sequence is None:
-            said = (self.unlike.recorded, self.unlike.recomputed, self.unlike.field)
+            said = (f'{self.unlike.field} {self.unlike.recorded}', self.unlike.recomputed, '')
         else:
             change = '' if self.by is None else f'{self.dimension} {self.by:+.4g}'
             said = (self.recorded, self.recomputed, change)

@@ -34,7 +34,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help='begin so many seconds after the beginning of the record',
     )
     time.add_argument(
-        '--duration', type=_more_than_0, metavar='S', help='end so many seconds of the record later'
+        '--duration',
+        type=_more_than_0,
+        metavar='S',
+        help='end so many seconds of the record later',
     )
     time.add_argument('-l', '--loop', action='store_true', help='begin again after the end')
     time.add_argument(

@@ -21,6 +21,9 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     """
     Return the info of a reset or a step.
 
+    Out of a record it also has ``replay``: what the action that was asked for has to do with it,
+    see :class:`~boundary_env_ros.facade.link.Replayed`.
+
     Keys
     ----
     step, contract, digest, software_version, wrapper_version
@@ -52,9 +55,6 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         Image fields that show an older image because theirs did not come in time.
     reset
         For a reset: what was sampled and achieved.
-    replay
-        Out of a record only: what the action that was asked for has to do with it, see
-        :class:`~boundary_env_ros.facade.link.Replayed`.
 
     """
     transition = delivery.transition

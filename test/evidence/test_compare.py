@@ -14,13 +14,15 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from cart_runs import cart_contract, drive, real, side_of
+from record_maker import Piece
 
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.comparing.compare import compare, compare_sides, simulations
 from boundary_env_ros.evidence.comparing.comparison import Comparison
 from boundary_env_ros.evidence.comparing.side import read_side, Side
-from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 CONTRACT = cart_contract()
 
@@ -190,6 +192,43 @@ def test_why_nothing_is_replayed_is_told() -> None:
     worlds, how = simulations(contract, contract, 'unheard_of')
     assert worlds == (None, None)
     assert "no simulated robot 'unheard_of' is installed" in how
+
+
+def test_agents_whose_commands_belong_together_are_not_replayed_one_by_one() -> None:
+    two = load('two_carts', Pacing.LOCKSTEP).contract
+    worlds, how = simulations(two, two)
+    assert worlds == (None, None)
+    assert 'cart_a, cart_b, whose commands belong together' in how
+    with pytest.raises(RecordError, match='Name one with --agent'):
+        compare((), two, (), two)
+
+
+# A record over ROS -------------------------------------------------------------------------------
+
+
+def test_what_only_the_evaluator_sees_and_late_evidence_are_read(
+    record: list[Piece], contract: Contract
+) -> None:
+    whole = read_side(record, contract, name='run', agent='cart')
+    assert held(whole, whole).a.endings == {
+        'success': 2,
+        'safety_stop': 1,
+        'time_limit': 2,
+    }
+    assert dict(whole.clients) == {'goal_seeking': 4, 'no_op': 1}
+    for episode in whole.episodes:
+        assert 'evaluator.true_pose.level' in episode.values
+        assert 'reset.duration' in episode.values, 'in realtime'
+    driven = [e for e in whole.episodes if e.client == 'goal_seeking']
+    late = sum(e.values['latency.unseen']['actuation'] for e in driven)
+    without = read_side(
+        [r for r in record if not isinstance(r, ActuationEvidence)],
+        contract,
+        name='run',
+        agent='cart',
+        client='goal_seeking',
+    )
+    assert sum(e.values['latency.unseen']['actuation'] for e in without.episodes) > late
 
 
 # What cannot be compared -------------------------------------------------------------------------

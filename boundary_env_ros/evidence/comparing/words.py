@@ -152,7 +152,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield f'Beyond chance, but too small to count: {", ".join(f.name for f in few)}'
     same = [f.name for f in comparison.findings if not f.beyond_chance]
     if same:
-        yield f'No difference beyond chance: {", ".join(same)}'
+        sure = 'No difference beyond chance' if comparison.comparable else 'Not shown to differ'
+        yield f'{sure}: {", ".join(same)}'
     for why, names in untested(comparison).items():
         yield f'Not tested, {why}: {", ".join(names)}'
     for note in comparison.notes:

@@ -70,6 +70,7 @@ _COMMANDS = 'test_commands.py::test_'
 _WORKSPACE = 'test_workspace.py::test_'
 _REPUBLISH = 'test_gate_republish.py::test_'
 _HEALTH = 'test_gate_health.py::test_'
+_TURNS = 'test_gate_turns.py::test_'
 _IN_TIME = 'test_gate_in_time.py::test_'
 
 _IS_IT_A_COMMAND = (
@@ -369,7 +370,7 @@ _MUST_IT_STOP = (
     Mutation(
         'In lockstep what the world shows is judged with the next request',
         STOPPING,
-        '    if not (by_timer and lockstep):',
+        '    if situation.others_turn or not (by_timer and lockstep):',
         '    if True:',
         (_LOCKSTEP + 'what_the_world_shows_is_judged_with_the_next_request_not_by_the_timer',),
     ),
@@ -520,31 +521,52 @@ _WHAT_MAY_BE_PUBLISHED = (
         (_CURVATURE + 'the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled',),
     ),
     Mutation(
+        'An action out of turn is refused',
+        GATE,
+        '            or out_of_turn(self._contract, self._agent, request.id.step)\n',
+        '',
+        (_TURNS + 'an_action_out_of_turn_is_refused_and_says_whose_step_is_its_next',),
+    ),
+    Mutation(
+        'In lockstep all rules hold while another acts',
+        STOPPING,
+        '    if situation.others_turn or not (by_timer and lockstep):',
+        '    if not (by_timer and lockstep):',
+        (_TURNS + 'all_rules_hold_while_another_acts_and_a_stop_lasts_until_its_own_turn',),
+    ),
+    Mutation(
+        'In lockstep the gate holds once in a step of another',
+        GATE,
+        '            or memory.held_for == step\n',
+        '',
+        (_TURNS + 'in_the_step_of_another_the_command_in_force_goes_on_once',),
+    ),
+    Mutation(
         'A pause saves up no speed',
         OUTPUT,
-        'return min(max((now.steady - self.emitted) / NANOSECONDS, 0.0), period)',
-        'return max((now.steady - self.emitted) / NANOSECONDS, 0.0)',
+        'return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)',
+        'return max((now.steady - self._out) / NANOSECONDS, 0.0)',
         (_LIMITS + 'a_pause_saves_up_no_speed',),
     ),
     Mutation(
         'Readings of the clock that overtake each other leave no time to move',
         OUTPUT,
-        'return min(max((now.steady - self.emitted) / NANOSECONDS, 0.0), period)',
-        'return min((now.steady - self.emitted) / NANOSECONDS, period)',
+        'return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)',
+        'return min((now.steady - self._out) / NANOSECONDS, period)',
         (_LIMITS + 'readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move',),
     ),
     Mutation(
         'The time of a command counts for the next one',
         OUTPUT,
-        '        self.emitted = now.steady\n',
-        '        self.emitted = self.emitted or now.steady\n',
+        '        self.emitted = self._out = now.steady\n',
+        '        self.emitted = self._out = self._out or now.steady\n',
         (_LIMITS + 'a_flood_of_requests_is_no_faster_than_one',),
     ),
     Mutation(
         'In lockstep a step is a period, however long it took',
         OUTPUT,
-        '        if self.emitted is None or self._lockstep:',
-        '        if self.emitted is None:',
+        '        if self._out is None or self._lockstep:',
+        '        if self._out is None:',
         (_LOCKSTEP + 'the_rate_is_that_of_one_period_however_long_the_policy_thought',),
     ),
     Mutation(
@@ -837,8 +859,8 @@ _REST = (
     Mutation(
         'What was stopped stays stopped until something is asked for',
         STOPPING,
-        '        if situation.stopped and not results and not lockstep:',
-        '        if False:',
+        '        if situation.stopped and not results and',
+        '        if False and',
         (
             _HEALTH + 'after_a_late_timer_nothing_moves_until_something_new_is_asked_for',
             _REPUBLISH + 'a_stop_whose_cause_vanished_goes_on_until_an_action_comes',

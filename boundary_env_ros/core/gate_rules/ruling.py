@@ -13,7 +13,7 @@ from boundary_env_ros.core.gate_rules.rotation import refuse_what_is_none
 from boundary_env_ros.core.gate_rules.shaping import shape
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.stopping import stops
-from boundary_env_ros.core.gate_rules.turns import HELD
+from boundary_env_ros.core.gate_rules.turns import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 
@@ -39,7 +39,7 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         command, translated = translate(limits.groups, wanted, situation.previous)
     results = stops(limits, situation, command)
     if results or wanted is None:
-        because = (HELD,) if situation.others_turn else ()
+        because = (BESIDE_A_STOP,) if situation.others_turn else ()
         return _stopped(limits, situation, command or (), (*because, *results))
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:

@@ -11,6 +11,8 @@ _RULE = 'turn'
 
 #: Why the gate decides in lockstep though nobody has asked: the step is the turn of another.
 HELD = RuleResult(rule=_RULE, outcome=Verdict.HELD, reason=Reason.REPUBLISHED)
+#: The same beside the reasons of a stop, which is what becomes of it.
+BESIDE_A_STOP = RuleResult(rule=_RULE, outcome=Verdict.ADMITTED, reason=Reason.REPUBLISHED)
 
 
 def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, ...]:
@@ -37,4 +39,4 @@ def intervenes(decision: GateDecision) -> bool:
 
 def holds_for_another(decision: GateDecision) -> bool:
     """Return whether a decision was made because a step is the turn of another (lockstep)."""
-    return any(r.rule == _RULE and r.outcome is Verdict.HELD for r in decision.rules)
+    return any(r.rule == _RULE and r.outcome is not Verdict.REJECTED for r in decision.rules)

@@ -133,6 +133,17 @@ def test_the_smallest_p_that_there_can_be_is_known(
     assert found.p == pytest.approx(least)
 
 
+def test_very_many_episodes_do_not_take_memory_without_end() -> None:
+    deals = Deals(9000, 9000, paired=False)
+    assert deals.least == pytest.approx(1 / 1112)
+    random = np.random.default_rng(9)
+    found = deals.test(
+        random.normal(size=(9000, 1)), random.normal(0.1, 1.0, (9000, 1)), alpha=0.05
+    )
+    assert found is not None
+    assert found.p == pytest.approx(1 / 1112)
+
+
 def test_holm_corrects_step_by_step() -> None:
     # Worked by hand: 4 * 0.01; 3 * 0.02; 2 * 0.03; what follows is no smaller.
     assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx((0.06, 0.04, 0.06, 0.06))

@@ -306,7 +306,7 @@ def _design(a: Side, b: Side, least: float, notes: list[str]) -> _Design:
         return apart
     single = all(count == 1 for key in keys for count in key.values())
     most = max(len(a.episodes), len(b.episodes))
-    if not single or len(shared) < _PAIRED * most or 2.0 / 2.0 ** len(shared) > least:
+    if not single or len(shared) < _PAIRED * most or 2.0 * 0.5 ** len(shared) > least:
         notes.append(
             f'{len(shared)} seeds and starts are on both sides, too few to be tested as pairs: '
             'the episodes are tested as if they had nothing in common, which errs on the side of '

@@ -23,6 +23,9 @@ Array = npt.NDArray[np.float64]
 #: Deals that are drawn where there are more than so many; else all are looked at.
 DEALS = 4999
 
+#: Episodes of all drawn deals together: of very many episodes fewer deals are drawn, 999 at least.
+_MOST = 20_000_000
+
 _SEED = 20261122
 #: Rounding of a mean, as a share of the values; what scatters by less than a thousand does not.
 _ROUNDING = 1e-12
@@ -87,12 +90,14 @@ class Deals:
             )
         self.first, self.second, self.paired = first, second, paired
         total = 2**first if paired else math.comb(first + second, second)
+        self._drawn_deals = min(DEALS, max(999, _MOST // max(first + second, 1)))
         self.exhaustive = total <= DEALS + 1
         #: Each row a deal: 1 for what is on the second side; of pairs -1 for what is turned round.
         self._rows = self._all() if self.exhaustive else self._drawn()
         mirrored = paired or first == second
-        least = (2.0 if mirrored and first else 1.0) / total
-        self._least = max(least, 1.0 / (DEALS + 1))
+        # Of whole numbers, since the number of deals may be greater than any float.
+        least = (2 if mirrored and first else 1) / total
+        self._least = least if self.exhaustive else max(least, 1.0 / (self._drawn_deals + 1))
 
     @property
     def least(self) -> float:
@@ -111,9 +116,9 @@ class Deals:
     def _drawn(self) -> Array:
         random = np.random.default_rng(_SEED)
         if self.paired:
-            return random.choice((-1.0, 1.0), size=(DEALS, self.first))
+            return random.choice((-1.0, 1.0), size=(self._drawn_deals, self.first))
         row = np.repeat([0.0, 1.0], [self.first, self.second])
-        return random.permuted(np.tile(row, (DEALS, 1)), axis=1)
+        return random.permuted(np.tile(row, (self._drawn_deals, 1)), axis=1)
 
     # Means ---------------------------------------------------------------------------------------
 
@@ -312,7 +317,7 @@ def holm(ps: Sequence[float]) -> tuple[float, ...]:
 
 def enough(tests: int, alpha: float, *, paired: bool) -> int:
     """Return how many episodes of each side the smallest of so many tests needs to be passed."""
-    return next(n for n in _counts() if 2.0 / _total(n, paired=paired) <= alpha / max(tests, 1))
+    return next(n for n in _counts() if 2 / _total(n, paired=paired) <= alpha / max(tests, 1))
 
 
 def _counts() -> Iterator[int]:

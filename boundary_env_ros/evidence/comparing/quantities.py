@@ -245,5 +245,9 @@ def _of_commands(contract: Contract) -> Iterator[Family]:
         name='response.residual',
         what='root mean square of what a linear response leaves',
         units=units,
-        spans=dict(zip(labels, command_spans(contract), strict=True)),
+        spans={
+            label: span
+            for label, span in zip(labels, command_spans(contract), strict=True)
+            if math.isfinite(span)
+        },
     )

@@ -323,6 +323,11 @@ def simulated_robot() -> BoundaryNode:
     )
 
 
+def simulator() -> BoundaryNode:
+    """Return the node ``simulator``, the driver of a robot in Gazebo. It has no successor."""
+    return BoundaryNode('simulator')
+
+
 class _Phase(Enum):
     """How far the launch has brought a node; what the operator does to it later does not count."""
 

@@ -13,7 +13,14 @@ import pytest
 
 from boundary_env_ros.core.decision import GateState, Reason, REASON_TEXT, Verdict
 
-NODES = ('boundary_services', 'environment', 'recorder', 'safety_gate', 'simulated_robot')
+NODES = (
+    'boundary_services',
+    'environment',
+    'recorder',
+    'safety_gate',
+    'simulated_robot',
+    'simulator',
+)
 GATE = text_of('doc/nodes/safety_gate.md')
 RULES = text_of('boundary_env_ros/core/gate.py') + ''.join(
     path.read_text(encoding='utf-8')

@@ -13,7 +13,14 @@ import subprocess
 import sys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NODES = ('boundary_services', 'environment', 'recorder', 'safety_gate', 'simulated_robot')
+NODES = (
+    'boundary_services',
+    'environment',
+    'recorder',
+    'safety_gate',
+    'simulated_robot',
+    'simulator',
+)
 INTERFACES = sorted(
     path.relative_to(REPOSITORY).as_posix()
     for kind in ('msg', 'srv')

@@ -1,0 +1,439 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The node ``simulator``: Gazebo by the standard simulation interfaces, as drivers would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+import math
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.task import Future
+
+from boundary_env_ros.core.contract import Pacing, WorldStep
+from boundary_env_ros.core.fields import reader, stamp_of
+from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.errors import BoundaryError, MissingDependency, SimulationFailed
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode, run
+from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.gazebo.cart import (
+    GazeboCart,
+    Heard,
+    MADE,
+    Placing,
+    placing,
+    state_of,
+)
+from boundary_env_ros.simulation.messages import WIRE
+
+# How often the driver looks at its clock, and what was made is sent, s.
+_PERIOD = 0.005
+# Where the carts' wheels stand on the floor: base_link is at their middle, m.
+_HEIGHT = 0.1
+
+_TRUTH, _CONTACTS, _COMMAND = 'ground_truth', 'gazebo/contacts', 'gazebo/cmd_vel'
+
+
+class Simulator(ContractNode):
+    """
+    Stands between a contract and the cart in Gazebo.
+
+    Outside it is what drivers and ``simulated_robot`` are: it takes the commands of the gate, and
+    stands still when none comes; it resets the world, and in lockstep advances it. Towards Gazebo
+    it speaks ``simulation_interfaces``. Sensors come from Gazebo by the bridge.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('simulator', 'robot')
+        self.declare('server', '/gzserver', 'Node that serves the simulation interfaces.')
+        self.declare('entity', 'warehouse_cart', 'Name of the cart in the simulator.')
+        self.declare('goal', 'goal', 'Name of the mark of the goal; empty: there is none.')
+        self.declare('step', 0.002, 'Seconds of one step of the simulator.')
+        self.declare('patience', 5.0, 'Seconds, steady, for an answer of the simulator.')
+        self._active = False
+        self._cart: GazeboCart | None = None
+        self._asked: list[tuple[float, Future, Any, str]] = []
+        self._truth: BodyState | None = None
+        self._touches = 0
+        self._pending: WorldAdvance | None = None
+        self._advancing: tuple[WorldAdvance, int, float] | None = None
+        self._commanded = 0
+
+    def configure(self) -> None:
+        """Make what listens, speaks and asks."""
+        contract = self.contract
+        if not contract.sim_time:
+            raise BoundaryError(
+                'Expect a contract on simulated time for a simulator with a clock of its own, '
+                'actually: `clock: ros`. Write `clock: sim`, or pass pacing:=lockstep.'
+            )
+        self._types = _simulation_interfaces()
+        self._cart = GazeboCart(contract)
+        config = CartConfig()
+        (group,) = contract.action
+        self._command_topic = group.topic
+        self._drive = self.speak(Twist, _COMMAND, names.COMMAND)
+        hear = partial(self._on_command, reader(group.source))
+        self.listen(message_class(group.type), group.topic, hear, names.COMMAND)
+
+        topics = dict(sensor_topics(contract))
+        self._heard = Heard(config, tuple(topics))
+        self._resolved = {topic: self.resolve_topic_name(topic) for topic, _ in WIRE.values()}
+        self._kinds = dict(WIRE.values())
+        for topic in self._heard.topics:
+            # Of the truth more is wanted than its stamp.
+            if topic != _TRUTH:
+                note = partial(self._on_sensor, topic)
+                self.listen(message_class(topics[topic]), topic, note, names.SENSOR_LOCKSTEP)
+        self.listen(Odometry, _TRUTH, self._on_truth, names.SENSOR_LOCKSTEP)
+        self.listen(self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP)
+        self._made = {
+            WIRE[name][0]: self.speak(
+                message_class(WIRE[name][1]), WIRE[name][0], names.SENSOR_LOCKSTEP
+            )
+            for name in MADE
+        }
+        server = self.value('server')
+        self._place = self._client(self._types.set_entity_state, f'{server}/set_entity_state')
+        self._step = self._client(self._types.step_simulation, f'{server}/step_simulation')
+        self._run = self._client(
+            self._types.set_simulation_state, f'{server}/set_simulation_state'
+        )
+        steps = contract.episode.reset.steps
+        for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
+            # It waits for answers and messages, whose callbacks are of the other group.
+            self.serve(
+                srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
+            )
+        if contract.pacing is Pacing.LOCKSTEP:
+            self._advanced = self.speak(msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD)
+            self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+
+    def _client(self, kind: Any, name: str) -> Any:
+        return self.own(self.destroy_client, self.create_client(kind, name))
+
+    def activate(self) -> None:
+        """Let the driver work, and the world run or, in lockstep, stand."""
+        self._active = True
+        self._tell(self.cart.stand(self._driver_time()))
+        self.every(_PERIOD, self._on_timer)
+        self.executor.create_task(self._set_running)
+
+    def deactivate(self) -> None:
+        """Let the cart stand."""
+        if self._active and self._cart is not None:
+            self._tell(self._cart.stand(self._driver_time()))
+        self._active = False
+
+    def cleanup(self) -> None:
+        """Let go of the cart."""
+        self._cart = None
+        self._asked.clear()
+        self._pending = self._advancing = self._truth = None
+
+    @property
+    def cart(self) -> GazeboCart:
+        """What stands between contract and Gazebo."""
+        if self._cart is None:
+            raise BoundaryError(
+                'Expect a configured simulator, actually: it is not. Configure it first.'
+            )
+        return self._cart
+
+    @property
+    def _lockstep(self) -> bool:
+        return self.contract.pacing is Pacing.LOCKSTEP
+
+    def _world_time(self) -> int:
+        nanoseconds: int = self.get_clock().now().nanoseconds
+        return nanoseconds
+
+    def _driver_time(self) -> int:
+        """Return the time of the driver's timeout: in lockstep the world's, which stands still."""
+        return self._world_time() if self._lockstep else time.monotonic_ns()
+
+    # Asking the simulator ------------------------------------------------------------------------
+
+    async def _ask(self, client: Any, request: Any, what: str) -> None:
+        """
+        Ask the simulator for something, and come back when it has done it.
+
+        Raises
+        ------
+        SimulationFailed
+            If it is not there, does not answer in time, or says that it could not.
+
+        """
+        if not client.service_is_ready():
+            raise SimulationFailed(
+                f'Expect the service {client.srv_name} to {what}, actually: nobody serves it. '
+                'Start the simulator, or name its node with the parameter server.'
+            )
+        future = client.call_async(request)
+        deadline = time.monotonic() + self.value('patience')
+        self._asked.append((deadline, future, client, what))
+        response = await future
+        self._asked = [asked for asked in self._asked if asked[1] is not future]
+        if response is None:
+            raise SimulationFailed(
+                f'Expect an answer of {client.srv_name} within {self.value("patience"):g} s, '
+                f'actually: none. The simulator did not {what}.'
+            )
+        said = response.result
+        # Whoever is asked for what is so already has done it.
+        already = getattr(type(response), 'ALREADY_IN_TARGET_STATE', said.RESULT_OK)
+        if said.result not in (said.RESULT_OK, already):
+            raise SimulationFailed(
+                f'Expect the simulator to {what}, actually: {said.error_message or said.result} '
+                f'({client.srv_name}).'
+            )
+
+    def _give_up(self) -> None:
+        now = time.monotonic()
+        for deadline, future, client, _ in self._asked:
+            if now > deadline and not future.done():
+                client.remove_pending_request(future)
+                future.set_result(None)
+
+    async def _set_running(self) -> None:
+        request = self._types.set_simulation_state.Request()
+        state = request.state
+        state.state = state.STATE_PAUSED if self._lockstep else state.STATE_PLAYING
+        try:
+            await self._ask(self._run, request, 'pause' if self._lockstep else 'run')
+        except SimulationFailed as error:
+            self.get_logger().error(str(error))
+
+    # Commands ------------------------------------------------------------------------------------
+
+    def _on_command(self, read: Callable[[Any], Vector], message: Any) -> None:
+        if not self._active:
+            return
+        try:
+            self.cart.command(read(message), self._driver_time())
+        except BoundaryError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            return
+        self._commanded = stamp_of(message) or 0
+        self._move()
+        self._try_to_advance()
+
+    def _move(self) -> None:
+        told = self.cart.drive(self._driver_time())
+        if told is not None:
+            self._tell(told)
+
+    def _tell(self, values: Vector) -> None:
+        message = Twist()
+        message.linear.x, message.angular.z = values
+        self._drive.publish(message)
+
+    def _on_timer(self) -> None:
+        self._give_up()
+        if self._lockstep:
+            self._look_at_advance()
+            return
+        self._move()
+        self._send_made(self._world_time())
+
+    # What Gazebo says ----------------------------------------------------------------------------
+
+    def _on_sensor(self, topic: str, message: Any) -> None:
+        stamp = stamp_of(message)
+        if stamp is not None:
+            self._heard.note(topic, stamp)
+            self._look_at_advance()
+
+    def _on_truth(self, message: Any) -> None:
+        stamp = stamp_of(message) or 0
+        pose, twist = message.pose.pose, message.twist.twist
+        point, turn = pose.position, pose.orientation
+        self._truth = state_of(
+            stamp,
+            (point.x, point.y, point.z),
+            (turn.x, turn.y, turn.z, turn.w),
+            (twist.linear.x, twist.linear.y, twist.linear.z),
+            (twist.angular.x, twist.angular.y, twist.angular.z),
+            self._touches,
+        )
+        self.cart.see(self._truth)
+        if _TRUTH in self._heard.topics:
+            self._on_sensor(_TRUTH, message)
+
+    def _on_contacts(self, message: Any) -> None:
+        if message.contacts:
+            self._touches += 1
+
+    def _send_made(self, until: int) -> tuple[Any, ...]:
+        emissions = self.cart.emissions(until)
+        for emission in emissions:
+            if emission.fields is not None:
+                made = fill(message_class(emission.type)(), emission.fields)
+                self._made[emission.topic].publish(made)
+        return emissions
+
+    # Lockstep ------------------------------------------------------------------------------------
+
+    def _on_advance(self, message: Any) -> None:
+        self._pending = from_msg(WorldAdvance, message)
+        self._try_to_advance()
+
+    def _try_to_advance(self) -> None:
+        wish = self._pending
+        if not self._active or wish is None or self._commanded < wish.command_stamp:
+            return
+        self._pending = None
+        self.executor.create_task(self._advance, wish)
+
+    async def _advance(self, wish: WorldAdvance) -> None:
+        steps = max(1, round(wish.duration / NANOSECONDS / self.value('step')))
+        until = self._world_time() + wish.duration
+        self._heard.begin()
+        self._move()
+        error = ''
+        try:
+            await self._ask(self._step, self._types.step_simulation.Request(steps=steps), 'step')
+        except SimulationFailed as failed:
+            error = str(failed)
+        if error:
+            self._tell_advanced(wish, error)
+            return
+        self._advancing = (wish, until, time.monotonic() + self.value('patience'))
+        self._look_at_advance()
+
+    def _look_at_advance(self) -> None:
+        """Answer, once the world's time and all that was measured on the way have come."""
+        if self._advancing is None:
+            return
+        wish, until, deadline = self._advancing
+        missing = self._heard.missing(until)
+        late = '' if self._world_time() >= until else '/clock'
+        if not missing and not late:
+            self._advancing = None
+            self._tell_advanced(wish, '', until)
+        elif time.monotonic() > deadline:
+            self._advancing = None
+            self._tell_advanced(
+                wish,
+                f'Expect messages up to {until / NANOSECONDS:g} s of simulated time within '
+                f'{self.value("patience"):g} s, actually missing: '
+                f'{", ".join(filter(None, (late, *missing)))}. Look at the bridge.',
+            )
+
+    def _tell_advanced(self, wish: WorldAdvance, error: str, until: int = 0) -> None:
+        made = self._send_made(until) if not error else ()
+        report = self._heard.report(wish.id, made, error, self._kinds, self._resolved)
+        message = to_msg(report)
+        set_time(message.header.stamp, until or self._world_time())
+        self._advanced.publish(message)
+
+    # Reset ---------------------------------------------------------------------------------------
+
+    async def _on_reset(self, request: Any, response: Any) -> Any:
+        if not self._active:
+            response.result.code = msg.Result.NOT_ACTIVE
+            response.result.message = (
+                'Expect an active simulator, actually: it is not. Activate it.'
+            )
+            return response
+        self._pending = self._advancing = None
+        asked = ResetWorld(
+            seed=request.seed,
+            target=tuple(from_msg(NamedValues, values) for values in request.target),
+        )
+        try:
+            place = placing(asked)
+            state = await self._put(place)
+        except BoundaryError as error:
+            response.result.code = msg.Result.RESET_FAILED
+            response.result.message = str(error)
+            return response
+        answer = self.cart.begin(state, place, asked.seed)
+        response.achieved = [to_msg(values) for values in answer.achieved]
+        set_time(response.completed, answer.completed)
+        return response
+
+    async def _put(self, place: Placing) -> BodyState:
+        """Put cart and goal where they belong, at rest, and return where the cart really is."""
+        self._tell(self.cart.stand(self._driver_time()))
+        (x, y, yaw), (goal_x, goal_y) = place.start, place.goal
+        await self._set_pose(self.value('entity'), x, y, _HEIGHT, yaw)
+        if self.value('goal'):
+            await self._set_pose(self.value('goal'), goal_x, goal_y, 0.0, 0.0)
+        before = self._world_time()  # what is on its way may be from before
+        deadline = time.monotonic() + self.value('patience')
+        while self._truth is None or self._truth.at_ns <= before:
+            if time.monotonic() > deadline:
+                raise SimulationFailed(
+                    f'Expect {self._resolved[_TRUTH]} after the reset within '
+                    f'{self.value("patience"):g} s, actually: nothing new. Look at the bridge.'
+                )
+            if self._lockstep:
+                steps = max(1, round(0.02 / self.value('step')))
+                request = self._types.step_simulation.Request(steps=steps)
+                await self._ask(self._step, request, 'step')
+            await self._moment()
+        return self._truth
+
+    async def _set_pose(self, entity: str, x: float, y: float, z: float, yaw: float) -> None:
+        request = self._types.set_entity_state.Request(entity=entity)
+        pose = request.state.pose
+        pose.position.x, pose.position.y, pose.position.z = x, y, z
+        pose.orientation.z, pose.orientation.w = math.sin(yaw / 2.0), math.cos(yaw / 2.0)
+        await self._ask(self._place, request, f'put {entity} in its place')
+
+    async def _moment(self) -> None:
+        """Let other callbacks run."""
+        future: Future = Future(executor=self.executor)
+        timer = self.every(_PERIOD, lambda: future.done() or future.set_result(None))
+        await future
+        self._periodic.remove(timer)
+        self.destroy_timer(timer)
+
+
+def _simulation_interfaces() -> SimpleNamespace:
+    """Return the types that are spoken with Gazebo, which come with it and not with ROS itself."""
+    try:
+        from ros_gz_interfaces.msg import Contacts
+        from simulation_interfaces.srv import (
+            SetEntityState,
+            SetSimulationState,
+            StepSimulation,
+        )
+    except ImportError as error:
+        raise MissingDependency(
+            f'Expect simulation_interfaces and ros_gz_interfaces, actually: {error}. They come '
+            'with Gazebo for ROS: apt install ros-$ROS_DISTRO-ros-gz '
+            'ros-$ROS_DISTRO-simulation-interfaces.'
+        ) from error
+    return SimpleNamespace(
+        contacts=Contacts,
+        set_entity_state=SetEntityState,
+        set_simulation_state=SetSimulationState,
+        step_simulation=StepSimulation,
+    )
+
+
+def main() -> int:
+    """Run the node ``simulator``."""
+    return run(Simulator)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -16,6 +16,7 @@ from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.under_way import Recent
 from boundary_env_ros.core.gate_rules.workspace import looks_back
+from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
@@ -45,6 +46,7 @@ class Output:
     def __init__(self, contract: Contract) -> None:
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._period = contract.period
+        self._grid = sooner(contract.safety)
         timeouts = [group.driver_timeout for group in contract.action]
         self._driver_timeout = min((t for t in timeouts if t is not None), default=math.inf)
         self._depart = tuple(
@@ -148,8 +150,13 @@ class Output:
         return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)
 
     def due(self, now: Instant, period: float) -> bool:
-        """Return whether a period has passed since the last command."""
-        return self.emitted is None or now.steady - self.emitted >= period * NANOSECONDS
+        """
+        Return whether a period has passed since the last command went out.
+
+        The gate's timer runs on a grid of its own: that a command went out a moment after its
+        decision must not cost a whole tick.
+        """
+        return self._out is None or now.steady - self._out > ((period - self._grid) * NANOSECONDS)
 
     def recent(self, now: Instant) -> tuple[Sent, ...]:
         """Return what may still be under way, as far as a rule asks for it."""
@@ -158,6 +165,11 @@ class Output:
     def _robot_time(self, now: Instant) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""
         return now.ros.nanoseconds if self._lockstep else now.steady
+
+
+def sooner(safety: Safety) -> float:
+    """Return how much sooner than declared a command may be sent again, s: a quarter tick."""
+    return safety.gate_period / 4.0
 
 
 def _recent(contract: Contract) -> Recent | None:

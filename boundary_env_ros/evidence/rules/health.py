@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate_output import sooner
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
@@ -256,9 +257,8 @@ def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
     if last is None or begins_anew(last, decision):
         return
     step, passed = decision.time_step, elapsed(last.commanded, decision.commanded)
-    # Both begin when the last command had gone out, a moment after its decision. And the time
-    # step is never more than a period.
-    slack = min(BEFORE_COMMAND, least / 2.0)
+    slack = sooner(safety) + ROUNDING
+    # The time step is never more than a period.
     if (step is not None and step < min(least, contract.period) - slack) or (
         passed is not None and passed < least - slack
     ):

@@ -69,9 +69,11 @@ def _node_parameters(node: str) -> set[str]:
     return found
 
 
-def test_there_is_a_launch_file_for_a_robot_for_the_simulation_and_for_a_replay() -> None:
+def test_there_is_a_launch_file_for_a_robot_for_each_simulation_and_for_a_replay() -> None:
     names = {path.name for path in LAUNCH_FILES if path.is_file()}
-    assert names == {'robot_launch.py', 'simulation_launch.py', 'replay_launch.py'}
+    assert names == {
+        'robot_launch.py', 'simulation_launch.py', 'gazebo_launch.py', 'replay_launch.py',
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize('path', _python(REPOSITORY / 'launch'), ids=lambda path: path.name)
@@ -93,7 +95,12 @@ def test_an_argument_says_what_it_is_and_has_a_default(name: str) -> None:
 
 
 def test_every_argument_that_is_used_is_declared_and_the_other_way_round() -> None:
-    used = {_first(call) for call in _calls(HELPER, 'LaunchConfiguration') if _is_text(call)}
+    used = {
+        _first(call)
+        for path in (HELPER, *_python(REPOSITORY / 'launch'))
+        for call in _calls(path, 'LaunchConfiguration')
+        if _is_text(call)
+    }
     used |= {_first(call) for call in _calls(HELPER, '_parameter')}
     assert used == set(_declared())
 

@@ -12,6 +12,7 @@ from boundary_env_ros.ros.launching import (
     boundary_arguments,
     boundary_services,
     environment,
+    part_of_the_world,
     recorder,
     safety_gates,
     simulator,
@@ -22,6 +23,20 @@ from launch import LaunchDescription
 def generate_launch_description() -> LaunchDescription:
     """Return what ``ros2 launch boundary_env_ros gazebo_launch.py pacing:=lockstep`` starts."""
     shared = FindPackageShare('boundary_env_ros')
+    server = Node(
+        package='ros_gz_sim',
+        executable='gzserver',
+        output='screen',
+        parameters=[{'world_sdf_file': LaunchConfiguration('world')}],
+    )
+    bridge = Node(
+        package='ros_gz_bridge',
+        executable='bridge_node',
+        name='bridge',
+        namespace=LaunchConfiguration('namespace'),
+        output='screen',
+        parameters=[{'config_file': LaunchConfiguration('bridge'), 'use_sim_time': True}],
+    )
     return LaunchDescription(
         [
             *boundary_arguments(),
@@ -35,20 +50,8 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=PathJoinSubstitution([shared, 'config', 'gazebo', 'bridge.yaml']),
                 description='What ros_gz_bridge carries, a YAML file.',
             ),
-            Node(
-                package='ros_gz_sim',
-                executable='gzserver',
-                output='screen',
-                parameters=[{'world_sdf_file': LaunchConfiguration('world')}],
-            ),
-            Node(
-                package='ros_gz_bridge',
-                executable='bridge_node',
-                name='bridge',
-                namespace=LaunchConfiguration('namespace'),
-                output='screen',
-                parameters=[{'config_file': LaunchConfiguration('bridge'), 'use_sim_time': True}],
-            ),
+            *part_of_the_world(server, 'Gazebo'),
+            *part_of_the_world(bridge, 'the bridge of Gazebo'),
             Boundary(simulator(), recorder(), safety_gates, environment(), boundary_services()),
         ]
     )

@@ -21,7 +21,9 @@ from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
     ExecuteProcess,
+    OpaqueFunction,
     RegisterEventHandler,
+    TimerAction,
 )
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit, OnProcessStart
@@ -127,9 +129,8 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
 def replay_arguments() -> list[DeclareLaunchArgument]:
     """Return the arguments of a launch file that publishes a record again."""
     return [
-        DeclareLaunchArgument(
-            'bag', default_value='', description='Run folder, or bag, to be published again.'
-        ),
+        # Without a default, launch itself says that it is missing.
+        DeclareLaunchArgument('bag', description='Run folder, or bag, to be published again.'),
         DeclareLaunchArgument(
             'contract',
             default_value='',
@@ -187,17 +188,48 @@ def replay(context: LaunchContext) -> list[Any]:
         ],
         # However the launch ends, killed for example: nobody is left behind.
         additional_env={PARENT: str(os.getpid())},
+        name='replay',
         output='screen',
     )  # fmt: skip
 
     def over(event: Any, context: LaunchContext) -> list[Any]:
         if event.returncode and not context.is_shutdown:
             message = 'Expect the record to be replayed, actually: it was not. Its log says why.'
-            # Makes the launch return 1, as an exception in an action of its own would.
-            context.asyncio_loop.call_exception_handler({'message': message})
+            return [_failure(context, message)]
         return [EmitEvent(event=Shutdown(reason='the replay is over'))]
 
     return [RegisterEventHandler(OnProcessExit(target_action=process, on_exit=over)), process]
+
+
+def part_of_the_world(process: ExecuteProcess, name: str) -> list[Any]:
+    """
+    Return a process that is no node of the boundary, and whose end is the end of the launch.
+
+    Parameters
+    ----------
+    process
+        Action that starts it.
+    name
+        What it is called in the log.
+
+    """
+
+    def lost(event: Any, context: LaunchContext) -> list[Any]:
+        if context.is_shutdown:
+            return []
+        get_logger('boundary').error(f'{name} is lost; the launch ends in {_LAST_WORDS:g} s')
+        return [TimerAction(period=_LAST_WORDS, actions=[OpaqueFunction(function=end)])]
+
+    def end(context: LaunchContext) -> list[Any]:
+        return [_failure(context, f'Expect {name} to run, actually: it ended.')]
+
+    return [RegisterEventHandler(OnProcessExit(target_action=process, on_exit=lost)), process]
+
+
+def _failure(context: LaunchContext, message: str) -> EmitEvent:
+    # Makes the launch return 1, as an exception in an action of its own would.
+    context.asyncio_loop.call_exception_handler({'message': message})
+    return EmitEvent(event=Shutdown(reason=message))
 
 
 class BoundaryNode(LifecycleNode):
@@ -412,9 +444,7 @@ class Boundary(Action):
                     return
                 self._ended = True
                 self._log.error(str(error))
-                # Makes the launch return 1, as an exception in an action of its own would.
-                context.asyncio_loop.call_exception_handler({'message': str(error)})
-                await context.emit_event(Shutdown(reason=str(error)))
+                await context.emit_event(_failure(context, str(error)).event)
 
         context.add_completion_future(context.asyncio_loop.create_task(guarded()))
 

@@ -65,10 +65,14 @@ class OwnNode:
             # It may have been shut down by somebody else already.
             made.callback(self.context.try_shutdown)
             _check_domain(self.domain_id)
+            if unique:
+                name = f'{name}_{uuid.uuid4().hex[:8]}'
             self.node = rclpy.create_node(
-                f'{name}_{uuid.uuid4().hex[:8]}' if unique else name,
+                name,
                 namespace=namespace or None,
                 context=self.context,
+                # `ros2 launch` renames the node of a process, which means every node in it.
+                cli_args=['--ros-args', '-r', f'__node:={name}'] if unique else None,
                 parameter_overrides=list(parameters),
                 enable_rosout=not listens_only,
                 start_parameter_services=not listens_only,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import gc
 import os
+import sys
 import threading
 
 import pytest
@@ -57,6 +58,15 @@ def test_a_context_that_somebody_else_has_shut_down_is_let_go_of_all_the_same(
         own.spin_in_thread('own_node')
         own.context.shutdown()
     assert 'own_node' not in {thread.name for thread in threading.enumerate()}
+
+
+def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(
+    domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed = ['program', '--ros-args', '-r', '__node:=boundary_services']
+    monkeypatch.setattr(sys, 'argv', renamed)
+    with OwnNode('own', domain_id=domain) as own:
+        assert own.node.get_name().startswith('own_')
 
 
 def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None:

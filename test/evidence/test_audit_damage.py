@@ -50,7 +50,7 @@ def test_every_rule_names_some_damage() -> None:
         'republished-as-declared',
         'command-motion',
         'command-rotation',
-        # test_import.py
+        # By test_import.py:
         'import-as-commanded',
         # test_audit.py
         'record-not-empty',

@@ -46,17 +46,17 @@ COMMANDS: tuple[Command, ...] = (
     run.COMMAND,
     confirm.COMMAND,
     audit.COMMAND,
-    replay.COMMAND,
     verdict.COMMAND,
     summary.COMMAND,
     report.COMMAND,
-    compare.COMMAND,
     inspect_step.COMMAND,
+    compare.COMMAND,
+    replay.COMMAND,
     episodes.COMMAND,
     mark.COMMAND,
     recover.COMMAND,
-    export.COMMAND,
     import_bag.COMMAND,
+    export.COMMAND,
 )
 
 INTERRUPTED = 130

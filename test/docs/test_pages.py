@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Links lead somewhere, code that claims to be a file is that file, and examples run."""
+"""Every page is linked and its links lead somewhere; its lists are whole; its examples run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import re
 import subprocess
 import sys
 
-from pages import anchors, PAGES, REPOSITORY, text_of, without_code
+from pages import anchors, first_code, PAGES, REPOSITORY, rows, section, text_of, without_code
 import pytest
+
+from boundary_env_ros.cli.main import COMMANDS
 
 EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
 #: It trains for minutes, with what not everybody has installed: test_train_cart.py.
@@ -41,6 +43,39 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
         ):
             dead.append(link)
     assert dead == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    waiting, found = [REPOSITORY / 'README.md'], set()
+    while waiting:
+        page = waiting.pop()
+        found.add(page)
+        links = _LINK.findall(without_code(page.read_text(encoding='utf-8')))
+        named = {(page.parent / link.partition('#')[0]).resolve() for link in links}
+        waiting += [other for other in named.intersection(PAGES) if other not in found]
+    assert set(PAGES) - found == set()
+
+
+def test_readme_lists_the_commands_as_the_help_does() -> None:
+    listed = first_code(section(text_of('README.md'), 'Commands'))
+    assert listed == tuple(f'boundary-env {command.name}' for command in COMMANDS)
+
+
+def test_readme_names_every_extra_that_can_be_installed() -> None:
+    extras = set(re.findall(r"^        '(\w+)': ", text_of('setup.py'), re.MULTILINE))
+    assert {'ros', 'sim'} < extras
+    install = section(text_of('README.md'), 'Install')
+    assert {name for name in extras if not re.search(rf'\b{name}\b', install)} == {'lint', 'test'}
+
+
+def test_decisions_are_numbered_without_a_gap_and_all_listed() -> None:
+    folder = REPOSITORY / 'doc/decisions'
+    pages = sorted(path.name for path in folder.glob('0*.md'))
+    assert [int(name[:4]) for name in pages] == list(range(1, len(pages) + 1))
+    listed = [_LINK.findall(cells[0])[0] for cells in rows(text_of('doc/decisions/README.md'))]
+    assert listed == pages
+    for name in pages:
+        assert (folder / name).read_text(encoding='utf-8').startswith(f'# {name[:4]}: ')
 
 
 def test_code_that_claims_to_be_a_file_is_that_file() -> None:

@@ -514,6 +514,13 @@ _WHAT_MAY_BE_PUBLISHED = (
         ),
     ),
     Mutation(
+        'A command that left late takes its delay from the next',
+        OUTPUT,
+        '            self._out = max(self._out, at.steady)',
+        '            pass',
+        ('test_gate_limits.py::test_a_command_that_left_late_takes_its_delay_from_the_next',),
+    ),
+    Mutation(
         'A twist whose rate is limited keeps its curvature',
         MOTION,
         '    if limits.curvatures:',

@@ -676,8 +676,9 @@ def test_bag_that_is_torn_is_imported_up_to_there(
     assert any('the bag is not whole' in note for note in imported.notes)
 
 
+@pytest.mark.parametrize('clock', ['/clock', '/world/clock'])
 def test_simulated_time_is_that_of_the_clock_topic(
-    tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original]
+    tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original], clock: str
 ) -> None:
     # A recorder on system time, an hour of sensors on a clock of their own.
     day = 2 * 86_400 * 1_000_000_000
@@ -688,7 +689,7 @@ def test_simulated_time_is_that_of_the_clock_topic(
     ]
     ticks = [
         Sent(
-            '/clock',
+            clock,
             at + day,
             at + day,
             {'clock': {'sec': at // 10**9, 'nanosec': at % 10**9}},
@@ -699,7 +700,8 @@ def test_simulated_time_is_that_of_the_clock_topic(
     write_bag(tmp_path / 'bag', [*moved, *ticks])
     simulated = loads(loaded.text.replace('clock: ros', 'clock: sim'))
     assert simulated.contract.sim_time
-    import_bag(tmp_path / 'bag', tmp_path / 'run', simulated, ImportOptions(host=HOST))
+    options = ImportOptions(host=HOST, remap={clock: '/clock'})
+    import_bag(tmp_path / 'bag', tmp_path / 'run', simulated, options)
     made = steps_of(tmp_path / 'run')
     assert len(made) > 20
     assert audit_path(tmp_path / 'run').ok

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 import math
@@ -213,7 +213,7 @@ class _Importer:
         total = self._bag.count
         try:
             for now, group in groupby(self._placed(progress, total), lambda placed: placed[0]):
-                self._at(now, [rest for _, *rest in group])
+                self._at(now, (rest for _, *rest in group))
             self._finish('the bag ends')
             if not self._writer.transitions:
                 raise RecordError(self._nothing())
@@ -239,7 +239,7 @@ class _Importer:
             return listened_to and channel.type == self._types.get(topic)
 
         for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
-            if channel.topic == CLOCK:
+            if self._renamed(channel.topic) == CLOCK:
                 clock = self._decoded(channel, data)
                 if clock is not None:
                     stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
@@ -266,7 +266,7 @@ class _Importer:
 
     # One moment ----------------------------------------------------------------------------------
 
-    def _at(self, now: int, messages: list[list[Any]]) -> None:
+    def _at(self, now: int, messages: Iterable[list[Any]]) -> None:
         """
         Take all messages of one moment.
 

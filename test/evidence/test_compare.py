@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+import math
 
 import pytest
 
@@ -17,7 +18,8 @@ from cart_runs import cart_contract, drive, real, side_of
 from record_maker import Piece
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.transition import ActuationEvidence, Transition
+from boundary_env_ros.core.imported import import_marks
+from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.comparing.compare import compare, compare_sides, simulations
 from boundary_env_ros.evidence.comparing.comparison import Comparison
@@ -335,6 +337,42 @@ def test_an_episode_without_an_ending_is_left_out_and_counted() -> None:
     comparison = held(side_of(torn[:last], CONTRACT.contract, 'torn'), side(101))
     assert comparison.a.episodes == 7
     assert comparison.a.left_out == {'it has no ending': 1}
+
+
+def imported(records: tuple[object, ...], *unknown: str) -> list[object]:
+    """Return a record as if it had been made from a bag of sensors."""
+    marks = import_marks('drive', derived=('closed',), unknown=('seed', *unknown))
+    found = []
+    for record in records:
+        if isinstance(record, Transition):
+            record = replace(record, seed=0, decisions=(), decision=-1, verdict=None)
+            record = replace(record, diagnostics=marks)
+            if 'reward' in unknown and record.kind is Kind.STEP:
+                record = replace(record, reward=math.nan, reward_terms=())
+        found.append(record)
+    return found
+
+
+def test_where_no_gate_was_no_rates_are_invented() -> None:
+    bags = side_of(imported(records(1)), CONTRACT.contract, 'bags')
+    comparison = held(bags, side(101))
+    assert 'rates' not in {finding.family.section for finding in comparison.findings}
+    assert 'only 0 episodes of A and 8 of B' in comparison.untested['rates.clipped']
+    assert any('8 episodes are imported, of bags' in note for note in comparison.notes)
+    # Without their seeds they are pairs with nobody, and not all with each other.
+    assert len({episode.key for episode in bags.episodes}) == 8
+    assert comparison.a.success.of == 8
+
+
+def test_what_the_task_could_not_judge_is_no_failure() -> None:
+    bags = side_of(imported(records(1), 'reward'), CONTRACT.contract, 'bags')
+    comparison = held(bags, side(101))
+    assert (comparison.a.success.of, comparison.a.success_of_terminated.of) == (0, 0)
+    assert comparison.a.success.value is None
+    assert {'outcome.success', 'outcome.return', 'outcome.reward_terms'} <= set(
+        comparison.untested
+    )
+    assert any('8 episodes are without a judgement, of bags' in note for note in comparison.notes)
 
 
 def test_the_plain_data_has_everything_and_no_number_that_json_has_not() -> None:

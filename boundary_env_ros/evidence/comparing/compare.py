@@ -383,6 +383,18 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
             yield f'{_episodes(count)} left out of {side.name}: {why}.'
         for why, count in side.not_replayed.items():
             yield f'{_episodes(count)} not replayed, of {side.name}: {why.rstrip(".")}.'
+        imported = sum(episode.imported for episode in side.episodes)
+        if imported:
+            yield (
+                f'{_episodes(imported)} imported, of {side.name}: no gate decided in them, so '
+                'they have no rates; nobody knows their seeds.'
+            )
+        unjudged = sum(not episode.judged for episode in side.episodes)
+        if unjudged:
+            yield (
+                f'{_episodes(unjudged)} without a judgement, of {side.name}: their task lacked '
+                'what it needs, so their success and return are unknown, and count nowhere.'
+            )
         if side.unreadable:
             yield f'{side.unreadable} records of {side.name} could not be read; audit says why.'
         if len(side.software) > 1:
@@ -400,7 +412,8 @@ def _episodes(count: int) -> str:
 
 def _summary(side: Side) -> SideSummary:
     episodes, contract = side.episodes, side.contract
-    successes = sum(e.cause == SUCCESS and not e.truncated for e in episodes)
+    judged = [episode for episode in episodes if episode.judged]
+    successes = sum(e.cause == SUCCESS and not e.truncated for e in judged)
     drift = {}
     for name, (total, count) in side.drift.items():
         with np.errstate(invalid='ignore', divide='ignore'):
@@ -415,10 +428,8 @@ def _summary(side: Side) -> SideSummary:
         clients=dict(side.clients),
         software=dict(side.software),
         endings=dict(Counter(e.cause for e in episodes)),
-        success=Proportion(count=successes, of=len(episodes)),
-        success_of_terminated=Proportion(
-            count=successes, of=sum(not e.truncated for e in episodes)
-        ),
+        success=Proportion(count=successes, of=len(judged)),
+        success_of_terminated=Proportion(count=successes, of=sum(not e.truncated for e in judged)),
         left_out=dict(side.left_out),
         unreadable=side.unreadable,
         replayed=side.replayed,

@@ -179,21 +179,24 @@ def _unseen(tape: Tape, contract: Contract) -> tuple[int, int]:
 
 
 def _rates(tape: Tape) -> Iterator[tuple[str, Mapping[str, float]]]:
-    if tape.steps:
+    # Where no gate was, nothing is known of what it would have done.
+    if tape.steps and not tape.imported:
         for name in ('clipped', 'intervened', 'by_hand', 'overruns'):
             yield f'rates.{name}', {name: tape.rates[name] / tape.steps}
         yield 'rates.reasons', {n: count / tape.steps for n, count in tape.reasons.items()}
 
 
 def _outcome(tape: Tape, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
+    yield 'outcome.endings', {tape.cause: 1.0}
+    yield 'outcome.length', {'length': tape.steps * contract.period}
+    if not tape.judged:
+        return
     success = float(tape.cause == SUCCESS and not tape.truncated)
     yield 'outcome.success', {'success': success}
     if not tape.truncated:
         yield 'outcome.success_of_terminated', {'success': success}
-    yield 'outcome.endings', {tape.cause: 1.0}
     yield 'outcome.return', {'return': tape.reward}
     yield 'outcome.reward_terms', tape.terms
-    yield 'outcome.length', {'length': tape.steps * contract.period}
 
 
 def _response(tape: Tape, contract: Contract) -> dict[str, dict[str, float]]:

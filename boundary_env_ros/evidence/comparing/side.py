@@ -37,7 +37,10 @@ class Episode:
     Attributes
     ----------
     key
-        Seed, options and sampled state: what two episodes have in common that are a pair.
+        Seed, options and sampled state: what two episodes have in common that are a pair. Nobody
+        knows those of an imported episode, which is no pair with any.
+    imported, judged
+        Whether it was made from a bag, and whether its task could judge it; see :class:`Tape`.
     values
         What it is compared in.
     achieved
@@ -55,6 +58,8 @@ class Episode:
     cause: str
     truncated: bool
     steps: int
+    imported: bool
+    judged: bool
     values: Values
     achieved: dict[str, tuple[float, str]]
     pieces: Pieces | None
@@ -220,22 +225,19 @@ class _Reader:
             values.update(self._replayed(tape, self._simulation))
         reset = tape.reset
         options = reset.options if reset else ''
+        start = [[s.name, list(s.values)] for s in (reset.sampled if reset else ())]
         self._side.episodes.append(
             Episode(
                 episode_id=tape.episode_id,
                 seed=tape.seed,
                 options=options,
-                key=json.dumps(
-                    [
-                        tape.seed,
-                        options,
-                        [[s.name, list(s.values)] for s in (reset.sampled if reset else ())],
-                    ]
-                ),
+                key=tape.episode_id if tape.imported else json.dumps([tape.seed, options, start]),
                 client=tape.client,
                 cause=tape.cause,
                 truncated=tape.truncated,
                 steps=tape.steps,
+                imported=tape.imported,
+                judged=tape.judged,
                 values=values,
                 achieved=achieved_of(tape),
                 pieces=pieces,

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.sources import Vector
@@ -52,6 +53,10 @@ class Tape:
 
     Attributes
     ----------
+    imported
+        Whether it was made from a bag: no gate decided in it, and nobody knows its seed.
+    judged
+        Whether the task could judge all its steps; of an imported episode it may lack something.
     closed
         When each observation was frozen, ns of the ROS clock; the first is that of the reset.
     commands
@@ -70,6 +75,8 @@ class Tape:
     client: str = ''
     reset: ResetRecord | None = None
     whole: bool = False
+    imported: bool = False
+    judged: bool = True
     steps: int = 0
     reward: float = 0.0
     cause: str = ''
@@ -89,6 +96,9 @@ class Tape:
     def add(self, now: Transition) -> None:
         """Take the next transition."""
         self.closed.append(now.closed.ros.nanoseconds)
+        if imported_from(now) and not now.decisions:
+            self.imported = True
+            self.judged = self.judged and not is_unknown(now, 'reward')
         for found in (*now.after, *now.state):
             self.fields.setdefault(found.name, FieldTrack()).add(found)
         self.reward += now.reward

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import re
 
-from pages import first_code, section, text_of
+from pages import first_code, REPOSITORY, section, text_of
 import pytest
 
 from boundary_env_ros.core import latency
@@ -40,6 +40,14 @@ def test_page_names_the_floors_of_the_import_rules() -> None:
     (line,) = re.findall(r'^`errors` <.*?\.', section(PAGE, 'Floors'), re.MULTILINE)
     floors = [set(re.findall(r'\w+', floor)) for floor in line.split('<')]
     assert floors == list(reversed(layers))
+
+
+def test_page_names_every_room_and_no_other() -> None:
+    package = REPOSITORY / 'boundary_env_ros'
+    rooms = {file.parent.relative_to(package).as_posix() for file in package.rglob('__init__.py')}
+    # Interfaces are generated, and may have been built here.
+    rooms -= {'.', 'msg', 'srv'}
+    assert set(first_code(section(PAGE, 'Floors'))) == rooms
 
 
 def _episodes() -> list[tuple[str, Json]]:

@@ -267,6 +267,11 @@ def test_every_step_says_that_it_was_imported_and_what_was_derived(run: RunFolde
         acted = bool(step.commanded_action)
         assert acted is ('requested_action' in derived) is ('commanded' in derived)
         assert ('reward' in derived) is (step.kind is Kind.STEP)
+        assert {'overrun', 'held_by'} & set(derived) == (
+            {'overrun', 'held_by'} if step.overrun else set()
+        )
+        assert ('actuated' in derived) is (step.actuated is not None)
+    assert any(step.actuated is not None for step in made)
 
 
 def test_what_nobody_recorded_is_unknown(run: RunFolder) -> None:
@@ -279,9 +284,23 @@ def test_what_nobody_recorded_is_unknown(run: RunFolder) -> None:
         assert step.latency.capture.duration is not None
         assert step.client_version == ''
         assert is_unknown(step, 'seed')
+        assert not is_unknown(step, 'terminated')
+    for name in ('seed', 'seed_given', 'options', 'within_tolerance'):
+        assert is_unknown(first, f'reset.{name}')
     assert first.reset is not None
     assert (first.reset.achieved, first.reset.duration) == ((), None)
     assert (first.reset.confirmed_by, first.reset.within_tolerance) == ('', False)
+
+
+def test_reset_without_a_tolerance_is_not_within_one(
+    tmp_path: Path, short: Path, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    data = yaml.safe_load(loaded.text)
+    del data['episode']['reset']['tolerance']
+    import_bag(short, tmp_path / 'run', loads(yaml.safe_dump(data)), originals[0].options)
+    first = steps_of(tmp_path / 'run')[0]
+    assert first.reset is not None
+    assert (first.reset.tolerance, first.reset.within_tolerance) == ((), False)
 
 
 def test_clocks_of_hosts_that_nobody_names_make_ages_uncertain(
@@ -303,6 +322,8 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     goal = next(field for field in first.after if field.name == 'goal')
     assert (goal.status, goal.values) == (FieldStatus.MISSING, ())
     assert all(math.isnan(step.reward) and is_unknown(step, 'reward') for step in steps)
+    assert all(is_unknown(step, 'terminated') for step in steps)
+    assert not any('terminated' in derived_fields(step) for step in steps)
     assert steps[-1].cause == 'abandoned'
     assert any('could not be judged by the task' in note for note in imported.notes)
     (client,) = summarise(steps_of(tmp_path / 'run')).clients

@@ -24,7 +24,7 @@ from boundary_env_ros.core.decision import GateDecision, StepId, Trigger, Verdic
 from boundary_env_ros.core.episode import Episode, EpisodeStatus
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.observation import FieldStatus, Sample
-from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
+from boundary_env_ros.core.reset import by_name, tolerances
 from boundary_env_ros.core.sight import Sight, View
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView, Task
@@ -47,6 +47,10 @@ Made: TypeAlias = Transition | EvaluatorRecord | EpisodeStatus
 _TIMES = ('observed', 'closed', 'captured', 'latency')
 _SEEN = ('age', 'status', 'arrived')
 _ENDING = ('terminated', 'truncated', 'cause', 'declared_by')
+_HELD = ('overrun', 'held_by')
+_ACTED = ('actuated', 'actuated_quantum', 'actuated_source')
+_UNKNOWN = ('seed', 'client_version', 'wrappers')
+_UNKNOWN_OF_RESET = ('seed', 'seed_given', 'options', 'within_tolerance')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +232,7 @@ class ImportedAgent:
         self._decisions.clear()
         self._captured.clear()
         sampled = by_name(origin.reset)
-        unknown = ['seed', 'client_version']
+        unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
         try:
             supplied = self._task.observe(sampled, self._agent)
         except (BoundaryError, *WRONG_INPUT):
@@ -238,15 +242,14 @@ class ImportedAgent:
             values = tuple(supplied.get(spec.task, ())) if spec.task else ()
             if len(values) == spec.size and all(map(math.isfinite, values)):
                 self._sight.take(spec.name, Sample(values=values, captured=now.ros))
-        tolerance = tolerances(contract.episode.reset)
         self._record = ResetRecord(
             seed=0,
             seed_given=False,
             options='{}',
             sampled=origin.reset,
             achieved=(),
-            tolerance=tolerance,
-            within_tolerance=not out_of_tolerance(origin.reset, (), tolerance),
+            tolerance=tolerances(contract.episode.reset),
+            within_tolerance=False,
             confirmed_by='',
         )
         view = self._sight.view(self._id(0), now)
@@ -353,13 +356,20 @@ class ImportedAgent:
     def _stripped(self, transition: Transition) -> Transition:
         """Return a step without the decisions that no gate took, with what is derived marked."""
         derived = [*_TIMES, *_seen('before', 'after', 'state'), *_ENDING]
-        unknown = ['seed', 'client_version']
+        unknown = [*_UNKNOWN]
         if transition.commanded_action:
             derived += ['requested_action', 'admitted_action', 'commanded']
+        if transition.overrun:
+            derived += _HELD
+        if transition.actuated is not None:
+            derived += _ACTED
         reward = transition.reward
         if self._task.stumbled:
             reward = math.nan
             unknown.append('reward')
+            if not transition.terminated:
+                unknown.append('terminated')
+                derived.remove('terminated')
         else:
             derived += ['reward', 'reward_terms']
         return replace(

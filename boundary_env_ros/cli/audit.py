@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast, TYPE_CHECKING
 
-from boundary_env_ros.cli.command import Command, count, DONE, FOUND, print_json
+from boundary_env_ros.cli.command import Command, count, DONE, FOUND, print_json, RECORD
 from boundary_env_ros.cli.demo import ros_command
 from boundary_env_ros.cli.progress import Progress
 from boundary_env_ros.errors import BoundaryError
@@ -25,7 +25,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs='?',
         metavar='RUN',
-        help='run folder, bag, .mcap, .jsonl, or folder of an exported data set',
+        help=RECORD,
     )
     what.add_argument(
         '--live', action='store_true', help='audit what is published now, until Ctrl-C'

@@ -17,6 +17,9 @@ DONE = 0
 FOUND = 1
 UNUSABLE = 2
 
+#: What a record can be, for the help of each command that reads one.
+RECORD = 'run folder, bag, .mcap, .db3, .jsonl, or folder of an exported data set'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:

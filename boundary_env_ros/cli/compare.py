@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boundary_env_ros.cli.command import Command, print_json
+from boundary_env_ros.cli.command import Command, print_json, RECORD
 from boundary_env_ros.cli.progress import Progress
 
 
@@ -17,7 +17,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
             name,
             type=Path,
             metavar=name.upper(),
-            help='run folder, bag, .mcap, .jsonl, or folder of an exported data set',
+            help=RECORD,
         )
     parser.add_argument(
         '-o', '--output', type=Path, metavar='PAGE.html', help='write a page there; must not exist'
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='compare',
-    summary='hold two runs against each other: simulation and reality, two policies',
+    summary='hold two runs against each other',
     text="""\
 Hold two runs against each other: simulation and reality, two policies, before and after.
 

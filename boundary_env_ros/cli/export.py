@@ -18,7 +18,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         'path',
         type=Path,
         metavar='RUN',
-        help='run folder, bag, .mcap, .jsonl, or another data set',
+        help='run folder, bag, .mcap, .db3, .jsonl, or another data set',
     )
     parser.add_argument(
         '--format',

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boundary_env_ros.cli.command import Command, DONE, print_json
+from boundary_env_ros.cli.command import Command, DONE, print_json, RECORD
 from boundary_env_ros.cli.progress import Progress
 
 
@@ -16,7 +16,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         'path',
         type=Path,
         metavar='RUN',
-        help='run folder, bag, .mcap, .jsonl, or folder of an exported data set',
+        help=RECORD,
     )
     parser.add_argument(
         '--episode',

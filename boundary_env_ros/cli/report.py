@@ -8,7 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
-from boundary_env_ros.cli.command import Command, count, DONE
+from boundary_env_ros.cli.command import Command, count, DONE, RECORD
 from boundary_env_ros.cli.progress import Progress
 from boundary_env_ros.errors import BoundaryError
 
@@ -18,7 +18,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         'path',
         type=Path,
         metavar='RUN',
-        help='run folder, bag, .mcap, .jsonl, or folder of an exported data set',
+        help=RECORD,
     )
     parser.add_argument(
         '-o',

@@ -7,11 +7,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boundary_env_ros.cli.command import Command, DONE, print_json
+from boundary_env_ros.cli.command import Command, DONE, print_json, RECORD
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('path', type=Path, metavar='RUN', help='run folder, bag, .mcap or .jsonl')
+    parser.add_argument('path', type=Path, metavar='RUN', help=RECORD)
     parser.add_argument('--json', action='store_true', help='print it as JSON')
 
 
@@ -32,8 +32,8 @@ COMMAND = Command(
     text="""\
 Sum up a record: success both ways, endings by cause, interventions, latency by stage.
 
-Reads a run folder, a bag, an .mcap file or a .jsonl file. Success is counted twice: with every
-episode that was cut off as a failure, and of those alone that came to an end by themselves.
+Success is counted twice: with every episode that was cut off as a failure, and of those alone that
+came to an end by themselves.
 
   boundary-env summary runs/demo-20261122-024000""",
     exit_codes="""\

@@ -17,6 +17,7 @@ from boundary_env_ros.cli.command import (
     FOUND,
     name_value,
     print_json,
+    RECORD,
     UNUSABLE,
 )
 from boundary_env_ros.cli.progress import Progress
@@ -34,7 +35,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         'path',
         type=Path,
         metavar='RUN',
-        help='run folder, bag, .mcap, .jsonl, or folder of an exported data set',
+        help=RECORD,
     )
     parser.add_argument(
         '--contract',
@@ -106,7 +107,7 @@ def _policy(options: argparse.Namespace, question: Question) -> RecordedPolicy:
 
 COMMAND = Command(
     name='verdict',
-    summary='run a record again: does the same come out, and what would have been otherwise',
+    summary='run a record again: does the same come out',
     text="""\
 Run gate, environment and task again over a record, and show that the same commands, rewards and
 endings come out; or say where the first other one is: step, field, recorded, recomputed.

@@ -335,7 +335,7 @@ class _Replay:
         self._player.timeline.set_rate(rate, time.monotonic_ns())
 
     def _seek(self, place: int) -> None:
-        self._player.seek(place, time.monotonic_ns())
+        self._player.seek(place)
         # From here on the time may go back.
         self._clock = -1
         self._tell_time(self._player.timeline.position(time.monotonic_ns()))

@@ -121,8 +121,8 @@ class Timeline:
             return float('inf')
         return (position - self.position(steady)) / self._rate / NANOSECONDS
 
-    def jump(self, position: int, steady: int) -> None:
-        """Go on from another position."""
+    def jump(self, position: int, steady: int | None) -> None:
+        """Go on from another position, now or, without a time, when it is looked at next."""
         self._position, self._since = position, steady
 
     def set_rate(self, rate: float, steady: int) -> None:
@@ -206,7 +206,7 @@ class Player:
         while self._next is not None and self._next.time <= now:
             yield self._taken()
         if self._next is None and self._loop:
-            self.seek(self._begin, steady)
+            self.seek(self._begin)
 
     def wait(self, steady: int) -> float:
         """Return the seconds, steady, until something is due; infinite while it is paused."""
@@ -227,11 +227,12 @@ class Player:
             if unit is Unit.MESSAGE or message.type == self._transition:
                 return
 
-    def seek(self, position: int, steady: int) -> None:
+    def seek(self, position: int) -> None:
         """Go to a place of the record; it is brought between begin and end."""
         position = min(max(position, self._begin), self._end)
-        self.timeline.jump(position, steady)
         self._go_to(position)
+        # The way there is read, which may take long: that is no time of the record.
+        self.timeline.jump(position, None)
 
     def _go_to(self, position: int) -> None:
         """Read on from a place; what was latched before it is published once more."""

@@ -147,10 +147,19 @@ def test_a_jump_latches_again_what_was_latched_there(
 ) -> None:
     one = player(paused=True)
     times(one.step(Unit.TRANSITION, 0))
-    one.seek(place * MS, 0)
+    one.seek(place * MS)
     assert one.wait(0) == 0.0
     assert times(one.due(0)) == latched
     assert times(one.step(Unit.MESSAGE, 0)) == [following]
+
+
+def test_the_way_to_a_place_takes_no_time_of_the_record() -> None:
+    one = player()
+    times(one.due(0))
+    one.seek(250 * MS)
+    # However long the record was read for that.
+    assert times(one.due(9000 * MS)) == [0, 200]
+    assert times(one.due(9050 * MS)) == [300]
 
 
 # Order -------------------------------------------------------------------------------------------

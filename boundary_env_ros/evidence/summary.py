@@ -291,7 +291,7 @@ class Summariser:
         imported = bool(imported_from(now)) and not now.decisions
         client.imported += imported
         client.unjudged += imported and is_unknown(now, 'reward')
-        client.intervened += any(intervenes(decision) for decision in now.decisions)
+        client.intervened += any(map(intervenes, now.decisions))
         answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
         client.clipped += answer is not None and any(
             r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in answer.rules

@@ -11,7 +11,8 @@ import math
 import threading
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import Source, Verdict
+from boundary_env_ros.core.decision import Source
+from boundary_env_ros.core.gate_rules.turns import intervenes
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
@@ -309,7 +310,7 @@ class Runner:
         result.steps += 1
         result.total += transition.reward
         result.verdicts[transition.verdict.name if transition.verdict else 'NONE'] += 1
-        result.intervened += any(d.verdict is not Verdict.ADMITTED for d in transition.decisions)
+        result.intervened += any(map(intervenes, transition.decisions))
         if _over(delivery):
             result.cause, result.declared_by = transition.cause, transition.declared_by
             result.terminated, result.truncated = transition.terminated, transition.truncated

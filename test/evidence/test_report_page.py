@@ -23,13 +23,17 @@ from record_maker import Bench, Piece
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.gate_rules.turns import HELD
 from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
+from boundary_env_ros.evidence.comparing.tape import Tape as ComparedEpisode
 from boundary_env_ros.evidence.dataset import write_dataset
 from boundary_env_ros.evidence.report.frames import FrameBudget
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.page import as_data, render
+from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE
 from boundary_env_ros.evidence.runs import summarise_path
@@ -126,6 +130,23 @@ def test_facts_are_those_of_the_summary(whole: Path, report: Report) -> None:
     assert by_cause == {'success': 2, 'safety_stop': 1, 'time_limit': 2}
     assert all(row.how == ('terminated' if row.cause == 'success' else 'truncated')
                for row in report.rows)  # fmt: skip
+
+
+@pytest.mark.parametrize('waiting', [False, True], ids=['as it was', 'waiting'])
+def test_interventions_are_those_of_the_summary_and_waiting_for_a_turn_is_none(
+    transitions: list[Transition], contract: Contract, *, waiting: bool
+) -> None:
+    reading, tape = Reading(contract), ComparedEpisode(episode_id='all', seed=1)
+    for step in transitions:
+        held = tuple(replace(d, verdict=Verdict.HELD, rules=(HELD,)) for d in step.decisions)
+        now = replace(step, decisions=held) if waiting else step
+        list(reading.through([now]))
+        tape.add(now)
+    reading.finish()
+    told = sum(client.intervened.count for client in reading.summary.clients)
+    assert (told == 0) == waiting
+    assert sum(row.intervened for row in reading.rows.values()) == told
+    assert tape.rates['intervened'] == told
 
 
 def test_time_line_holds_each_step_as_it_was(

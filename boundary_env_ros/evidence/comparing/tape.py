@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.turns import intervenes
 from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
@@ -125,7 +126,7 @@ class Tape:
         if answer is not None and answer.published:
             self.answers.append((now.id.step, answer.command))
         self.rates['clipped'] += answer is not None and is_clipped(answer)
-        self.rates['intervened'] += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
+        self.rates['intervened'] += any(map(intervenes, now.decisions))
         self.rates['by_hand'] += any(
             d.trigger is Trigger.OPERATOR and d.published for d in now.decisions
         )

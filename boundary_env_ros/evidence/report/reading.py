@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate_rules.turns import intervenes
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
@@ -111,7 +112,7 @@ class Reading:
         row.total += now.reward
         row.overruns += now.overrun
         row.stopped += any(d.verdict is Verdict.STOPPED for d in now.decisions)
-        row.intervened += any(d.verdict is not Verdict.ADMITTED for d in now.decisions)
+        row.intervened += any(map(intervenes, now.decisions))
         row.stale += any(f.status is not FieldStatus.FRESH for f in now.after)
         if now.cause and not row.cause:
             row.cause, row.declared_by = now.cause, now.declared_by

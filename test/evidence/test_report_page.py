@@ -11,6 +11,7 @@ import hashlib
 from html.parser import HTMLParser
 import io
 import json
+import math
 from pathlib import Path
 import re
 import shutil
@@ -25,6 +26,7 @@ from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.gate_rules.turns import HELD
+from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
@@ -269,6 +271,30 @@ def test_record_without_its_contract_and_torn_is_told_as_far_as_it_goes(
     facts: Facts = found.details[1]
     assert 'action [0]' in [chart['name'] for chart in facts['charts']]
     assert ''.join(render(found))
+
+
+def test_reward_that_an_import_could_not_judge_is_unknown_and_no_trouble(
+    transitions: list[Transition], loaded: LoadedContract, tmp_path: Path
+) -> None:
+    marks = import_marks('drive', derived=(), unknown=('reward',))
+    first = transitions[0].id.episode_id
+    steps = [
+        replace(t, reward=math.nan, reward_terms=(), decisions=(), decision=-1, diagnostics=marks)
+        if t.kind is Kind.STEP
+        else t
+        for t in transitions
+        if t.id.episode_id == first
+    ]
+    report = gather(write_run(tmp_path / 'run', steps, loaded.text))
+    assert 'not_finite' not in {moment.sign.kind for moment in report.moments}
+    facts: Facts = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert facts['episodes'][0]['total'] is None
+    page = ''.join(render(report))
+    assert '<span class="total r" title="return">\N{EN DASH}</span>' in page
+    # The same without the word of the import is trouble.
+    said = [replace(step, diagnostics=()) for step in steps]
+    report = gather(write_run(tmp_path / 'other', said, loaded.text))
+    assert 'not_finite' in {moment.sign.kind for moment in report.moments}
 
 
 def test_record_of_nothing_is_a_page_too(tmp_path: Path, loaded: LoadedContract) -> None:

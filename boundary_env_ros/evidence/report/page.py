@@ -406,7 +406,7 @@ def _many(count: int, noun: str) -> str:
 
 
 def _short(value: float | None) -> str:
-    return _UNKNOWN if value is None else f'{value:.3g}'
+    return _UNKNOWN if value is None or math.isnan(value) else f'{value:.3g}'
 
 
 def _percent(rate: Proportion) -> str:

@@ -17,6 +17,7 @@ from boundary_env_ros.core import causes
 from boundary_env_ros.core.contract import ActionKind, Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.imported import is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.sources import Vector
@@ -164,7 +165,8 @@ def _signs(now: Transition, contract: Contract | None) -> Iterator[Sign]:
         yield from _signs_of_decision(decision, names)
     yield from _signs_of_fields(now)
     yield from _signs_of_time(now)
-    if not math.isfinite(now.reward):
+    # What an import could not judge is unknown, and wrong nowhere.
+    if not math.isfinite(now.reward) and not is_unknown(now, 'reward'):
         yield Sign(kind='not_finite', why=f'the reward is {now.reward:g}')
     if now.overrun:
         yield Sign(kind='overrun', why=f'no action in time, held by the {now.held_by or "?"}')

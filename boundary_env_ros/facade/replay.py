@@ -461,7 +461,15 @@ def _difference(recorded: Vector, asked: Vector) -> float | None:
         return None
     if len(recorded) != len(asked):
         return math.inf
-    return max(abs(one - other) for one, other in zip(recorded, asked, strict=True))
+    return max(_apart(one, other) for one, other in zip(recorded, asked, strict=True))
+
+
+def _apart(one: float, other: float) -> float:
+    """Return by how much two numbers differ; from one that is none any other does infinitely."""
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    apart = abs(one - other)
+    return math.inf if math.isnan(apart) else apart
 
 
 def _black(spec: FieldSpec) -> Image:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+import math
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,14 @@ def test_it_is_a_link_by_name_to_a_run_a_bag_or_a_file(seen: Seen, place: str) -
     link.close()
     with pytest.raises(LinkError, match='it was closed'):
         link.step((0.0, 0.0))
+
+
+def test_from_a_number_that_is_none_any_other_differs(seen: Seen) -> None:
+    link = make_link('replay', CART, run=str(seen.bag.parent))
+    link.begin(seed=None, options={}, wrappers=())
+    [delivery] = link.step((float(ACTIONS[0][0]), math.nan))
+    assert delivery.replayed is not None
+    assert (delivery.replayed.differs, delivery.replayed.difference) == (True, math.inf)
 
 
 def test_another_action_changes_nothing_and_is_told(seen: Seen, replaying: Make) -> None:

@@ -185,7 +185,8 @@ class RecordingThread:
         Raises
         ------
         RecordError
-            If it was not done within ``patience`` seconds; it will not be done then.
+            If it was not done within ``patience`` seconds, or the recording is over; it will not
+            be done then.
 
         """
         answer: Future[T] = Future()
@@ -197,7 +198,13 @@ class RecordingThread:
                 except Exception as error:  # noqa: BLE001 - it is the caller's
                     answer.set_exception(error)
 
-        self.do(answering)
+        with self._changed:
+            if self._stopping:
+                raise RecordError(
+                    f'Expect a recording that goes on, actually: that to '
+                    f'{self._recording.run.path} is over.'
+                )
+            self._put(0, answering)
         try:
             return answer.result(patience)
         except FutureTimeoutError:
@@ -312,6 +319,8 @@ class RecordingThread:
     def _give_up_queue(self) -> None:
         """Count what was not written when the recording came to its end."""
         with self._changed:
+            # Nobody looks at the queue any more.
+            self._stopping = True
             unwritten = sum(1 for _, size, _ in self._queue if size)
             self._queue.clear()
             self._waiting = 0

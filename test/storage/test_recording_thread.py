@@ -168,6 +168,8 @@ def test_who_asks_gets_the_answer_or_the_error(disk: Disk) -> None:
         thread.ask(lambda: disk.mark('', 1, 'ada', '', instant()), SOON)
     assert thread.failure is None
     thread.close(SOON)
+    with pytest.raises(RecordError, match='actually: that to .* is over'):
+        thread.ask(lambda: disk.messages, SOON)
 
 
 def test_disk_is_waited_for_at_the_declared_interval(

@@ -33,6 +33,7 @@ import yaml
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Trigger
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
@@ -41,7 +42,7 @@ from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.dataset import open_dataset, write_dataset
 from boundary_env_ros.evidence.export import export_run, Exported, LAYOUTS
 from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Origin, Step
-from boundary_env_ros.evidence.exporting.layout import choices, Layout
+from boundary_env_ros.evidence.exporting.layout import about, choices, Layout
 from boundary_env_ros.evidence.exporting.minari import dataset_id
 from boundary_env_ros.evidence.exporting.moments import Moments
 from boundary_env_ros.evidence.exporting.png import to_png
@@ -249,6 +250,12 @@ def _is_step(piece: object) -> bool:
     return isinstance(piece, Transition) and piece.kind is Kind.STEP
 
 
+def silenced(step: Transition) -> Transition:
+    """Return a step in which nothing was sent."""
+    step = replace(step, decisions=(), decision=-1, requested_action=())
+    return replace(step, admitted_action=(), commanded_action=())
+
+
 # Steps, as every layout gets them ----------------------------------------------------------------
 
 
@@ -322,6 +329,67 @@ def test_steps_that_are_lost_are_counted(contract: Contract, record: list[Piece]
     assert sum(map(len, episodes)) == len(steps) - 2
 
 
+def test_command_that_nobody_knows_is_not_held_over_lost_steps(
+    contract: Contract, record: list[Piece]
+) -> None:
+    steps = [p for p in record if _is_step(p)]
+    silent = silenced(steps[5])
+    kept = [silent if p is steps[5] else p for p in record if p not in steps[3:5]]
+    behind = follow(contract, kept)[0][0][3]
+    assert behind.transition is silent
+    assert behind.origin is Origin.UNKNOWN
+    assert np.isnan(behind.applied).all()
+
+
+def imported(record: list[Piece]) -> list[Piece]:
+    """Return the first episode as if it had been made from a bag, without a judgement."""
+    marks = import_marks('drive', derived=('admitted_action',), unknown=('seed', 'reward'))
+    steps = [p for p in record if isinstance(p, Transition)]
+    pieces: list[Piece] = []
+    for step in steps:
+        if step.id.episode_id == steps[0].id.episode_id:
+            made = replace(step, diagnostics=marks, decisions=(), decision=-1, verdict=None)
+            if _is_step(made):
+                action = made.commanded_action or (0.0, 0.0)
+                made = replace(made, admitted_action=action, reward=math.nan, reward_terms=())
+            pieces.append(made)
+    return pieces
+
+
+def test_imported_episode_says_so_and_no_gate_admitted_its_actions(
+    contract: Contract, record: list[Piece]
+) -> None:
+    pieces = imported(record)
+    (steps,), _ = follow(contract, pieces)
+    assert about(Head(first=pieces[0]), steps[-1])['imported'] == 'drive'
+    recorded = next(p for p in record if isinstance(p, Transition))
+    assert about(Head(first=recorded), steps[-1])['imported'] == ''
+    assert {step.origin for step in steps} == {Origin.COMMAND}
+    assert all(step.applied == step.transition.admitted_action for step in steps)
+
+
+def test_reward_that_nobody_knows_stays_unknown_in_every_layout(
+    record: list[Piece], loaded: LoadedContract, layout: str, tmp_path: Path
+) -> None:
+    pieces = imported(record)
+    entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(pieces))
+    write_dataset(tmp_path / 'records', 'jsonl', entries, contract=loaded.text)
+    exported = export_run(tmp_path / 'records', tmp_path / 'set', layout)
+    assert exported.steps == len(pieces) - 1
+    if layout == 'lerobot':
+        table = pyarrow.parquet.read_table(tmp_path / 'set/data')
+        assert all(map(math.isnan, table['next.reward'].to_pylist()))
+    elif layout == 'minari':
+        with h5py.File(tmp_path / 'set/data/main_data.hdf5') as file:
+            assert np.isnan(file['episode_0/rewards'][:]).all()
+    else:
+        (shard,) = (tmp_path / 'set').glob('*.tfrecord*')
+        _, _, rewards = shard.read_bytes().partition(b'steps/reward')
+        # Each is a key, a length and 8 bytes; the step behind the last action has 0.
+        unknown = bytes((1 << 3 | 2, 8)) + struct.pack('<d', math.nan)
+        assert unknown * exported.steps in rewards[: 10 * exported.steps + 20]
+
+
 def test_applied_action_is_what_the_robot_was_sent(run: ExportRun, tmp_path: Path) -> None:
     episodes, _ = follow(run.contract, list(_records(run)))
     steps = [step for episode in episodes for step in episode]
@@ -344,14 +412,7 @@ def test_command_that_the_driver_holds_goes_on_as_the_applied_action(
     contract: Contract, record: list[Piece]
 ) -> None:
     steps = [p for p in record if _is_step(p)]
-    silent = replace(
-        steps[2],
-        decisions=(),
-        decision=-1,
-        requested_action=(),
-        admitted_action=(),
-        commanded_action=(),
-    )
+    silent = silenced(steps[2])
     changed = [silent if p is steps[2] else p for p in record]
     first = follow(contract, changed)[0][0]
     assert first[2].origin is Origin.HELD

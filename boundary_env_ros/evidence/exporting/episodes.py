@@ -254,6 +254,7 @@ class EpisodeStream:
             before = self._sight[1]
         else:
             self._gaps.lost_steps += 0 if self._sight is None else step - 1 - self._sight[0]
+            self._command = None  # what was sent in between is not known
             before = self._see(transition.before, log_time)
         after = self._see(transition.after, log_time)
         self._sight = (step, after)
@@ -353,7 +354,9 @@ class EpisodeStream:
         before, self._command = self._command, sent[-1].command if sent else self._command
         by_hand = any(decision.trigger is Trigger.OPERATOR for decision in sent)
         if transition.admitted_action and not by_hand:
-            return transition.admitted_action, Origin.ADMITTED
+            # An imported step has no decision: its action was worked out from the command.
+            origin = Origin.ADMITTED if transition.decisions else Origin.COMMAND
+            return transition.admitted_action, origin
         if sent:
             previous = sent[-1].previous_command or before
             return as_action(groups, sent[-1].command, previous), Origin.COMMAND

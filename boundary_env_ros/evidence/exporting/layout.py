@@ -18,6 +18,7 @@ import numpy.typing as npt
 from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.images import Image
+from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, Stamp
@@ -298,7 +299,8 @@ def _numbers(spec: FieldSpec, found: ObservationField | None) -> Array:
 _ABOUT: Mapping[str, tuple[str, str]] = {
     'episode_id': (TEXT, 'its id in the record'),
     'agent': (TEXT, 'its agent'),
-    'seed': ('uint64', 'seed of its reset'),
+    'imported': (TEXT, 'bag that it was made from afterwards; empty if it was recorded'),
+    'seed': ('uint64', 'seed of its reset; not known if it was imported'),
     'contract': (TEXT, 'name of the contract'),
     'contract_version': (TEXT, 'version of the contract'),
     'contract_digest': (TEXT, 'digest of the contract'),
@@ -322,6 +324,7 @@ def about(head: Head, last: Step) -> dict[str, str | int | bool]:
     return {
         'episode_id': first.id.episode_id,
         'agent': first.id.agent,
+        'imported': imported_from(first),
         'seed': first.seed,
         'contract': first.contract,
         'contract_version': first.contract_version,

@@ -162,6 +162,16 @@ class Output:
         """Return what may still be under way, as far as a rule asks for it."""
         return () if self._recent is None else self._recent.at(self._robot_time(now))
 
+    @property
+    def looks_back(self) -> float:
+        """For how many seconds a command that is in force no more is remembered."""
+        return 0.0 if self._recent is None else self._recent.seconds
+
+    def recall(self, sent: tuple[Sent, ...], now: Instant) -> None:
+        """Take what is under way from what a decision says of it."""
+        if self._recent is not None:
+            self._recent = self._recent.recalled(sent, self._robot_time(now))
+
     def _robot_time(self, now: Instant) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""
         return now.ros.nanoseconds if self._lockstep else now.steady

@@ -22,6 +22,7 @@ from boundary_env_ros.core.decision import (
     GateDecision,
     Measurement,
     Reason,
+    Sent,
     StepId,
     Tightened,
     Trigger,
@@ -37,6 +38,7 @@ from boundary_env_ros.core.gate_rules.recorded import situation_of, was_over, wa
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
+from boundary_env_ros.core.gate_rules.under_way import same_way
 from boundary_env_ros.core.gate_senses import HELD
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.recorded_instants import ASKED, RecordedInstants
@@ -117,8 +119,10 @@ class GateRerun(Gate):
             to stop. The instants are those of the record.
 
         """
-        self._begin(then, current, begun=begun)
+        gap = self._begin(then, current, begun=begun)
         self._then, self._now = then, self._instants.go_on_to(then)
+        if gap:
+            self._take_up(then)
         self._kept = (vars(self._memory).copy(), vars(self._output).copy())
         self._tighten_as(then.tightened)
         self._stand(then)
@@ -161,8 +165,8 @@ class GateRerun(Gate):
             self._forget_command()
         self._sent_alike = self._asked_alike = True
 
-    def _begin(self, then: GateDecision, current: str, *, begun: bool) -> None:
-        """Begin with another lease, or after a gap, from what the record says of the memory."""
+    def _begin(self, then: GateDecision, current: str, *, begun: bool) -> bool:
+        """Begin with another lease; return whether decisions are missing before this one."""
         heard = then.request is not None and not was_unheard(then)
         own = heard or (then.verdict is not Verdict.REJECTED and not was_over(then))
         episode = then.id.episode_id if own else current
@@ -182,8 +186,7 @@ class GateRerun(Gate):
             gap = not begun
         elif last is not None and gap:
             self.missing = max(then.sequence - last - 1, 0)
-        if gap:
-            self._take_up(then)
+        return gap
 
     def _take_up(self, then: GateDecision) -> None:
         """Take the memory of the gate from the inputs of a decision."""
@@ -193,6 +196,7 @@ class GateRerun(Gate):
             self._output.command = then.previous_command
             self._output.goal = then.wanted_command
             self._rates_unknown = True
+        self._output.recall(then.recent, self._now)
         if then.trigger is Trigger.CHUNK and then.request is not None and then.received:
             index = max(then.id.step - then.request.id.step, 0)
             self._memory.chunk = Chunk(then.request, then.received, index, 0)
@@ -377,10 +381,23 @@ class GateRerun(Gate):
                 and (self._memory.stopping or recorded.stopped),
                 since_request=recorded.since_request if self._asked_alike else ours.since_request,
                 overruns=ours.overruns if self._overruns_known else recorded.overruns,
-                recent=recorded.recent if self._same_terms else ours.recent,
+                recent=self._recent_of(recorded, ours),
             ),
             seeded,
         )
+
+    def _recent_of(self, recorded: Situation, ours: Situation) -> tuple[Sent, ...]:
+        """
+        Return what may still be under way: as recorded, if that is what this gate has sent.
+
+        When a decision was taken is known to within the lateness of a gate (in lockstep exactly),
+        and so is when what was sent before matters no more.
+        """
+        slack = self._contract.safety.gate_lateness
+        if self._pacing is Pacing.LOCKSTEP:
+            slack = 2.0 / NANOSECONDS  # rounding
+        alike = same_way(recorded.recent, ours.recent, self._output.looks_back, slack)
+        return recorded.recent if self._same_terms and alike else ours.recent
 
     def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
         """Return the recorded measurements that this gate asks for."""

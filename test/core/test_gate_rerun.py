@@ -24,6 +24,7 @@ DECIDED = (
     'previous_acceleration',
     'seeded',
     'overruns',
+    'recent',
     'time_step',
     'verdict',
     'wanted_command',

@@ -144,6 +144,27 @@ def test_turns_and_chunks_come_out_the_same(
     assert_same(loaded, pieces)
 
 
+@pytest.mark.parametrize('change', ['left out', 'another', 'later'])
+def test_what_is_said_to_be_under_way_is_what_was_sent(change: str) -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    from world_maker import make_world_tape
+
+    loaded = load('guarded_cart', Pacing.LOCKSTEP)
+    tape = make_world_tape(loaded, episodes=1, steps=15, seed=3)
+    steps = [sent.what for sent in tape if isinstance(sent.what, Transition)]
+    victim = next(t for t in steps if t.decisions and len(_answering(t).recent) > 3)
+    oldest, next_oldest, *rest = _answering(victim).recent
+    forged = {
+        'left out': (oldest, *rest),
+        'another': (oldest, replace(next_oldest, command=(0.0, 0.0)), *rest),
+        'later': (oldest, replace(next_oldest, since=next_oldest.since - 0.1), *rest),
+    }[change]
+    (episode,) = rerun(loaded, [_answer(t, recent=forged) if t is victim else t for t in steps])
+    assert episode.first is not None, told([episode])
+    assert (episode.first.step, episode.decisions_unlike) == (victim.id.step, 1), told([episode])
+    assert episode.first.unlike.field.startswith('recent')
+
+
 # What was changed is found ----------------------------------------------------------------------
 
 
@@ -155,6 +176,10 @@ def _victim(transitions: Sequence[Transition]) -> Transition:
         for t in transitions
         if t.id.episode_id == second and t.id.step > 5 and t.verdict is Verdict.LIMITED
     )
+
+
+def _answering(step: Transition) -> GateDecision:
+    return step.decisions[step.decision]
 
 
 def _answer(step: Transition, **changes: Any) -> Transition:

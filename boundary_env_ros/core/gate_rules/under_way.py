@@ -60,12 +60,47 @@ class Recent:
         """Return none of them: the robot does what its driver says."""
         return Recent(self.seconds)
 
+    def recalled(self, sent: Sequence[Sent], now: int) -> Recent:
+        """Return them as a decision says that they were at a time, ns."""
+        then = ((now - round(one.since * NANOSECONDS), one.command) for one in sent)
+        return Recent(self.seconds, tuple(then))
+
     def at(self, now: int) -> tuple[Sent, ...]:
         """Return what was sent, and how long before a time (ns), the oldest first."""
         return tuple(
             Sent(since=max(0, now - at) / NANOSECONDS, command=command)
             for at, command in self.sent
         )
+
+
+def same_way(one: Sequence[Sent], other: Sequence[Sent], seconds: float, slack: float) -> bool:
+    """
+    Return whether two memories are of the same commands, at the same distances in time.
+
+    Parameters
+    ----------
+    one, other
+        What was sent, the oldest first.
+    seconds
+        How long a command matters after the next was sent.
+    slack
+        By how many seconds instants may differ; what falls out of memory within it may be in one
+        of them only.
+
+    """
+    count = min(len(one), len(other))
+    if not count:
+        return not one and not other
+    for a, b in zip(one[-count:], other[-count:], strict=True):
+        apart = (a.since - one[-1].since) - (b.since - other[-1].since)
+        if a.command != b.command or abs(apart) > slack:
+            return False
+    longer = max(one, other, key=len)
+    # Each of those is forgotten once the next is old enough.
+    return all(
+        abs(following.since - longer[-1].since - seconds) <= slack
+        for following in longer[1 : len(longer) - count + 1]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ OF_DECISION = (
     'previous_acceleration',
     'seeded',
     'overruns',
+    'recent',
     'verdict',
     'wanted_command',
     'admitted_action',

@@ -18,14 +18,20 @@ import pytest
 
 # `launch` alone would be found without being installed: it is a folder of this repository.
 pytest.importorskip('launch_ros', reason='needs launch_ros, which is on no package index')
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'storage')]
 
+from bag_maker import make_tape, write_bag
 import gymnasium
+import numpy as np
+from record_maker import Bench
 
 from boundary_env_ros.errors import Refused
-import boundary_env_ros.facade  # noqa: F401
+from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.storage.contract_file import load, make_task
 
 pytestmark = pytest.mark.ros
 
@@ -176,3 +182,92 @@ def test_a_bad_contract_ends_the_launch_and_is_named(tmp_path: Path, domain: int
         assert launched.process.wait(_READY) == 1
         assert f'{contract}: ' in launched.log
         assert 'to come up, actually: it refused, in the state unconfigured' in launched.log
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp('record') / 'bag'
+    loaded = load('warehouse_cart')
+    write_bag(path, make_tape(Bench, loaded, make_task(loaded.contract), seed=1))
+    return path
+
+
+def test_a_record_is_replayed_under_a_namespace_and_ends_the_launch(
+    tmp_path: Path, domain: int, bag: Path
+) -> None:
+    arguments = (f'bag:={bag}', 'namespace:=old', 'rate:=50.0')
+    with _launch(tmp_path, 'replay_launch.py', *arguments) as launched:
+        assert launched.process.wait(_READY) == 0, launched.log
+        assert '/boundary/transition as /old/boundary/transition' in launched.log
+        assert 'not /cmd_vel: it can move a robot' in launched.log
+        assert launched.left() == []
+
+
+def test_an_interrupt_ends_a_replay_that_begins_again_and_again(
+    tmp_path: Path, domain: int, bag: Path
+) -> None:
+    with _launch(tmp_path, 'replay_launch.py', f'bag:={bag}', 'loop:=true') as launched:
+        launched.wait_for(lambda: '/boundary/transition' in launched.log, _READY)
+        launched.process.send_signal(signal.SIGINT)
+        assert launched.process.wait(_SOON) == 0
+        assert launched.left() == []
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('bag:=nothing',), 'Expect the record to be replayed, actually: it was not.'),
+        ((), "missing required argument 'bag'"),
+    ],
+)
+def test_a_replay_of_nothing_is_an_error(
+    tmp_path: Path, domain: int, arguments: tuple[str, ...], message: str
+) -> None:
+    with _launch(tmp_path, 'replay_launch.py', *arguments) as launched:
+        assert launched.process.wait(_READY) == 1
+        assert message in launched.log
+
+
+# Gazebo ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gazebo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install what the launch file starts; the server is the one of the tests of the node."""
+    for needed in ('simulation_interfaces', 'ros_gz_interfaces'):
+        pytest.importorskip(needed, reason=f'needs {needed}, which is on no package index')
+    server = Path(__file__).parents[1] / 'ros/simulator_server.py'
+    programs = {
+        ('ros_gz_sim', 'gzserver'): f'exec {sys.executable} {server} "" "$@"',
+        # The server has the topics of ROS already.
+        ('ros_gz_bridge', 'bridge_node'): 'exec sleep 1000',
+    }
+    for (package, name), command in programs.items():
+        index = tmp_path / 'prefix/share/ament_index/resource_index/packages' / package
+        program = tmp_path / 'prefix/lib' / package / name
+        for path in (index, program):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        index.touch()
+        # Parameters come in files, whose names are the last of the arguments.
+        program.write_text(f'#!/bin/sh\nfor last; do :; done\ncat "$last"\n{command}\n')
+        program.chmod(0o755)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'prefix'), prepend=os.pathsep)
+
+
+def test_a_policy_steps_what_was_launched_with_gazebo_which_takes_the_launch_with_it(
+    tmp_path: Path, domain: int, gazebo: None
+) -> None:
+    with _launch(tmp_path, 'gazebo_launch.py', 'pacing:=lockstep') as launched:
+        launched.active()
+        assert re.search(r'world_sdf_file: .*/config/gazebo/warehouse\.sdf', launched.log)
+        assert re.search(r'config_file: .*/config/gazebo/bridge\.yaml', launched.log)
+        env = BoundaryEnv('warehouse_cart', pacing='lockstep', startup_timeout=_SOON)
+        try:
+            env.reset(seed=1, options={'scenario': 'clear'})
+            env.step(np.array([0.3, 0.0], dtype=np.float32))
+        finally:
+            env.close()
+        os.kill(launched.pid('gzserver'), signal.SIGKILL)
+        assert launched.process.wait(_SOON) == 1
+        assert 'Expect Gazebo to run, actually: it ended.' in launched.log
+        assert launched.left() == []

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 import math
+import re
 
 import pytest
 
@@ -23,7 +24,9 @@ from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.comparing.compare import compare, compare_sides, simulations
 from boundary_env_ros.evidence.comparing.comparison import Comparison
+from boundary_env_ros.evidence.comparing.page import render
 from boundary_env_ros.evidence.comparing.side import read_side, Side
+from boundary_env_ros.evidence.comparing.words import told
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 CONTRACT = cart_contract()
@@ -254,6 +257,25 @@ def test_three_episodes_of_each_show_nothing_and_that_is_not_called_equal() -> N
     assert 6 <= comparison.needed <= 8
 
 
+def test_what_few_episodes_have_is_not_called_equal() -> None:
+    def sparse(whole: Side) -> Side:
+        episodes = [
+            replace(e, values={n: v for n, v in e.values.items() if n != 'response.delay'})
+            for e in whole.episodes[3:]
+        ]
+        return replace(whole, episodes=[*whole.episodes[:3], *episodes])
+
+    full, few = held(side(1), side(101)), held(sparse(side(1)), sparse(side(101)))
+    assert full.too_weak == ()
+    assert [finding.name for finding in few.too_weak] == ['response.delay']
+    (line,) = (line for line in told(few).split('\n') if 'Too few episodes have' in line)
+    assert 'response.delay' in line
+    (same,) = re.findall(r'^No difference beyond chance:.*?(?=^\w)', told(few), re.M | re.S)
+    assert 'response.gain' in same
+    assert 'response.delay' not in same
+    assert 'Too few episodes have a value' in ''.join(render(few))
+
+
 def test_a_side_without_whole_episodes_is_named() -> None:
     empty = side_of((), CONTRACT.contract, 'nothing')
     comparison = held(side(1), empty)
@@ -379,10 +401,10 @@ def test_the_plain_data_has_everything_and_no_number_that_json_has_not() -> None
     import json
 
     comparison = held(side(1), side(201, 'payload'))
-    told = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
-    assert told['exit_code'] == 1
-    assert told['differences'] == [finding.name for finding in comparison.differences]
-    assert told['a']['success']['of'] == 8
-    (delay,) = (f for f in told['sections']['response'] if f['name'] == 'response.delay')
+    facts = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
+    assert facts['exit_code'] == 1
+    assert facts['differences'] == [finding.name for finding in comparison.differences]
+    assert facts['a']['success']['of'] == 8
+    (delay,) = (f for f in facts['sections']['response'] if f['name'] == 'response.delay')
     assert delay['differs'] is True
     assert delay['quantities'][0]['interval'][0] > 0.0

@@ -118,6 +118,18 @@ def test_rounding_does_not_tell_equal_deals_apart() -> None:
     assert result_of(tiny, tiny + 1e-8, paired=True).p == pytest.approx(2 / 2**12)
 
 
+@pytest.mark.parametrize(('first', 'second'), [(3, 3), (2, 3), (4, 2), (6, 6)])
+@pytest.mark.parametrize('sides', [(6, 6), (4, 7), (7, 4)])
+def test_what_few_episodes_have_reaches_its_least_p_where_it_is_parted_wholly(
+    first: int, second: int, sides: tuple[int, int]
+) -> None:
+    first, second = min(first, sides[0]), min(second, sides[1])
+    a = column(*[float(i) for i in range(first)], *[math.nan] * (sides[0] - first))
+    b = column(*[100.0 + i for i in range(second)], *[math.nan] * (sides[1] - second))
+    least = Deals(*sides, paired=False).least_of(first, second)
+    assert result_of(a, b).p == pytest.approx(least)
+
+
 @pytest.mark.parametrize(
     ('first', 'second', 'paired', 'least'),
     [(3, 3, False, 2 / 20), (3, 4, False, 1 / 35), (5, 5, True, 2 / 32), (40, 40, False, 2e-4)],

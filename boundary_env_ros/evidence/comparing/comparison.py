@@ -82,6 +82,8 @@ class Finding:
         All its numbers, the least probable first.
     episodes
         How many of A and B had a value.
+    least
+        Smallest p that it could reach with so many.
     beyond_chance
         Whether the corrected p is at most alpha.
     shown
@@ -97,6 +99,7 @@ class Finding:
     corrected: float
     quantities: tuple[Quantity, ...]
     episodes: tuple[int, int]
+    least: float
     beyond_chance: bool
     shown: tuple[Quantity, ...]
     values: tuple[Array, Array]
@@ -123,6 +126,7 @@ class Finding:
             'what': self.family.what,
             'p': _finite(self.p),
             'corrected': _finite(self.corrected),
+            'least_p': _finite(self.least),
             'beyond_chance': self.beyond_chance,
             'differs': self.differs,
             'episodes': list(self.episodes),
@@ -247,6 +251,14 @@ class Comparison:
         if not self.comparable:
             return 2
         return int(bool(self.differences) or self.contracts.meaning is not Meaning.COSMETIC)
+
+    @property
+    def too_weak(self) -> tuple[Finding, ...]:
+        """Return what so few episodes have that it could not have been shown to differ first."""
+        tests = len(self.findings)
+        return tuple(
+            f for f in self.findings if not f.beyond_chance and f.least * tests > self.alpha
+        )
 
     def of_section(self, section: str) -> tuple[Finding, ...]:
         """Return the findings of one section."""

@@ -154,6 +154,10 @@ def _rest(comparison: Comparison) -> Iterator[str]:
     if few:
         names = ', '.join(finding.name for finding in few)
         yield f'<li>Beyond chance, but too small to count: {text(names)}.</li>'
+    weak = comparison.too_weak
+    if weak:
+        names = ', '.join(finding.name for finding in weak)
+        yield f'<li>Too few episodes have a value to show a difference: {text(names)}.</li>'
     for why, names_of in untested(comparison).items():
         yield f'<li>Not tested, {text(why)}: {text(", ".join(names_of))}.</li>'
     yield '</ul></div>\n'

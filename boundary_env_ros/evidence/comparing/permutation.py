@@ -94,15 +94,34 @@ class Deals:
         self.exhaustive = total <= DEALS + 1
         #: Each row a deal: 1 for what is on the second side; of pairs -1 for what is turned round.
         self._rows = self._all() if self.exhaustive else self._drawn()
-        mirrored = paired or first == second
-        # Of whole numbers, since the number of deals may be greater than any float.
-        least = (2 if mirrored and first else 1) / total
-        self._least = least if self.exhaustive else max(least, 1.0 / (self._drawn_deals + 1))
 
     @property
     def least(self) -> float:
         """Return the smallest p that there can be at all with so many episodes."""
-        return self._least
+        return self.least_of(self.first, self.second)
+
+    def least_of(self, first: int, second: int) -> float:
+        """
+        Return the smallest p of a quantity that only some of the episodes have.
+
+        Parameters
+        ----------
+        first, second
+            How many of each side have it.
+
+        """
+        # The deals that part those that have it as they are parted, or the other way round. Of
+        # whole numbers, since the number of deals may be greater than any float.
+        if self.paired:
+            least = 2 / 2**first
+        else:
+            count = self.first + self.second
+            rest = count - first - second
+            ways = math.comb(rest, self.second - second)
+            ways += math.comb(rest, self.second - first) if first <= self.second else 0
+            least = ways / math.comb(count, self.second)
+        least = min(1.0, least)
+        return least if self.exhaustive else max(least, 1.0 / (self._drawn_deals + 1))
 
     def _all(self) -> Array:
         if self.paired:

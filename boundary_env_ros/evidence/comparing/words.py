@@ -150,10 +150,13 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     few = small(comparison)
     if few:
         yield f'Beyond chance, but too small to count: {", ".join(f.name for f in few)}'
-    same = [f.name for f in comparison.findings if not f.beyond_chance]
+    weak = [f.name for f in comparison.too_weak]
+    same = [f.name for f in comparison.findings if not f.beyond_chance and f.name not in weak]
     if same:
         sure = 'No difference beyond chance' if comparison.comparable else 'Not shown to differ'
         yield f'{sure}: {", ".join(same)}'
+    if weak:
+        yield f'Too few episodes have a value to show a difference: {", ".join(weak)}'
     for why, names in untested(comparison).items():
         yield f'Not tested, {why}: {", ".join(names)}'
     for note in comparison.notes:

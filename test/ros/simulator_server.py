@@ -17,8 +17,10 @@ from typing import Any
 
 from geometry_msgs.msg import Twist
 import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from rclpy.task import Future
 from ros_gz_interfaces.msg import Contact, Contacts
 from rosgraph_msgs.msg import Clock
 from simulation_interfaces.msg import Result, SimulationState
@@ -65,7 +67,10 @@ class SimulatorServer(Node):
             (StepSimulation, 'step_simulation', self.on_step),
             (SetSimulationState, 'set_simulation_state', self.on_state),
         ):
-            self.create_service(kind, f'~/{name}', callback)
+            # One that does not answer keeps nobody waiting but who asked.
+            self.create_service(
+                kind, f'~/{name}', callback, callback_group=ReentrantCallbackGroup()
+            )
         self.create_timer(0.01, self.on_timer)
         self.place(-3.5, -3.0, 0.0)
 
@@ -77,7 +82,10 @@ class SimulatorServer(Node):
     def on_twist(self, message: Twist) -> None:
         self.moved = (message.linear.x, message.angular.z)
 
-    def on_entity(self, request: Any, response: Any) -> Any:
+    async def on_entity(self, request: Any, response: Any) -> Any:
+        if MODE == 'no_answer':
+            print('asked', flush=True)
+            await Future()
         pose = request.state.pose
         response.result.result = Result.RESULT_OK
         if request.entity == 'goal':

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, ExitStack
+from functools import partial
 import os
 from pathlib import Path
+import select
 import signal
 import subprocess
 import sys
@@ -24,12 +26,16 @@ pytest.importorskip(
     'ros_gz_interfaces', reason='needs ros_gz_interfaces, which is on no package index'
 )
 
+from lifecycle_msgs.msg import Transition as Lifecycle
+from lifecycle_msgs.srv import ChangeState
+from rclpy.task import Future
 from ros_world import MARK, PATIENT, Probe, reserved_domain, write_contract
 
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.conversions import message_class
+from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.names import SENSOR_LOCKSTEP
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec, running
 
@@ -51,6 +57,14 @@ class Hall:
             probe,
         )
         self.processes: dict[str, NodeProcess] = {}
+        self.server: subprocess.Popen[bytes] | None = None
+
+    def said(self) -> bytes:
+        """Return the next line of the simulator."""
+        assert self.server is not None
+        assert self.server.stdout is not None
+        assert select.select([self.server.stdout], [], [], 20.0)[0], 'the simulator says nothing'
+        return self.server.stdout.readline()
 
     def environment(self) -> BoundaryEnv:
         return BoundaryEnv(self.file, link='ros', pacing=self.pacing, domain_id=self.domain)
@@ -96,7 +110,7 @@ def hall(
         stack.callback(probe.close)
         probe.listen('ground_truth', message_class('nav_msgs/msg/Odometry'), SENSOR_LOCKSTEP)
         made = Hall(file, folder / 'run', domain, pacing, probe)
-        made.processes = processes
+        made.processes, made.server = processes, server
         yield made
 
 
@@ -136,9 +150,12 @@ def test_in_realtime_the_driver_stands_when_the_gate_is_gone(opened: Open) -> No
     env = world.environment()
     try:
         env.reset(seed=3, options=CLEAR)
-        for _ in range(10):
+        # Up to the moment in which it moves: without another action the gate would stop it.
+        steps = 0
+        while world.speed() <= 0.2:
+            steps += 1
+            assert steps < 100, 'the cart does not move'
             env.step(AHEAD)
-        world.probe.until(lambda: world.speed() > 0.2, 20.0, 'a cart that moves')
         world.processes['safety_gate'].send(signal.SIGKILL)
         world.probe.until(lambda: world.speed() < 0.02, 20.0, 'a cart that stands')
     finally:
@@ -165,3 +182,33 @@ def test_what_the_bridge_does_not_bring_is_named(opened: Open) -> None:
     finally:
         env.close()
     assert time.monotonic() > since
+
+
+def test_who_waits_for_a_simulator_that_does_not_answer_learns_of_a_deactivation(
+    opened: Open,
+) -> None:
+    world = opened('lockstep', 'no_answer')
+    change = partial(world.probe.call, ChangeState, 'simulator/change_state')
+    client = world.probe.node.create_client(srv.ResetWorld, 'reset_world')
+    world.probe.until(client.service_is_ready, 20.0, 'the service reset_world')
+    target = [
+        msg.NamedValues(name='start', values=[1.0, 0.0, 0.0]),
+        msg.NamedValues(name='goal', values=[2.0, 0.0]),
+    ]
+
+    def ask() -> Future:
+        future = client.call_async(srv.ResetWorld.Request(seed=1, target=target))
+        assert world.said() == b'asked\n'
+        return future
+
+    def failure(answer: Future) -> str:
+        world.probe.until(answer.done, 20.0, 'an answer')
+        assert answer.result().result.code == msg.Result.RESET_FAILED
+        return str(answer.result().result.message)
+
+    asked = ask()
+    for code in (Lifecycle.TRANSITION_DEACTIVATE, Lifecycle.TRANSITION_ACTIVATE):
+        assert change(ChangeState.Request(transition=Lifecycle(id=code))).success
+    assert 'it was deactivated meanwhile' in failure(asked)
+    assert 'put warehouse_cart in its place' in failure(ask())
+    world.probe.node.destroy_client(client)

@@ -201,6 +201,20 @@ def test_a_world_whose_time_was_set_back_is_listened_to_anew() -> None:
     assert 'odom' in some.missing(100 * MILLI)
 
 
+def test_of_what_comes_while_nothing_advances_the_last_is_kept() -> None:
+    some = heard()
+    some.end()
+    for at in range(0, 60_000, 20):
+        some.note('odom', at * MILLI)
+    assert some.missing(59_999 * MILLI) == ('scan',)
+    some.begin()
+    some.note('odom', 60_000 * MILLI)
+    types = {'odom': 'nav_msgs/msg/Odometry', 'scan': 'sensor_msgs/msg/LaserScan'}
+    report = some.report(ID, (), '', types, {'odom': '/odom', 'scan': '/scan'})
+    assert (report.published, report.last_stamp) == ((1,), (60_000 * MILLI,))
+    assert max(map(len, some._stamps.values())) == 2
+
+
 def test_what_failed_is_in_the_report() -> None:
     report = heard().report(ID, (), 'it did not step', {}, {})
     assert (report.success, report.message) == (False, 'it did not step')

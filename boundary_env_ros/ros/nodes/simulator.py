@@ -44,6 +44,8 @@ from boundary_env_ros.simulation.messages import WIRE
 
 # How often the driver looks at its clock, and what was made is sent, s.
 _PERIOD = 0.005
+# By how much a reset advances a paused world to see where the cart is, s.
+_LOOK = 0.02
 # Where the carts' wheels stand on the floor: base_link is at their middle, m.
 _HEIGHT = 0.1
 
@@ -68,12 +70,16 @@ class Simulator(ContractNode):
         self.declare('patience', 5.0, 'Seconds, steady, for an answer of the simulator.')
         self._active = False
         self._cart: GazeboCart | None = None
-        self._asked: list[tuple[float, Future, Any, str]] = []
+        # What was asked of the simulator: until when it is waited for, and of whom.
+        self._asked: list[tuple[float, Future, Any]] = []
+        self._moments: list[Future] = []
         self._truth: BodyState | None = None
         self._touches = 0
+        # An advance that waits for its command, that waits for its steps, that waits for messages.
         self._pending: WorldAdvance | None = None
+        self._stepping: WorldAdvance | None = None
         self._advancing: tuple[WorldAdvance, int, float] | None = None
-        self._commanded = 0
+        self._commanded = 0.0
 
     def configure(self) -> None:
         """Make what listens, speaks and asks."""
@@ -83,7 +89,9 @@ class Simulator(ContractNode):
                 'Expect a contract on simulated time for a simulator with a clock of its own, '
                 'actually: `clock: ros`. Write `clock: sim`, or pass pacing:=lockstep.'
             )
+        self._check_step()
         self._types = _simulation_interfaces()
+        self._commanded = 0.0
         self._cart = GazeboCart(contract)
         config = CartConfig()
         (group,) = contract.action
@@ -98,7 +106,7 @@ class Simulator(ContractNode):
         self._kinds = dict(WIRE.values())
         for topic in self._heard.topics:
             # Of the truth more is wanted than its stamp.
-            if topic != _TRUTH:
+            if self._lockstep and topic != _TRUTH:
                 note = partial(self._on_sensor, topic)
                 self.listen(message_class(topics[topic]), topic, note, names.SENSOR_LOCKSTEP)
         self.listen(Odometry, _TRUTH, self._on_truth, names.SENSOR_LOCKSTEP)
@@ -121,9 +129,19 @@ class Simulator(ContractNode):
             self.serve(
                 srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
             )
-        if contract.pacing is Pacing.LOCKSTEP:
+        if self._lockstep:
             self._advanced = self.speak(msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD)
             self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+
+    def _check_step(self) -> None:
+        step, period = self.value('step'), self.contract.period
+        steps = period / step if step > 0.0 else 0.0
+        if steps < 0.5 or (self._lockstep and not math.isclose(steps, round(steps))):
+            raise BoundaryError(
+                f'Expect the parameter step to be more than 0 s and to fit into the period of '
+                f'{self.contract.name}, {period:g} s, a whole number of times, actually: '
+                f'{step:g} s. Set it to the step of the simulator, or take another period.'
+            )
 
     def _client(self, kind: Any, name: str) -> Any:
         return self.own(self.destroy_client, self.create_client(kind, name))
@@ -139,13 +157,16 @@ class Simulator(ContractNode):
         """Let the cart stand."""
         if self._active and self._cart is not None:
             self._tell(self._cart.stand(self._driver_time()))
+            self._abandon_advance()
         self._active = False
+        # No timer will: whoever waits learns now that it was in vain.
+        self._give_up(math.inf)
+        self._end_moments()
 
     def cleanup(self) -> None:
         """Let go of the cart."""
         self._cart = None
-        self._asked.clear()
-        self._pending = self._advancing = self._truth = None
+        self._truth = None
 
     @property
     def cart(self) -> GazeboCart:
@@ -187,9 +208,10 @@ class Simulator(ContractNode):
             )
         future = client.call_async(request)
         deadline = time.monotonic() + self.value('patience')
-        self._asked.append((deadline, future, client, what))
+        self._asked.append((deadline, future, client))
         response = await future
         self._asked = [asked for asked in self._asked if asked[1] is not future]
+        self._check_active()
         if response is None:
             raise SimulationFailed(
                 f'Expect an answer of {client.srv_name} within {self.value("patience"):g} s, '
@@ -204,10 +226,18 @@ class Simulator(ContractNode):
                 f'({client.srv_name}).'
             )
 
-    def _give_up(self) -> None:
-        now = time.monotonic()
-        for deadline, future, client, _ in self._asked:
+    def _check_active(self) -> None:
+        if not self._active:
+            raise SimulationFailed(
+                'Expect the simulator to stay active, actually: it was deactivated meanwhile. '
+                'Activate it, and begin anew.'
+            )
+
+    def _give_up(self, now: float) -> None:
+        """Wait no more for what should have come by now, s of the steady clock."""
+        for deadline, future, client in self._asked:
             if now > deadline and not future.done():
+                # An answer that comes later is nobody's.
                 client.remove_pending_request(future)
                 future.set_result(None)
 
@@ -230,7 +260,9 @@ class Simulator(ContractNode):
         except BoundaryError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             return
-        self._commanded = stamp_of(message) or 0
+        # One without a stamp is the newest there can be, until the world has moved on.
+        stamp = stamp_of(message)
+        self._commanded = math.inf if stamp is None else stamp
         self._move()
         self._try_to_advance()
 
@@ -245,7 +277,8 @@ class Simulator(ContractNode):
         self._drive.publish(message)
 
     def _on_timer(self) -> None:
-        self._give_up()
+        self._give_up(time.monotonic())
+        self._end_moments()
         if self._lockstep:
             self._look_at_advance()
             return
@@ -273,7 +306,7 @@ class Simulator(ContractNode):
             self._touches,
         )
         self.cart.see(self._truth)
-        if _TRUTH in self._heard.topics:
+        if self._lockstep and _TRUTH in self._heard.topics:
             self._on_sensor(_TRUTH, message)
 
     def _on_contacts(self, message: Any) -> None:
@@ -298,24 +331,40 @@ class Simulator(ContractNode):
         wish = self._pending
         if not self._active or wish is None or self._commanded < wish.command_stamp:
             return
-        self._pending = None
+        self._abandon_advance()  # nobody waits any more for one before
+        self._commanded = self._commanded if math.isfinite(self._commanded) else 0.0
+        self._stepping = wish
         self.executor.create_task(self._advance, wish)
 
     async def _advance(self, wish: WorldAdvance) -> None:
-        steps = max(1, round(wish.duration / NANOSECONDS / self.value('step')))
-        until = self._world_time() + wish.duration
+        if self._stepping is not wish:
+            return
         self._heard.begin()
         self._move()
         error = ''
         try:
-            await self._ask(self._step, self._types.step_simulation.Request(steps=steps), 'step')
+            until = await self._advance_world(wish.duration / NANOSECONDS, self._world_time())
         except SimulationFailed as failed:
             error = str(failed)
+        if self._stepping is not wish:
+            return  # a reset came in between, or another advance, or the end
+        self._stepping = None
         if error:
             self._tell_advanced(wish, error)
             return
         self._advancing = (wish, until, time.monotonic() + self.value('patience'))
         self._look_at_advance()
+
+    async def _advance_world(self, seconds: float, now: int) -> int:
+        """Have the world advance by whole steps; return what time it is there then, ns."""
+        step: float = self.value('step')
+        steps = max(1, math.ceil(seconds / step - 1e-6))
+        await self._ask(self._step, self._types.step_simulation.Request(steps=steps), 'step')
+        return now + round(steps * step * NANOSECONDS)
+
+    def _abandon_advance(self) -> None:
+        self._pending = self._stepping = self._advancing = None
+        self._heard.end()
 
     def _look_at_advance(self) -> None:
         """Answer, once the world's time and all that was measured on the way have come."""
@@ -339,6 +388,7 @@ class Simulator(ContractNode):
     def _tell_advanced(self, wish: WorldAdvance, error: str, until: int = 0) -> None:
         made = self._send_made(until) if not error else ()
         report = self._heard.report(wish.id, made, error, self._kinds, self._resolved)
+        self._heard.end()
         message = to_msg(report)
         set_time(message.header.stamp, until or self._world_time())
         self._advanced.publish(message)
@@ -352,7 +402,7 @@ class Simulator(ContractNode):
                 'Expect an active simulator, actually: it is not. Activate it.'
             )
             return response
-        self._pending = self._advancing = None
+        self._abandon_advance()
         asked = ResetWorld(
             seed=request.seed,
             target=tuple(from_msg(NamedValues, values) for values in request.target),
@@ -376,18 +426,20 @@ class Simulator(ContractNode):
         await self._set_pose(self.value('entity'), x, y, _HEIGHT, yaw)
         if self.value('goal'):
             await self._set_pose(self.value('goal'), goal_x, goal_y, 0.0, 0.0)
-        before = self._world_time()  # what is on its way may be from before
+        # What is on its way may be from before.
+        until = before = self._world_time()
+        self._truth = None
         deadline = time.monotonic() + self.value('patience')
-        while self._truth is None or self._truth.at_ns <= before:
+        while self._truth is None or self._truth.at_ns <= before or self._world_time() < until:
+            behind = self._world_time() < until
             if time.monotonic() > deadline:
                 raise SimulationFailed(
-                    f'Expect {self._resolved[_TRUTH]} after the reset within '
-                    f'{self.value("patience"):g} s, actually: nothing new. Look at the bridge.'
+                    f'Expect {"/clock" if behind else self._resolved[_TRUTH]} after the reset '
+                    f'within {self.value("patience"):g} s, actually: nothing new. '
+                    'Look at the bridge.'
                 )
-            if self._lockstep:
-                steps = max(1, round(0.02 / self.value('step')))
-                request = self._types.step_simulation.Request(steps=steps)
-                await self._ask(self._step, request, 'step')
+            if self._lockstep and not behind:
+                until = await self._advance_world(_LOOK, until)
             await self._moment()
         return self._truth
 
@@ -401,10 +453,14 @@ class Simulator(ContractNode):
     async def _moment(self) -> None:
         """Let other callbacks run."""
         future: Future = Future(executor=self.executor)
-        timer = self.every(_PERIOD, lambda: future.done() or future.set_result(None))
+        self._moments.append(future)
         await future
-        self._periodic.remove(timer)
-        self.destroy_timer(timer)
+        self._check_active()
+
+    def _end_moments(self) -> None:
+        moments, self._moments = self._moments, []
+        for moment in moments:
+            moment.set_result(None)
 
 
 def _simulation_interfaces() -> SimpleNamespace:

@@ -256,6 +256,9 @@ class Heard:
             topic: round(NANOSECONDS / rate) for topic, rate in rates.items() if rate > 0.0
         }
         self._stamps: dict[str, list[int]] = {topic: [] for topic in self._period}
+        # How many of them were heard before the advance.
+        self._before = dict.fromkeys(self._period, 0)
+        self._advances = False
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -266,14 +269,20 @@ class Heard:
         """Forget what was heard, but for the last stamp of each topic."""
         self._stamps = {topic: stamps[-1:] for topic, stamps in self._stamps.items()}
         self._before = {topic: len(stamps) for topic, stamps in self._stamps.items()}
+        self._advances = True
+
+    def end(self) -> None:
+        """Keep the last stamp of each topic only, until the next advance."""
+        self._advances = False
 
     def note(self, topic: str, stamp: int) -> None:
         """Take note of a message, by its stamp, ns."""
         stamps = self._stamps[topic]
-        if not stamps or stamp > stamps[-1]:
+        if self._advances and (not stamps or stamp > stamps[-1]):
             stamps.append(stamp)
-        else:  # the world's time was set back
+        else:  # nothing advances, or the world's time was set back
             self._stamps[topic] = [stamp]
+            self._before[topic] = 0
 
     def missing(self, until: int) -> tuple[str, ...]:
         """Return the topics of which another message is due up to a time of the world, ns."""
@@ -309,6 +318,6 @@ class Heard:
         carried = [
             Emission(topic=topic, type=types[topic], stamp=stamp, fields={})
             for topic, stamps in self._stamps.items()
-            for stamp in stamps[self._before.get(topic, 0) :]
+            for stamp in stamps[self._before[topic] :]
         ]
         return report_of(id_, [*carried, *made], error, resolved)

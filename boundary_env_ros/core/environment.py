@@ -78,9 +78,6 @@ Effect: TypeAlias = (
 )
 Effects = tuple[Effect, ...]
 
-#: Observations that are remembered for actions that answer them.
-ANSWERABLE = 1024
-
 # What the gate of a robot says that it still moves.
 _MOVING = (GateState.RUNNING, GateState.STOPPING, GateState.PROBING)
 
@@ -147,7 +144,6 @@ class Environment:
         self._heard = Heard()
         self._feedback: dict[str, Vector] = {}
         self._before: View | None = None
-        self._captured: dict[int, Stamp | None] = {}
         self._decisions: list[GateDecision] = []
         self._sequence: int | None = None
         self._gaps = 0
@@ -230,7 +226,6 @@ class Environment:
         self._sight.forget()
         self._arrivals.forget()
         self._feedback.clear()
-        self._captured.clear()
         self._actuation.clear()
         self._decisions.clear()
         self._supplied = False
@@ -548,9 +543,6 @@ class Environment:
 
     def _keep(self, view: View) -> None:
         self._before = view
-        observation = view.observation
-        self._captured[observation.id.step] = observation[self._contract.reaction_of].captured
-        self._captured.pop(observation.id.step - ANSWERABLE, None)
         self._sight.keep(view)
 
     def _reset_record(self, reset: Resetting, now: Instant) -> ResetRecord:
@@ -689,7 +681,7 @@ class Environment:
                 after=observation,
                 state_before=before.state,
                 state=view.state,
-                captured=self._captured,
+                captured=self._sight.captured,
                 decisions=tuple(self._decisions),
                 reset=self._record,
                 late=late,

@@ -20,8 +20,11 @@ from boundary_env_ros.core.observation import (
     Sample,
 )
 from boundary_env_ros.core.sources import Lookup, Vector
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.core.transition import EvaluatorRecord
+
+#: Observations that are remembered for actions that answer them.
+ANSWERABLE = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +50,15 @@ class Sight:
     ----------
     latest
         Latest sample of each field that has one.
+    captured
+        When the field of the reaction time was captured, by step of the observation: of the last
+        ones that were kept.
 
     """
 
     def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
         self.latest: dict[str, Sample] = {}
+        self.captured: dict[int, Stamp | None] = {}
         self._contract = contract
         self._judged_by = (*contract.observation, *contract.state)
         self._sources = {
@@ -63,6 +70,7 @@ class Sight:
     def forget(self) -> None:
         """Forget all that was seen: another episode begins."""
         self.latest.clear()
+        self.captured.clear()
         self._frames.clear()
 
     def take(self, name: str, sample: Sample) -> None:
@@ -120,7 +128,11 @@ class Sight:
         )
 
     def keep(self, view: View) -> None:
-        """Keep a view of the episode, for the fields that are derived from earlier ones."""
+        """Keep a view of the episode, for actions that answer it and fields derived from it."""
+        observation = view.observation
+        step = observation.id.step
+        self.captured[step] = observation[self._contract.reaction_of].captured
+        self.captured.pop(step - ANSWERABLE, None)
         self._frames.append(
             {f.name: f.values for f in (*view.observation.fields, *view.state) if f.values}
         )

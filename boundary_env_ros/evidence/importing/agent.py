@@ -142,7 +142,6 @@ class ImportedAgent:
         self._episode = Episode()
         self._record: ResetRecord | None = None
         self._before: View | None = None
-        self._captured: dict[int, Stamp | None] = {}
         self._held: tuple[Made, ...] = ()
         self.outside = self.commands = self.used = 0
 
@@ -230,7 +229,6 @@ class ImportedAgent:
         for name, sample in latest.items():
             self._sight.take(name, sample)
         self._decisions.clear()
-        self._captured.clear()
         sampled = by_name(origin.reset)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
         try:
@@ -297,7 +295,7 @@ class ImportedAgent:
                 after=view.observation,
                 state_before=before.state,
                 state=view.state,
-                captured=self._captured,
+                captured=self._sight.captured,
                 decisions=tuple(self._decisions),
                 reset=self._record,
                 late=None,
@@ -396,10 +394,6 @@ class ImportedAgent:
     def _keep(self, view: View) -> None:
         self._before = view
         self._of_step_before = self._previous
-        observation = view.observation
-        step = observation.id.step
-        self._captured[step] = observation[self._contract.reaction_of].captured
-        self._captured.pop(step - 1, None)
         self._sight.keep(view)
 
     def _status(self, now: Instant) -> EpisodeStatus:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
-from boundary_env_ros.core.environment import ANSWERABLE
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate_rerun import GateRerun
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.sight import ANSWERABLE
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Kind, Transition

@@ -21,14 +21,12 @@ from boundary_env_ros.core.actuation import Actuation, Feedback
 from boundary_env_ros.core.closing import close, Step
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.environment import ANSWERABLE
 from boundary_env_ros.core.inputs import sensor_topics
 from boundary_env_ros.core.observation import FieldStatus, ObservationField, Sample
 from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.sight import Sight, View
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.rules.base import WRONG_INPUT
@@ -80,7 +78,6 @@ class StepsAgain:
         self._before: View | None = None
         self._reset: ResetRecord | None = None
         self._supplied: Mapping[str, Vector] = {}
-        self._captured: dict[int, Stamp | None] = {}
 
     @property
     def begun(self) -> str:
@@ -127,7 +124,6 @@ class StepsAgain:
 
     def _begin(self, then: Transition) -> Transition:
         self._sight.forget()
-        self._captured.clear()
         self._reset = record = then.reset
         self._supplied = {}
         if record is not None:
@@ -190,7 +186,7 @@ class StepsAgain:
                 after=view.observation,
                 state_before=before.state,
                 state=view.state,
-                captured=self._captured,
+                captured=self._sight.captured,
                 decisions=decisions,
                 reset=reset,
                 late=then.tick_error,
@@ -253,11 +249,6 @@ class StepsAgain:
 
     def _keep(self, then: Transition, view: View) -> None:
         self._last, self._before = then, view
-        name = self._contract.reaction_of
-        self._captured[then.id.step] = next(
-            (field.captured for field in view.observation.fields if field.name == name), None
-        )
-        self._captured.pop(then.id.step - ANSWERABLE, None)
         self._sight.keep(view)
 
 

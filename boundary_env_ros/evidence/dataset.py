@@ -55,8 +55,6 @@ _FILES = {
 }
 _CLASSES: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORDS.values()}
 
-Told = Callable[[int], None]
-
 
 class _Writer(Protocol):
     def write(self, order: int, entry: Entry) -> None: ...
@@ -187,7 +185,6 @@ def write_dataset(
     *,
     contract: str,
     tear: Callable[[], str] = lambda: '',
-    told: Told = lambda count: None,
 ) -> Dataset:
     """
     Write a data set; it is there whole, or not at all.
@@ -204,8 +201,6 @@ def write_dataset(
         Text of the contract; empty if it is not known.
     tear
         Returns where the record ended before its end, once it was read through.
-    told
-        Is told the number of records now and then.
 
     Raises
     ------
@@ -218,7 +213,7 @@ def write_dataset(
     if format not in FORMATS:
         raise RecordError(f'Expect one of {", ".join(FORMATS)}, actually: {format!r}.')
     with new_folder(path, 'a new data set') as draft:
-        dataset = fill_dataset(draft, format, entries, contract=contract, tear=tear, told=told)
+        dataset = fill_dataset(draft, format, entries, contract=contract, tear=tear)
     return replace(dataset, path=path)
 
 
@@ -229,10 +224,9 @@ def fill_dataset(
     *,
     contract: str,
     tear: Callable[[], str] = lambda: '',
-    told: Told = lambda count: None,
 ) -> Dataset:
     """Write a data set into a folder that is there and empty; see :func:`write_dataset`."""
-    counts = _write_records(folder, format, entries, told)
+    counts = _write_records(folder, format, entries)
     if contract:
         write_atomically(folder / CONTRACT, contract.encode())
     dataset = Dataset(path=folder, format=format, counts=counts, tear=tear())
@@ -280,9 +274,7 @@ def _hash_of(file: Path) -> str:
     return found.hexdigest()
 
 
-def _write_records(
-    folder: Path, format_: str, entries: Iterator[Entry], told: Told
-) -> dict[str, int]:
+def _write_records(folder: Path, format_: str, entries: Iterator[Entry]) -> dict[str, int]:
     counts: dict[str, int] = {}
     writers: dict[str, _Writer] = {}
     with ExitStack() as files:
@@ -305,7 +297,6 @@ def _write_records(
             kind = type(entry.record).__name__
             writer_of(kind).write(order, entry)
             counts[kind] = counts.get(kind, 0) + 1
-            told(order + 1)
     return counts
 
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 import math
-
-#: Two-sided 95 % point of the standard normal distribution.
-Z95 = 1.959963984540054
+from statistics import NormalDist
 
 #: Greatest relative error of a quantile.
 ACCURACY = 0.005
@@ -41,8 +39,12 @@ class Proportion:
 
     @property
     def interval(self) -> tuple[float, float] | None:
+        """Return the 95 % score interval; None out of nothing."""
+        return self.interval_at(0.05)
+
+    def interval_at(self, alpha: float) -> tuple[float, float] | None:
         """
-        Return the 95 % score interval; None out of nothing.
+        Return the score interval of a confidence of ``1 - alpha``; None out of nothing.
 
         E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference,
         Journal of the American Statistical Association 22(158), 209-212. Unlike the normal
@@ -51,9 +53,10 @@ class Proportion:
         if not self.of:
             return None
         n, p = self.of, self.count / self.of
-        scale = 1.0 + Z95**2 / n
-        centre = (p + Z95**2 / (2 * n)) / scale
-        half = Z95 / scale * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n**2))
+        z = NormalDist().inv_cdf(1.0 - alpha / 2.0)
+        scale = 1.0 + z**2 / n
+        centre = (p + z**2 / (2 * n)) / scale
+        half = z / scale * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         return max(0.0, centre - half), min(1.0, centre + half)
 
     def __str__(self) -> str:

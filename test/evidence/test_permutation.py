@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from boundary_env_ros.evidence.comparing.comparison import Finding
 from boundary_env_ros.evidence.comparing.permutation import Compared, Deals, enough, holm
+from boundary_env_ros.evidence.comparing.quantities import Family
+from boundary_env_ros.evidence.comparing.tables import Table
+from boundary_env_ros.evidence.comparing.testing import finding_of
 
 Array = npt.NDArray[np.float64]
 
@@ -36,6 +40,28 @@ def test_of_proportions_it_is_the_exact_test_of_fisher() -> None:
     # R. A. Fisher's lady: of eight cups she names all four; one-sided 1/70, two-sided 2/70.
     found = result_of(column(1, 1, 1, 1), column(0, 0, 0, 0))
     assert found.p == pytest.approx(2 / 70)
+
+
+def test_interval_of_success_is_that_of_newcombe_at_the_alpha_that_was_asked_for() -> None:
+    # R. G. Newcombe (1998), table II, method 10: 56/70 and 48/80, 95 %.
+    first, second = column(*[1.0] * 48, *[0.0] * 32), column(*[1.0] * 56, *[0.0] * 14)
+    table = Table(
+        family=Family(name='outcome.success', what=''),
+        labels=('success',),
+        units=('',),
+        spans=(1.0,),
+        first=first,
+        second=second,
+    )
+    intervals = {}
+    for alpha in (0.05, 0.01):
+        found = finding_of(table, Deals(80, 70, paired=False), alpha)
+        assert isinstance(found, Finding)
+        (success,) = found.quantities
+        intervals[alpha] = (success.low, success.high)
+    assert intervals[0.05] == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    assert intervals[0.01][0] < 0.0524
+    assert intervals[0.01][1] > 0.3339
 
 
 def test_of_pairs_of_zeros_and_ones_it_is_that_of_mcnemar() -> None:

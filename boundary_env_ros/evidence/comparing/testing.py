@@ -43,7 +43,7 @@ def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
     for i in order:
         low, high = float(tested.low[i]), float(tested.high[i])
         if table.family.name.startswith('outcome.success') and not deals.paired:
-            low, high = _newcombe(table.first[:, i], table.second[:, i])
+            low, high = _newcombe(table.first[:, i], table.second[:, i], alpha)
         quantities.append(
             Quantity(
                 label=table.labels[i],
@@ -141,18 +141,19 @@ def _size(first: Array, second: Array) -> float:
     return math.copysign(math.inf, difference) if difference else 0.0
 
 
-def _newcombe(first: Array, second: Array) -> tuple[float, float]:
+def _newcombe(first: Array, second: Array, alpha: float) -> tuple[float, float]:
     """
-    Return the 95 % interval of a difference of proportions.
+    Return the interval of a difference of proportions, of a confidence of ``1 - alpha``.
 
     R. G. Newcombe (1998), Interval estimation for the difference between independent proportions,
     Statistics in Medicine 17(8), 873-890, method 10: of the score intervals of the two.
     """
     sides = [values[np.isfinite(values)] for values in (first, second)]
     one, other = (Proportion(count=int(v.sum()), of=len(v)) for v in sides)
-    if one.interval is None or other.interval is None or one.value is None or other.value is None:
+    around, about = one.interval_at(alpha), other.interval_at(alpha)
+    if around is None or about is None or one.value is None or other.value is None:
         return -math.inf, math.inf
-    (l1, u1), (l2, u2) = one.interval, other.interval
+    (l1, u1), (l2, u2) = around, about
     d = other.value - one.value
     return (
         d - math.hypot(other.value - l2, u1 - one.value),

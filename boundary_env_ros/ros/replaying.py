@@ -54,6 +54,7 @@ _LAST = 1.0
 # For an answer of the main loop to a service, s: it may be on its way to a far place.
 _ANSWER = 60.0
 
+_TRANSITION = 'boundary_env_ros/msg/Transition'
 _FASTER = 1.1
 _JUMPS: Mapping[str, float] = {'forward': 1, 'back': -1, 'far forward': 10, 'far back': -10}
 
@@ -162,6 +163,8 @@ def replay(
             paused=gone_through.paused,
             loop=gone_through.loop,
             latched={topic.recorded: topic.latched for topic in choice.topics if topic.latched},
+            # Without any, a step would be all that is left, in one breath.
+            transition=_TRANSITION if _TRANSITION in {t.type for t in choice.topics} else '',
             stopped=ending.is_set,
         )
         say(_told(path, choice, begin, end, terms))

@@ -154,7 +154,7 @@ class Player:
         of its own; those that came while the record began are there from the first moment, also
         while the replay is paused.
     transition
-        Type of the messages that end a step of the unit ``TRANSITION``.
+        Type of the messages that end a step of the unit ``TRANSITION``; empty: every one does.
     stopped
         Whether somebody wants to stop: then a long way to a place is given up.
 
@@ -175,7 +175,7 @@ class Player:
         paused: bool = False,
         loop: bool = False,
         latched: Mapping[str, int] | None = None,
-        transition: str = 'boundary_env_ros/msg/Transition',
+        transition: str = '',
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._read, self._begin, self._end, self._loop = read, begin, end, loop
@@ -224,7 +224,7 @@ class Player:
             message = self._taken()
             self.timeline.jump(max(message.time, self.timeline.position(steady)), steady)
             yield message
-            if unit is Unit.MESSAGE or message.type == self._transition:
+            if unit is Unit.MESSAGE or self._transition in ('', message.type):
                 return
 
     def seek(self, position: int) -> None:

@@ -42,6 +42,7 @@ def player(
     rate: float = 1.0,
     paused: bool = False,
     loop: bool = False,
+    transition: str = TRANSITION,
 ) -> Player:
     return Player(
         lambda: iter(RECORD),
@@ -51,6 +52,7 @@ def player(
         paused=paused,
         loop=loop,
         latched=LATCHED,
+        transition=transition,
     )
 
 
@@ -128,6 +130,13 @@ def test_a_step_is_a_message_or_all_up_to_the_next_transition() -> None:
     assert times(one.step(Unit.TRANSITION, 0)) == [400, 1000]
     assert times(one.step(Unit.MESSAGE, 0)) == []
     assert one.over
+
+
+def test_a_step_where_no_transitions_are_published_is_a_message() -> None:
+    one = player(paused=True, transition='')
+    times(one.due(0))
+    assert times(one.step(Unit.TRANSITION, 0)) == [0]
+    assert times(one.step(Unit.TRANSITION, 0)) == [100]
 
 
 def test_a_step_pauses_what_runs() -> None:

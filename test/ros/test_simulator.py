@@ -31,7 +31,7 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.task import Future
 from ros_world import MARK, PATIENT, Probe, reserved_domain, write_contract
 
-from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.errors import LinkError, ResetFailed
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.conversions import message_class
@@ -182,6 +182,17 @@ def test_what_the_bridge_does_not_bring_is_named(opened: Open) -> None:
     finally:
         env.close()
     assert time.monotonic() > since
+
+
+def test_a_step_that_does_not_fit_into_the_period_is_refused(tmp_path: Path) -> None:
+    parameters = {'contract': 'warehouse_cart', 'pacing': 'lockstep', 'step': 0.003}
+    node = NodeSpec(name='simulator', parameters=parameters)
+    with (
+        reserved_domain() as domain,
+        pytest.raises(LinkError, match='into the period of warehouse_cart, 0.1 s, .*: 0.003 s'),
+        running([node], domain_id=domain, logs=tmp_path),
+    ):
+        pass
 
 
 def test_who_waits_for_a_simulator_that_does_not_answer_learns_of_a_deactivation(

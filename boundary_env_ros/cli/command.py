@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 import json
+from pathlib import Path
 import sys
 from typing import Any, NoReturn
 
@@ -73,6 +74,13 @@ class Parser(argparse.ArgumentParser):
 def complain(error: object) -> None:
     """Print what went wrong, where it does not mix with what was asked for."""
     print(f'boundary-env: {error}', file=sys.stderr)
+
+
+def look_here() -> None:
+    """Let modules be found where the command is given, as with ``python -m``."""
+    here = Path.cwd().as_posix()
+    if here not in sys.path:
+        sys.path.insert(0, here)
 
 
 def print_json(value: object) -> None:

@@ -69,7 +69,7 @@ class RecordedPolicy:
         """
         Return what the policy predicts from an observation, one action a step.
 
-        None if an image of it is lost.
+        Nothing if an image of it is lost.
 
         Raises
         ------

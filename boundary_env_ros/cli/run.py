@@ -11,7 +11,6 @@ import dataclasses
 import os
 from pathlib import Path
 import signal
-import sys
 import threading
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from boundary_env_ros.cli.command import (
     count,
     DONE,
     FOUND,
+    look_here,
     name_value,
     print_json,
 )
@@ -203,9 +203,7 @@ def _run(options: argparse.Namespace) -> int:
     plan = _plan(options)
     loaded = load(options.contract, _pacing(options))
     plan.check(loaded.contract)
-    if Path.cwd().as_posix() not in sys.path:
-        # A module with a policy is looked for where the command is given, as with python -m.
-        sys.path.insert(0, Path.cwd().as_posix())
+    look_here()
     policy = make_policy(options.policy, loaded, dict(options.policy_option))
     results: list[EpisodeResult] = []
     stop = threading.Event()

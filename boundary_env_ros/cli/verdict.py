@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-import sys
 from typing import TYPE_CHECKING
 
 from boundary_env_ros.cli.command import (
@@ -15,12 +14,14 @@ from boundary_env_ros.cli.command import (
     count,
     DONE,
     FOUND,
+    look_here,
     name_value,
     print_json,
     RECORD,
     UNUSABLE,
 )
 from boundary_env_ros.cli.progress import Progress
+from boundary_env_ros.errors import BoundaryError
 
 if TYPE_CHECKING:
     from boundary_env_ros.cli.recorded_policy import RecordedPolicy
@@ -67,6 +68,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from boundary_env_ros.evidence.verdict.question import Question
 
+    if options.policy is None and options.policy_option:
+        raise BoundaryError('Expect a --policy for the --policy-option, actually: none.')
     question = Question(options.path, options.contract)
     policy = None if options.policy is None else _policy(options, question)
     show = Progress()
@@ -97,9 +100,7 @@ def _run(options: argparse.Namespace) -> int:
 def _policy(options: argparse.Namespace, question: Question) -> RecordedPolicy:
     from boundary_env_ros.cli.recorded_policy import RecordedPolicy
 
-    if Path.cwd().as_posix() not in sys.path:
-        # A module with a policy is looked for where the command is given, as with python -m.
-        sys.path.insert(0, Path.cwd().as_posix())
+    look_here()
     return RecordedPolicy(
         options.policy, dict(options.policy_option), question.loaded, question.source
     )

@@ -179,6 +179,11 @@ def test_a_policy_that_fails_is_named(bag: Path, tmp_path: Path, capsys: Output)
     assert 'ZeroDivisionError' in capsys.readouterr().err
 
 
+def test_an_option_of_a_policy_that_is_not_asked_is_refused(bag: Path, capsys: Output) -> None:
+    assert main(['verdict', str(bag), '--policy-option', 'file=best.pt']) == 2
+    assert 'Expect a --policy for the --policy-option' in capsys.readouterr().err
+
+
 def test_the_page_has_every_option() -> None:
     page = (Path(__file__).parents[2] / 'doc' / 'verdict.md').read_text(encoding='utf-8')
     commands = parser()._subparsers

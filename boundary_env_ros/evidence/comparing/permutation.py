@@ -113,7 +113,7 @@ class Deals:
         # The deals that part those that have it as they are parted, or the other way round. Of
         # whole numbers, since the number of deals may be greater than any float.
         if self.paired:
-            least: float = 2 / 2**first
+            least = 2 / int(2**first)
         else:
             count = self.first + self.second
             rest = count - first - second

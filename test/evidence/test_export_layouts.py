@@ -327,6 +327,8 @@ def test_steps_that_are_lost_are_counted(contract: Contract, record: list[Piece]
     episodes, gaps = follow(contract, kept)
     assert gaps.lost_steps == 2
     assert sum(map(len, episodes)) == len(steps) - 2
+    twice = [p for piece in kept for p in ([piece, piece] if piece is steps[7] else [piece])]
+    assert follow(contract, twice)[1].lost_steps == 2
 
 
 def test_command_that_nobody_knows_is_not_held_over_lost_steps(

@@ -253,7 +253,9 @@ class EpisodeStream:
         if self._sight is not None and self._sight[0] == step - 1:
             before = self._sight[1]
         else:
-            self._gaps.lost_steps += 0 if self._sight is None else step - 1 - self._sight[0]
+            # A step that stands there twice makes up for none that is lost.
+            lost = 0 if self._sight is None else step - 1 - self._sight[0]
+            self._gaps.lost_steps += max(lost, 0)
             self._command = None  # what was sent in between is not known
             before = self._see(transition.before, log_time)
         after = self._see(transition.after, log_time)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros import __version__
 from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.images import Image
@@ -222,6 +223,14 @@ class Layout:
                 dtype='bool',
                 text=f'the pixels of {spec.name} are in the record; black where they are not',
             )
+
+    @property
+    def description(self) -> str:
+        """Return what the data set is, as a sentence or two."""
+        return (
+            f'Contract {self.contract.name} {self.contract.version}, exported by boundary_env_ros '
+            f'{__version__}. The action is the one that was applied.'
+        )
 
     # Values --------------------------------------------------------------------------------------
 

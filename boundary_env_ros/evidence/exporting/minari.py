@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import ActionKind
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
@@ -190,8 +189,7 @@ class MinariWriter:
             'dataset_id': dataset_id(self._name),
             'minari_version': MINARI_VERSION,
             'dataset_size': round(size / 1e6, 1),
-            'description': f'Contract {contract.name} {contract.version}, recorded and exported '
-            f'by boundary_env_ros {__version__}. The action is the one that was applied.',
+            'description': layout.description,
             'contract': contract.name,
             'contract_version': contract.version,
             'columns': {column.name: column.text for column in layout.columns},

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
 from boundary_env_ros.evidence.exporting.layout import ABOUT, about, choices, Column, Layout, TEXT
@@ -148,15 +147,12 @@ class RldsWriter:
         for index, shard in enumerate(self._shards):
             name = f'{self._name}-train.tfrecord-{index:05d}-of-{number:05d}'
             shard.path.rename(self._folder / name)
-        contract = self._layout.contract
         self._write_json(
             'dataset_info',
             {
                 'name': self._name,
                 'version': VERSION,
-                'description': f'Contract {contract.name} {contract.version}, recorded and '
-                f'exported by boundary_env_ros {__version__}. The action is the one that was '
-                'applied.',
+                'description': self._layout.description,
                 'fileFormat': 'tfrecord',
                 'splits': [
                     {

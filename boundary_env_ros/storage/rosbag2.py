@@ -18,7 +18,12 @@ from typing import Any, Protocol
 import yaml
 
 from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.storage.bag_metadata import files_of_bag, METADATA
+from boundary_env_ros.storage.bag_metadata import (
+    files_of_bag,
+    in_order,
+    information_of,
+    METADATA,
+)
 from boundary_env_ros.storage.known_definitions import IDL, MSG
 from boundary_env_ros.storage.mcap_scan import Channel, Contents, MAGIC, McapScan
 
@@ -173,9 +178,9 @@ def _folder(path: Path) -> tuple[BagFile, ...]:
             return tuple(McapScan(file) for file in files_of_bag(path))
         return (_ByRosbags(path),)
     # Without its metadata a bag was not closed; its files are there nevertheless.
-    mcap, sqlite = sorted(path.glob('*.mcap')), sorted(path.glob('*.db3'))
-    if mcap:
+    if any(path.glob('*.mcap')):
         return tuple(McapScan(file) for file in files_of_bag(path))
+    sqlite = sorted(path.glob('*.db3'), key=in_order)
     if sqlite:
         return tuple(_ByRosbags(file) for file in sqlite)
     inner = path / 'bag'
@@ -185,20 +190,10 @@ def _folder(path: Path) -> tuple[BagFile, ...]:
 
 
 def _is_plain_mcap(folder: Path) -> bool:
-    information = _information(folder)
+    information = information_of(folder)
     mode = str(information.get('compression_mode', '')).lower()
     storage = information.get('storage_identifier', 'mcap')
     return storage == 'mcap' and mode in ('', 'none')
-
-
-def _information(folder: Path) -> Mapping[str, Any]:
-    """Return what the metadata of a bag says; nothing if it cannot be read."""
-    try:
-        loaded = yaml.safe_load((folder / METADATA).read_bytes())
-        information = loaded['rosbag2_bagfile_information']
-    except (OSError, yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    return information if isinstance(information, Mapping) else {}
 
 
 # Offers of the publishers ------------------------------------------------------------------------
@@ -215,7 +210,7 @@ def offers_of_bag(path: Path) -> dict[str, tuple[str, str]]:
     """
     folder = path if (path / METADATA).is_file() else path / 'bag'
     found = {}
-    for entry in _list(_information(folder).get('topics_with_message_count')):
+    for entry in _list(information_of(folder).get('topics_with_message_count')):
         topic = entry.get('topic_metadata') if isinstance(entry, Mapping) else None
         if not isinstance(topic, Mapping):
             continue

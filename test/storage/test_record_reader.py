@@ -269,6 +269,18 @@ def test_bag_in_several_files_is_read_in_order(tmp_path: Path) -> None:
     assert list(open_records(tmp_path).transitions()) == [transition(1), transition(0)]
 
 
+def test_the_tenth_file_of_a_bag_without_metadata_comes_after_the_ninth(tmp_path: Path) -> None:
+    folder = tmp_path / 'bag'
+    folder.mkdir()
+    for step in range(11):
+        part = tmp_path / f'part_{step}'
+        with BagWriter(part, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+            ours = writer.add_connection('/transition', TRANSITION, typestore=typestore())
+            writer.write(ours, BEGIN + step, cdr(transition(step)))
+        next(part.glob('*.db3')).rename(folder / f'bag_{step}.db3')
+    assert [t.id.step for t in open_records(folder).transitions()] == list(range(11))
+
+
 def test_bag_without_our_topics_says_what_it_has(tmp_path: Path) -> None:
     with McapLog(tmp_path / 'bag') as log:
         log.add_topic('/cmd_vel', TWIST, *definition(TWIST))

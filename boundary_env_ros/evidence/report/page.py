@@ -196,7 +196,7 @@ def _overview(report: Report) -> Iterator[str]:
     yield (
         '<div class="card" hidden><h3>Ways as observed</h3>'
         '<p class="dim small">Coloured by their ending; dotted: the true way, where an evaluator '
-        'saw it.</p><div id="ways"></div></div></div>\n'
+        'saw it. Of a long way some places are left out.</p><div id="ways"></div></div></div>\n'
     )
 
 

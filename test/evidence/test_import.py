@@ -396,6 +396,20 @@ def test_run_is_read_like_a_recorded_one(
         assert (row.step_count, row.cause) == (len(steps_of(run)) - 1, 'success')
 
 
+def test_nothing_is_told_of_a_reset_that_nobody_recorded(
+    tmp_path: Path, run: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['inspect', str(run.path), '--step', '0']) == 0
+    told = capsys.readouterr().out
+    assert 'seed, options and tolerance are not known: the bag has no reset' in told
+    assert 'seed 0' not in told
+    assert 'NOT within' not in told
+    assert main(['report', str(run.path), '-o', str(tmp_path / 'page.html')]) == 0
+    page = (tmp_path / 'page.html').read_text(encoding='utf-8')
+    assert 'begun by the import; the bag has no reset' in page
+    assert 'reset with seed' not in page
+
+
 def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) -> None:
     report = audit_path(run.path)
     assert report.ok

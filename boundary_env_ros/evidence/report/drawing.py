@@ -10,6 +10,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.events import EventKind, Events
+from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.late import late_stages, Waiting
@@ -104,6 +105,8 @@ class Drawing:
             within = 'within' if reset.within_tolerance else 'NOT within'
             told = f'reset with seed {reset.seed}, {within} tolerance'
             told += f', confirmed by {reset.confirmed_by}' if reset.confirmed_by else ''
+            if imported_from(now):
+                told = 'begun by the import; the bag has no reset'
             timeline.event(now.id.step, 'reset', told)
         early = self._truth.pop(agent, None)
         if early is not None and early.id == now.id:

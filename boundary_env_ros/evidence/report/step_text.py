@@ -10,6 +10,7 @@ import textwrap
 from boundary_env_ros.core.decision import GateDecision, Measurement
 from boundary_env_ros.core.events import EventKind
 from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
@@ -37,6 +38,7 @@ def tell_step(one: OneStep) -> str:
 
 def _lines(one: OneStep) -> Iterator[str]:
     now = one.transition
+    seed = _UNKNOWN if is_unknown(now, 'seed') else now.seed
     labels = Labels(one.contract)
     yield (
         f'Episode {one.number} of {one.episodes}, step {now.id.step} of {one.last_step} '
@@ -48,7 +50,7 @@ def _lines(one: OneStep) -> Iterator[str]:
             ('agent', now.id.agent),
             ('client', f'{one.client or "(no request)"} {now.client_version}'.rstrip()),
             ('contract', f'{now.contract} {now.contract_version}, {now.id.digest}'),
-            ('software', f'{now.software_version}, {now.pacing.name.lower()}, seed {now.seed}'),
+            ('software', f'{now.software_version}, {now.pacing.name.lower()}, seed {seed}'),
             *([('wrappers', ', '.join(now.wrappers))] if now.wrappers else []),
         ]
     )
@@ -57,7 +59,7 @@ def _lines(one: OneStep) -> Iterator[str]:
         for sign in one.signs:
             yield from _wrapped(f'{KINDS[sign.kind].sentence}: {sign.why}')
     if now.reset is not None:
-        yield from _reset(now.reset)
+        yield from _reset(now.reset, imported=bool(imported_from(now)))
     yield from _instants(one)
     yield from _stages(one)
     yield from _title('Observation, before and after')
@@ -335,13 +337,18 @@ def _outcome(one: OneStep) -> Iterator[str]:
         yield from _wrapped(f'{item.key}: {item.value}')
 
 
-def _reset(reset: ResetRecord) -> Iterator[str]:
+def _reset(reset: ResetRecord, *, imported: bool) -> Iterator[str]:
     yield from _title('Reset')
     duration = '' if reset.duration is None else f', {reset.duration:.3g} s'
     within = 'within' if reset.within_tolerance else 'NOT within'
     given = 'given' if reset.seed_given else 'drawn'
-    yield f'  seed {reset.seed} ({given}), {within} tolerance, by {reset.confirmed_by}{duration}'
-    if reset.options:
+    if imported:
+        yield '  seed, options and tolerance are not known: the bag has no reset'
+    else:
+        yield (
+            f'  seed {reset.seed} ({given}), {within} tolerance, by {reset.confirmed_by}{duration}'
+        )
+    if reset.options and not imported:
         yield from _wrapped(f'options: {reset.options}')
     for name, values in (
         ('sampled', reset.sampled),

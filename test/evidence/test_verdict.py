@@ -21,7 +21,9 @@ import yaml
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.verdict.report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.evidence.verdict.rerun import Rerun
 from boundary_env_ros.resources import share_file
@@ -315,6 +317,24 @@ def test_a_step_that_is_missing_is_not_proven(
     assert episodes[1].first is None
     assert 'Not proven' in told(episodes)
     assert 'the step before it is missing' in told(episodes)
+
+
+def test_of_many_reasons_why_steps_are_not_run_the_first_are_told(
+    loaded: LoadedContract, transitions: list[Transition], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = make_task(loaded.contract)
+
+    def judge(step: StepView) -> Outcome:
+        raise BoundaryError(f'Expect no step, actually: {step.step}')
+
+    monkeypatch.setattr(task, 'judge', judge)
+    again = Rerun(loaded.contract, task, digest=loaded.digest)
+    first = [t for t in transitions if t.id.episode_id == transitions[0].id.episode_id]
+    for entry in entries(first):
+        again.add(entry)
+    (episode,) = again.finish()
+    assert episode.unproven == sum(episode.not_run.values()) == len(first) - 1 > 30
+    assert len(episode.not_run) <= 21
 
 
 def test_another_digest_than_that_of_the_contract_is_a_difference(

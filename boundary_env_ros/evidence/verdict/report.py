@@ -15,6 +15,9 @@ from boundary_env_ros.evidence.verdict.unlike import decided, Unlike
 #: Differences of one episode that are kept, and that are printed; the others are only counted.
 KEPT, PRINTED = 200, 10
 
+#: Reasons of one episode why something is not run again that are told apart.
+_REASONS = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
@@ -159,6 +162,13 @@ class EpisodeVerdict:
             self.places[-1] = (last[0], step)
         if len(self.differences) < KEPT:
             self.differences.append(difference)
+
+    def skipped(self, why: str, count: int = 1, *, owed: bool = True) -> None:
+        """Take note of what is not run again, and why; owed: it ought to have been."""
+        if why not in self.not_run and len(self.not_run) >= _REASONS:
+            why = 'something else, for other reasons'
+        self.not_run[why] += count
+        self.unproven += count * owed
 
     def decided(self, then: GateDecision, again: GateDecision | None) -> None:
         """Count a decision that was taken again."""

@@ -201,18 +201,16 @@ class Rerun:
                 raise
             gate.adopt(then)
             if episode is not None:
-                episode.not_run[f'a decision: {type(error).__name__}: {error}'] += 1
-                episode.unproven += 1
+                episode.skipped(f'a decision: {type(error).__name__}: {error}')
         else:
             if then.trigger is Trigger.PROBE:
                 again = then
                 gate.adopt(then)
                 if episode is not None:
-                    episode.not_run["a decision of the probe of a driver's timeout"] += 1
+                    episode.skipped("a decision of the probe of a driver's timeout", owed=False)
             elif episode is not None:
                 if gate.missing and gate is agent.gate:
-                    episode.not_run['a decision that the record does not have'] += gate.missing
-                    episode.unproven += gate.missing
+                    episode.skipped('a decision that the record does not have', gate.missing)
                 episode.decided(then, again)
                 if self._compare(agent, then, again) and not self._other:
                     gate.adopt(then)
@@ -255,8 +253,7 @@ class Rerun:
         rows = agent.answers.get((request.id.episode_id, request.observed_step), ())
         if not rows:
             if agent.now is not None:
-                agent.now.not_run['a request to which the policy has no answer'] += 1
-                agent.now.unproven += 1
+                agent.now.skipped('a request to which the policy has no answer')
             return None
         if len(rows) < request.horizon:
             raise PolicyFailed(
@@ -338,7 +335,8 @@ class Rerun:
         if episode is None or status is None or episode.ending or not status.cause:
             return
         if status.id.episode_id == episode.episode_id:
-            episode.not_run[f'its ending, {status.cause}, declared by {status.declared_by}'] += 1
+            why = f'its ending, {status.cause}, declared by {status.declared_by}'
+            episode.skipped(why, owed=False)
 
     def _step(
         self,
@@ -354,8 +352,7 @@ class Rerun:
             episode.client = next(asked, '')
         again = closed.transition
         if again is None:
-            episode.not_run[f'a step: {closed.why}'] += 1
-            episode.unproven += 1
+            episode.skipped(f'a step: {closed.why}')
             return None
         if then.kind is Kind.RESET and then.truncated and not again.cause:
             # The answer of the world was within its tolerance, or never came: who gave it up is

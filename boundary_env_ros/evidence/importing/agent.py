@@ -315,10 +315,9 @@ class ImportedAgent:
         evaluator = self._sight.evaluator(transition.id, now)
         self._decisions.clear()
         self._keep(view)
-        if transition.cause:
-            self._held = (evaluator, transition)
-            return (*made, *self._over(transition, record.message))
         self._held = (evaluator, transition)
+        if transition.cause:
+            return (*made, *self._over(transition, record.message))
         return made
 
     def end(self, why: str) -> tuple[Made, ...]:

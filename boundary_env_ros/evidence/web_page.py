@@ -13,6 +13,7 @@ import base64
 from collections.abc import Iterable, Iterator
 import hashlib
 import html
+from importlib.resources import files
 
 
 def page(title: str, style: str, body: Iterable[str], script: str = '') -> Iterator[str]:
@@ -24,11 +25,12 @@ def page(title: str, style: str, body: Iterable[str], script: str = '') -> Itera
     title
         Plain text.
     style, script
-        The only style sheet and the only script that will work there.
+        What the page adds to the style of all pages, and the only script that will work there.
     body
         Markup; what is text in it went through :func:`text`.
 
     """
+    style = (files(__package__) / 'web_page.css').read_text(encoding='utf-8') + style
     allowed = f"script-src '{_hash(script)}'; " if script else ''
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; {allowed}"

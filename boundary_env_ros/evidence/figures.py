@@ -120,7 +120,8 @@ class ClientSummary:
     endings
         Number of endings by cause.
     success
-        Proportion of successes among all ended episodes: a truncation counts as failure.
+        Proportion of successes among all ended episodes: a truncation counts as failure. One that
+        was imported, and that its task could not judge, is in no rate of success.
     success_of_terminated, truncated
         Proportion of successes among the terminated episodes only, and the number that were
         truncated, apart.

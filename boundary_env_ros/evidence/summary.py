@@ -105,6 +105,8 @@ class _Client:
     endings: Counter[str] = field(default_factory=Counter)
     episodes: int = 0
     unfinished: int = 0
+    judged: int = 0
+    judged_terminated: int = 0
     successes: int = 0
     truncated: int = 0
     returns: float = 0.0
@@ -141,6 +143,7 @@ class _Episode:
     reward: float = 0.0
     cause: str = ''
     truncated: bool = False
+    judged: bool = True
     named: bool = False
     stopping: frozenset[str] = frozenset()
     unnamed: list[Transition] = field(default_factory=list)
@@ -165,7 +168,7 @@ class Summariser:
         self._waiting: Waiting[_Client] = Waiting()
         self._first: Transition | None = None
         self._hands: dict[str, Hands] = {}
-        self._ended: OrderedDict[tuple[str, str], tuple[_Client, str, bool]] = OrderedDict()
+        self._ended: OrderedDict[tuple[str, str], tuple[_Client, str, bool | None]] = OrderedDict()
         self._marks: dict[EpisodeMark, None] = {}
 
     def add(self, record: object) -> None:
@@ -207,6 +210,7 @@ class Summariser:
         running.cause = running.cause or now.cause
         running.truncated = running.truncated or now.truncated
         running.reward += now.reward
+        running.judged = running.judged and not _is_unjudged(now)
         running.steps += now.kind is Kind.STEP
         running.unnamed.append(now)
         for decision in now.decisions:
@@ -243,8 +247,12 @@ class Summariser:
         client.episodes += 1
         client.endings[running.cause] += 1
         client.truncated += running.truncated
-        success = running.cause == SUCCESS and not running.truncated
-        client.successes += success
+        success = None
+        if running.judged:
+            success = running.cause == SUCCESS and not running.truncated
+            client.judged += 1
+            client.judged_terminated += not running.truncated
+            client.successes += success
         self._ended[agent, running.episode_id] = (client, running.cause, success)
         if len(self._ended) > ENDED:
             self._ended.popitem(last=False)
@@ -266,6 +274,8 @@ class Summariser:
             client.marked += 1
             client.marked_decided += len(decided) == 1
             client.marked_success += verdict is MarkVerdict.SUCCESS
+            if success is None:
+                continue  # nobody is disagreed with
             said = MarkVerdict.SUCCESS if success else MarkVerdict.FAILURE
             if decided - {said}:
                 client.disagreements.append(
@@ -290,7 +300,7 @@ class Summariser:
         client.overruns += now.overrun
         imported = bool(imported_from(now)) and not now.decisions
         client.imported += imported
-        client.unjudged += imported and is_unknown(now, 'reward')
+        client.unjudged += _is_unjudged(now)
         client.intervened += any(map(intervenes, now.decisions))
         answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
         client.clipped += answer is not None and any(
@@ -334,7 +344,6 @@ class Summariser:
     # Telling -------------------------------------------------------------------------------------
 
     def _told(self, name: str, client: _Client) -> ClientSummary:
-        terminated = client.episodes - client.truncated
         decided = client.steps - client.imported
         mean_return = client.returns / client.episodes if client.episodes else None
         budget = self._contract.latency_budget if self._contract else {}
@@ -352,8 +361,8 @@ class Summariser:
             unfinished=client.unfinished,
             steps=client.steps,
             endings=dict(client.endings),
-            success=Proportion(count=client.successes, of=client.episodes),
-            success_of_terminated=Proportion(count=client.successes, of=terminated),
+            success=Proportion(count=client.successes, of=client.judged),
+            success_of_terminated=Proportion(count=client.successes, of=client.judged_terminated),
             truncated=client.truncated,
             mean_return=None if mean_return is None or math.isnan(mean_return) else mean_return,
             mean_length=client.ended_steps / client.episodes if client.episodes else None,
@@ -406,6 +415,11 @@ class Summariser:
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
         return names[index] if index < len(names) else str(index)
+
+
+def _is_unjudged(now: Transition) -> bool:
+    """Return whether a step is imported, and its task lacked what it needs to judge it."""
+    return bool(imported_from(now)) and not now.decisions and is_unknown(now, 'reward')
 
 
 def _mark_told(mark: EpisodeMark) -> str:

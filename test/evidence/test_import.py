@@ -25,6 +25,7 @@ from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.imported import derived_fields, imported_from, is_unknown
+from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Clock
@@ -328,6 +329,11 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert any('could not be judged by the task' in note for note in imported.notes)
     (client,) = summarise(steps_of(tmp_path / 'run')).clients
     assert (client.mean_return, client.unjudged) == (None, len(steps))
+    # Nobody knows whether it succeeded: that is no failure.
+    assert (client.episodes, client.success.of, client.success_of_terminated.of) == (1, 0, 0)
+    mark = EpisodeMark(id=steps[-1].id, verdict=MarkVerdict.SUCCESS, who='anna')
+    (client,) = summarise([first, *steps, mark]).clients
+    assert (client.success_by_marks.count, client.disagreements) == (1, ())
     report = audit_path(tmp_path / 'run')
     assert report.counts == {}
     assert {'judgement-recomputed', 'task-field-recomputed'} <= set(report.not_applied)

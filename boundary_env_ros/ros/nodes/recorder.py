@@ -293,6 +293,8 @@ class Recorder(ContractNode):
     # Marks ---------------------------------------------------------------------------------------
 
     def _on_mark(self, request: Any, response: Any) -> Any:
+        # What waits in the queue may be the episode that is meant, or the recording be over.
+        self._poll()
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
             response.result.message = (
@@ -300,8 +302,6 @@ class Recorder(ContractNode):
                 'run: `boundary-env mark RUN EPISODE VERDICT`.'
             )
             return response
-        # What waits in the queue may be the episode that is meant.
-        self._poll()
         now, recording = self.clock.now(), self.recording
         try:
             marks = self.writer.ask(

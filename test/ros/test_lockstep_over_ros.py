@@ -111,6 +111,15 @@ def test_the_record_over_ros_is_that_of_one_process(world: World, scenario: str)
 
 def test_the_requests_over_ros_are_those_that_one_process_records(world: World) -> None:
     over_ros = world.environment()
+    over_ros.reset(seed=21)
+    # What a client sends before the probe is found is heard by the gate alone.
+    topic = world.probe.node.resolve_topic_name(names.ACTION_REQUEST)
+    publisher = over_ros._link._requests
+    world.probe.until(
+        lambda: publisher.get_subscription_count() >= world.probe.node.count_subscribers(topic),
+        10.0,
+        'a client that has found all who listen',
+    )
     seen = episode(over_ros, 22, 'clear')
     records: list[Any] = []
     embedded = BoundaryEnv(world.file, link='embedded', pacing='lockstep', sink=records.append)

@@ -27,7 +27,7 @@ from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv
 from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.storage.reader import open_records
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 AHEAD = np.array([0.3, 0.0], dtype=np.float32)
 #: The goal of cart_b right ahead of its start, so that its episode ends early.

@@ -273,5 +273,5 @@ def test_payloads_cannot_be_written_to(cart):
 def test_missing_mujoco_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
     monkeypatch.delitem(sys.modules, 'boundary_env_ros.simulation.engine')
-    with pytest.raises(MissingDependency, match=r'pip install boundary_env_ros\[sim\]'):
+    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[sim\]'"):
         importlib.import_module('boundary_env_ros.simulation.engine')

@@ -63,10 +63,13 @@ def test_the_stop_service_does_not_release_a_button_that_is_still_pressed(world:
 def test_a_press_is_heard_however_it_is_offered(world: World, qos: QoSProfile) -> None:
     stop = world.loaded.contract.safety.emergency_stop
     with world.probe.publisher(Bool, stop, qos) as button:
-        button.publish(Bool(data=True))
-        world.probe.until(
-            lambda: world.gate_state() is GateState.EMERGENCY_STOPPED, _SOON, 'an emergency stop'
-        )
+
+        def heard() -> bool:
+            # As buttons do, it repeats itself: best effort may lose one.
+            button.publish(Bool(data=True))
+            return world.gate_state() is GateState.EMERGENCY_STOPPED
+
+        world.probe.until(heard, _SOON, 'an emergency stop')
         button.publish(Bool(data=False))
         _clear(world)
 

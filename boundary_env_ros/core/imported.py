@@ -51,6 +51,15 @@ def imported_from(transition: Transition) -> str:
     return _value(transition, IMPORTED)
 
 
+def is_import(transition: Transition) -> bool:
+    """
+    Return whether a transition was made from a bag.
+
+    What carries decisions of a gate was recorded, whatever it calls itself.
+    """
+    return not transition.decisions and bool(imported_from(transition))
+
+
 def is_unknown(transition: Transition, field: str) -> bool:
     """Return whether an imported transition says that nobody knows one of its fields."""
     return field in _value(transition, UNKNOWN).split(',')

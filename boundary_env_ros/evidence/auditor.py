@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, StepId
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.imported import imported_from
+from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
@@ -293,7 +293,7 @@ class Auditor:
             terms=self._terms,
             task=self._task,
         )
-        if imported_from(now) and not now.decisions:
+        if is_import(now):
             self._note_imported(now)
         for rule, check in self._rules:
             for mismatch in check(scene):

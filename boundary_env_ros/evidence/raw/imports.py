@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.imported import imported_from
+from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.rules import sensors
@@ -31,9 +31,8 @@ class ImportChecks:
         if (
             wiring is None
             or now.kind is not Kind.STEP
-            or now.decisions
             or now.observed is None
-            or not imported_from(now)
+            or not is_import(now)
         ):
             return
         begin, end = self._tape.on_tape(now.observed), self._tape.on_tape(now.closed)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from boundary_env_ros.core.imported import imported_from, is_unknown
+from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.rules import (
@@ -97,8 +97,8 @@ _OF_MISSING: Final = frozenset({'stale-ends-episode', 'task-field-recomputed'})
 
 def not_applied(rule: Rule, now: Transition) -> str:
     """Return why a rule is not applied to a transition; empty if it is."""
-    if not imported_from(now) or now.decisions:
-        return ''  # What carries decisions of a gate was recorded, whatever it calls itself.
+    if not is_import(now):
+        return ''
     if rule.id not in APPLIED:
         return WHY
     if rule.id in _OF_JUDGEMENT and is_unknown(now, 'reward'):

@@ -11,7 +11,7 @@ from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS
 from boundary_env_ros.core.closing import answering, TURN
 from boundary_env_ros.core.contract import ActionKind, Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.imported import imported_from
+from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.observation import lost, ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
@@ -367,7 +367,7 @@ def judged(
 )
 def _import_as_commanded(scene: Scene) -> Found:
     now = scene.now
-    if not imported_from(now) or now.decisions:
+    if not is_import(now):
         return
     if now.verdict is not None or now.decision != -1:
         yield Mismatch(

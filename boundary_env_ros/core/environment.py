@@ -746,17 +746,10 @@ class Environment:
     def status(self, now: Instant) -> EpisodeStatus:
         """Return the state of the episode, to be latched for the others."""
         episode = self._episode
-        return EpisodeStatus(
-            id=self._id(episode.step),
-            state=episode.state,
-            pacing=self._contract.pacing,
-            client=episode.client,
-            seed=episode.seed,
-            cause=episode.cause,
-            declared_by=episode.declared_by,
-            message=episode.message or ('' if self._reset is None else self._reset.prompt),
-            taken=now,
-        )
+        told = episode.status(self._id(episode.step), pacing=self._contract.pacing, taken=now)
+        if told.message or self._reset is None:
+            return told
+        return replace(told, message=self._reset.prompt)
 
     def missing(self) -> tuple[str, ...]:
         """Return the fields that have not come in this episode, for diagnostics."""

@@ -117,6 +117,20 @@ class Episode:
         self._check(state)
         return replace(self, state=state, cause=cause, declared_by=declared_by, message=message)
 
+    def status(self, id_: StepId, *, pacing: Pacing, taken: Instant) -> EpisodeStatus:
+        """Return where it stands, as it is latched for the others."""
+        return EpisodeStatus(
+            id=id_,
+            state=self.state,
+            pacing=pacing,
+            client=self.client,
+            seed=self.seed,
+            cause=self.cause,
+            declared_by=self.declared_by,
+            message=self.message,
+            taken=taken,
+        )
+
     def _check(self, to: EpisodeState) -> None:
         if to not in _MOVES[self.state]:
             allowed = ', '.join(sorted(s.name for s in _MOVES[self.state]))

@@ -396,17 +396,8 @@ class ImportedAgent:
         self._sight.keep(view)
 
     def _status(self, now: Instant) -> EpisodeStatus:
-        episode = self._episode
-        return EpisodeStatus(
-            id=self._id(episode.step),
-            state=episode.state,
-            pacing=self._contract.pacing,
-            client=episode.client,
-            seed=episode.seed,
-            cause=episode.cause,
-            declared_by=episode.declared_by,
-            message=episode.message,
-            taken=now,
+        return self._episode.status(
+            self._id(self._episode.step), pacing=self._contract.pacing, taken=now
         )
 
     def _id(self, step: int) -> StepId:

@@ -95,7 +95,6 @@ class Simulator(ContractNode):
         self._cart = GazeboCart(contract)
         config = CartConfig()
         (group,) = contract.action
-        self._command_topic = group.topic
         self._drive = self.speak(Twist, _COMMAND, names.COMMAND)
         hear = partial(self._on_command, reader(group.source))
         self.listen(message_class(group.type), group.topic, hear, names.COMMAND)

@@ -345,6 +345,13 @@ class GateDecision:
         return bool(self.command)
 
     @property
+    def clipped(self) -> bool:
+        """Return whether the action was out of bounds and limited for that."""
+        return any(
+            r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in self.rules
+        )
+
+    @property
     def decided(self) -> Instant | None:
         """Return when it was taken, where the record says so: on a request, when that came."""
         return self.received if self.trigger is Trigger.REQUEST else None

@@ -353,9 +353,7 @@ def _ending(cause: str, declared_by: str, message: str) -> str:
 
 def _action(transition: Transition) -> int:
     """Return the number of the request that closed a step; 0 if none did."""
-    if transition.decision < 0:
-        return 0
-    return _request(transition.decisions[transition.decision])
+    return 0 if transition.answer is None else _request(transition.answer)
 
 
 def _request(decision: GateDecision) -> int:

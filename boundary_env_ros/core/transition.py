@@ -107,6 +107,12 @@ class Transition:
     clock_offsets: tuple[ClockOffset, ...] = ()
     diagnostics: tuple[KeyValue, ...] = ()
 
+    @property
+    def answer(self) -> GateDecision | None:
+        """Return the decision that answered the action of this step; None if there is none."""
+        known = 0 <= self.decision < len(self.decisions)
+        return self.decisions[self.decision] if known else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorRecord:

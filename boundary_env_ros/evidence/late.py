@@ -28,9 +28,7 @@ class Waiting(Generic[T]):
 
     def add(self, step: Transition, whose: T) -> None:
         """Remember a step, if evidence of its execution may still come."""
-        answer = (
-            step.decisions[step.decision] if 0 <= step.decision < len(step.decisions) else None
-        )
+        answer = step.answer
         if step.actuated is None and answer is not None and answer.published:
             self._steps[step.id.agent, answer.sequence] = (step, whose)
             if len(self._steps) > WINDOW:

@@ -156,9 +156,7 @@ def key_of(decision: GateDecision) -> tuple[int, int]:
 
 def answered(now: Transition, agent: Agent) -> Transition | None:
     """Return the step whose observation the action of this one answers."""
-    if not 0 <= now.decision < len(now.decisions):
-        return None
-    request = now.decisions[now.decision].request
+    request = None if now.answer is None else now.answer.request
     if request is None:
         return None
     for step in reversed(agent.recent):

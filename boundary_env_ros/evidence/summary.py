@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate_rules.turns import intervenes
-from boundary_env_ros.core.imported import imported_from, is_unknown
+from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.intervention import Hands, Intervention
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
@@ -298,14 +298,12 @@ class Summariser:
         client.steps += 1
         client.verdicts[now.verdict.name if now.verdict else NONE] += 1
         client.overruns += now.overrun
-        imported = bool(imported_from(now)) and not now.decisions
+        imported = is_import(now)
         client.imported += imported
         client.unjudged += _is_unjudged(now)
         client.intervened += any(map(intervenes, now.decisions))
-        answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
-        client.clipped += answer is not None and any(
-            r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in answer.rules
-        )
+        answer = now.answer
+        client.clipped += answer is not None and answer.clipped
         client.by_hand += any(d.trigger is Trigger.OPERATOR and d.published for d in now.decisions)
         hands = self._hands.setdefault(now.id.agent, Hands(self._contract))
         for hand in hands.follow(now):
@@ -419,7 +417,7 @@ class Summariser:
 
 def _is_unjudged(now: Transition) -> bool:
     """Return whether a step is imported, and its task lacked what it needs to judge it."""
-    return bool(imported_from(now)) and not now.decisions and is_unknown(now, 'reward')
+    return is_import(now) and is_unknown(now, 'reward')
 
 
 def _mark_told(mark: EpisodeMark) -> str:

@@ -127,9 +127,9 @@ def _intervention(transition: Transition) -> Info | None:
 
 def reasons_of(transition: Transition) -> list[str]:
     """Return why the gate decided as it did, one sentence a rule, with the numbers."""
-    if transition.decision < 0:
+    if transition.answer is None:
         return []
-    return [_sentence(result) for result in transition.decisions[transition.decision].rules]
+    return [_sentence(result) for result in transition.answer.rules]
 
 
 def _sentence(result: RuleResult) -> str:

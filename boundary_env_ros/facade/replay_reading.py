@@ -95,6 +95,4 @@ def transition_of(entry: Entry) -> Transition:
 
 def request_in(transition: Transition) -> ActionRequest | None:
     """Return the request that a step was closed by; None if no action did."""
-    if transition.decision < 0:
-        return None
-    return transition.decisions[transition.decision].request
+    return None if transition.answer is None else transition.answer.request

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.decision import Trigger
 from boundary_env_ros.core.gate_rules.turns import intervenes
-from boundary_env_ros.core.imported import imported_from, is_unknown
+from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.sources import Vector
@@ -97,7 +97,7 @@ class Tape:
     def add(self, now: Transition) -> None:
         """Take the next transition."""
         self.closed.append(now.closed.ros.nanoseconds)
-        if imported_from(now) and not now.decisions:
+        if is_import(now):
             self.imported = True
             self.judged = self.judged and not is_unknown(now, 'reward')
         for found in (*now.after, *now.state):
@@ -122,10 +122,10 @@ class Tape:
         self._rate(now)
 
     def _rate(self, now: Transition) -> None:
-        answer = now.decisions[now.decision] if 0 <= now.decision < len(now.decisions) else None
+        answer = now.answer
         if answer is not None and answer.published:
             self.answers.append((now.id.step, answer.command))
-        self.rates['clipped'] += answer is not None and is_clipped(answer)
+        self.rates['clipped'] += answer is not None and answer.clipped
         self.rates['intervened'] += any(map(intervenes, now.decisions))
         self.rates['by_hand'] += any(
             d.trigger is Trigger.OPERATOR and d.published for d in now.decisions
@@ -137,10 +137,3 @@ class Tape:
                 self.client = decision.request.client
             if decision.published and decision.commanded is not None:
                 self.commands.append((decision.commanded.ros.nanoseconds, decision.command))
-
-
-def is_clipped(decision: GateDecision) -> bool:
-    """Return whether an action was out of bounds and limited for that."""
-    return any(
-        r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in decision.rules
-    )

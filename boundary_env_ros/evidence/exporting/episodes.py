@@ -288,8 +288,7 @@ class EpisodeStream:
         step = self._held_back
         if step is None or evidence.id.agent != self._agent or step.actuated is not None:
             return
-        transition = step.transition
-        decision = transition.decisions[transition.decision] if transition.decision >= 0 else None
+        decision = step.transition.answer
         if decision is not None and decision.sequence == evidence.decision_sequence:
             self._held_back = replace(step, actuated=evidence.actuated)
 

@@ -214,9 +214,7 @@ class Scene:
     @property
     def answer(self) -> GateDecision | None:
         """Return the decision that answered the action of this step."""
-        if 0 <= self.now.decision < len(self.now.decisions):
-            return self.now.decisions[self.now.decision]
-        return None
+        return self.now.answer
 
 
 Found = Iterator[Mismatch]

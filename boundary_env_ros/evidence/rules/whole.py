@@ -201,7 +201,7 @@ def wrong_evaluator(record: EvaluatorRecord, terms: Terms) -> Found:
 
 def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:
     """Yield where late evidence contradicts the decision and the step that it is for."""
-    if step.actuated is not None and step.decisions[step.decision] is decision:
+    if step.actuated is not None and step.answer is decision:
         yield Mismatch(
             field='actuated',
             expected='unknown when the step was closed',

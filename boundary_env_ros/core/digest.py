@@ -12,6 +12,7 @@ import json
 import math
 
 from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.safety import Obstacle
 from boundary_env_ros.errors import DigestMismatch
 
 
@@ -52,6 +53,8 @@ def _meaning(value: object) -> object:
             named['causes_in_order'] = list(value.episode.causes)
             if not value.turns:
                 del named['turns']  # a contract from before there were turns means the same
+        if isinstance(value, Obstacle) and not value.frame:
+            del named['frame']  # and so does one from before sensors had a frame
         return named
     if isinstance(value, Enum):
         return value.name

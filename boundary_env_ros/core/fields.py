@@ -153,6 +153,11 @@ def stamp_of(message: Message) -> int | None:
     return stamp or None
 
 
+def frame_of(message: Message) -> str:
+    """Return ``header.frame_id``; empty if there is none, or it says nothing."""
+    return str(getattr(getattr(message, 'header', None), 'frame_id', ''))
+
+
 def _joints(message: Message, names: tuple[str, ...], quantities: tuple[str, ...]) -> Vector:
     places = _places(message.name, names)
     values: list[float] = []

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract import Contract, FieldSpec, Qos, WhenStale
-from boundary_env_ros.core.fields import adapter, reader, Reading, stamp_of
+from boundary_env_ros.core.fields import adapter, frame_of, reader, Reading, stamp_of
 from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, OPERATOR
 from boundary_env_ros.core.obstacle_distance import distance_reader
 from boundary_env_ros.core.paths import Message
-from boundary_env_ros.core.safety import Operator
-from boundary_env_ros.core.sources import Lookup, Paths, Source, Vector
+from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
+from boundary_env_ros.core.source_parser import JOINTS
+from boundary_env_ros.core.sources import Joints, Lookup, Paths, Source, Vector
+from boundary_env_ros.errors import RecordError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +77,22 @@ def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
 
 
 def gate_inputs(contract: Contract) -> tuple[Input, ...]:
-    """Return the inputs of the gate's rules, which the gate subscribes itself."""
+    """
+    Return the inputs of the gate's rules, which the gate subscribes itself.
+
+    Where the contract declares the frame of an obstacle's sensor or of a place, a message whose
+    header names another raises :class:`RecordError`: the same numbers would bound something else.
+    """
     inputs = [
         Input(name=f'{FEEDBACK}.{i.name}', topic=i.topic, type=i.type, read=i.read)
         for i in feedback_inputs(contract)
     ]
     safety = contract.safety
     for rule in safety.obstacles:
-        read = _stamped(distance_reader(rule))
+        read = _in_frame(_stamped(distance_reader(rule)), rule, contract)
         inputs.append(Input(name=rule.input, topic=rule.topic, type=rule.type, read=read))
     for place in safety.workspaces:
-        read = _plain(place.source)
+        read = _in_frame(_plain(place.source), place, contract)
         inputs.append(Input(name=place.input, topic=place.topic, type=place.type, read=read))
     if safety.operator is not None:
         hand = safety.operator
@@ -125,6 +132,36 @@ def _stamp_alone(message: Message) -> Reading:
 
 def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
     return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+
+
+def _in_frame(
+    read: Callable[[Message], Reading], rule: Obstacle | Workspace, contract: Contract
+) -> Callable[[Message], Reading]:
+    """
+    Return a reader that refuses a message of another frame than that of a rule.
+
+    A message without a frame does not contradict the contract, and the header of joints says
+    nothing of their positions. Of several agents each may put its name before its frames.
+    """
+    angles = isinstance(rule, Workspace) and (
+        rule.type == JOINTS or isinstance(rule.source, Joints)
+    )
+    if angles or not rule.frame:
+        return read
+    prefixes = contract.agents if len(contract.agents) > 1 else ()
+    frames = frozenset(('', rule.frame, *(f'{agent}/{rule.frame}' for agent in prefixes)))
+
+    def checked(message: Message) -> Reading:
+        actual = frame_of(message)
+        if actual not in frames:
+            raise RecordError(
+                f'Expect the frame {rule.frame!r} in the header of {rule.topic} ({rule.input}), '
+                f'actually: {actual!r}. Such a message is not read. Let it be published in the '
+                'frame of the contract, or mend `frame` there and all that it bounds.'
+            )
+        return read(message)
+
+    return checked
 
 
 def _operator(hand: Operator) -> Callable[[Message], Reading]:

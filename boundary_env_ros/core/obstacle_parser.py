@@ -53,6 +53,7 @@ def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
         name=name,
         topic=key.text('topic', expected=A_TOPIC, check=is_topic),
         type=type_name,
+        frame=key.text('frame', default=''),
         zone=_zone(key, type_name),
         dimension=dimension,
         slow_distance=slow,

@@ -60,6 +60,8 @@ class Obstacle:
         Of the rule, where there are several; empty for the only one.
     topic, type
         The sensor.
+    frame
+        Frame that its header has to name; empty: any.
     zone
         What of its message is in the way.
     dimension
@@ -78,6 +80,7 @@ class Obstacle:
     name: str = ''
     topic: str
     type: str
+    frame: str = ''
     zone: Sector | Side | Corridor
     dimension: int
     slow_distance: float
@@ -122,7 +125,7 @@ class Workspace:
         Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
         ``BODY`` x, y and the heading (rad).
     unit, frame
-        Of the place.
+        Of the place; the header of its message has to name that frame, or none. Empty: any.
     moves
         How the command moves it.
     dimensions

@@ -279,6 +279,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'name': _behavioural('', 'What the gate measures and does for it has another name.'),
         'topic': _behavioural('topic', _SENSOR),
         'type': _behavioural('type', _SENSOR),
+        'frame': _behavioural('frame', _SENSOR),
         'zone': _behavioural('', _LIMIT),
         **{
             name: _behavioural(name, _LIMIT)

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_messages import image, ring, scan
+from core_messages import image, quaternion, ring, scan
 from core_world import Message, shipped, stamped
+from places import CART, contract_with
+import pytest
 
-from boundary_env_ros.core.contract import FieldSpec, Qos, WhenStale
+from boundary_env_ros.core.contract import Contract, FieldSpec, Qos, WhenStale
+from boundary_env_ros.core.fields import Reading
 from boundary_env_ros.core.inputs import (
     feedback_inputs,
     field_inputs,
@@ -17,6 +20,9 @@ from boundary_env_ros.core.inputs import (
     image_fields,
     sensor_topics,
 )
+from boundary_env_ros.core.safety import Workspace
+from boundary_env_ros.core.sources import Joints
+from boundary_env_ros.errors import RecordError
 
 CONTRACT = shipped()
 SPECS = {spec.name: spec for spec in CONTRACT.fields}
@@ -98,3 +104,100 @@ def test_a_field_of_the_state_may_hold_the_robot_too() -> None:
 def test_a_field_listens_with_the_quality_of_service_that_it_declares() -> None:
     best = {item.name: item.qos for item in field_inputs(CONTRACT, TOPICS)}
     assert set(best.values()) == {Qos()}
+
+
+# Frames ------------------------------------------------------------------------------------------
+
+FENCED = contract_with(CART)
+
+
+def placed(frame: str) -> Message:
+    """Return a pose as a detector in some frame sends it."""
+    pose = Message(position=Message(x=1.0, y=-0.5, z=0.0), orientation=quaternion(0, 0, 0.25))
+    return stamped(2.0, frame, pose=pose)
+
+
+def seen_by_the_gate(contract: Contract, name: str, message: Message) -> Reading:
+    inputs = {item.name: item for item in gate_inputs(contract)}
+    return inputs[name].read(message)
+
+
+def test_a_place_of_another_frame_than_its_fence_is_not_read() -> None:
+    assert seen_by_the_gate(FENCED, 'workspace.hall', placed('hall')).values[:2] == (1.0, -0.5)
+    with pytest.raises(RecordError) as raised:
+        seen_by_the_gate(FENCED, 'workspace.hall', placed('map'))
+    assert str(raised.value) == (
+        "Expect the frame 'hall' in the header of pose (workspace.hall), actually: 'map'. Such a "
+        'message is not read. Let it be published in the frame of the contract, or mend `frame` '
+        'there and all that it bounds.'
+    )
+
+
+def test_a_message_that_names_no_frame_does_not_contradict_the_contract() -> None:
+    assert seen_by_the_gate(FENCED, 'workspace.hall', placed('')).stamp == 2_000_000_000
+    bare = Message(pose=placed('map').pose)
+    assert seen_by_the_gate(FENCED, 'workspace.hall', bare).stamp is None
+
+
+@pytest.mark.parametrize('frame', ['cart_a/hall', 'map/hall', 'hall/cart', 'Hall', ' hall'])
+def test_of_one_agent_no_prefix_belongs_to_the_frame(frame: str) -> None:
+    with pytest.raises(RecordError, match="Expect the frame 'hall'"):
+        seen_by_the_gate(FENCED, 'workspace.hall', placed(frame))
+
+
+@pytest.mark.parametrize(
+    ('frame', 'same'),
+    [('hall', True), ('cart_a/hall', True), ('cart_b/hall', True), ('cart_c/hall', False)],
+)
+def test_of_several_agents_each_may_put_its_name_before_its_frames(frame: str, same: bool) -> None:
+    contract = replace(FENCED, agents=('cart_a', 'cart_b'))
+    if same:
+        assert seen_by_the_gate(contract, 'workspace.hall', placed(frame)).values
+    else:
+        with pytest.raises(RecordError, match=frame):
+            seen_by_the_gate(contract, 'workspace.hall', placed(frame))
+
+
+def with_place(**changes: object) -> Contract:
+    (hall,) = FENCED.safety.workspaces
+    assert isinstance(hall, Workspace)
+    place = replace(hall, **changes)  # type: ignore[arg-type]
+    return replace(FENCED, safety=replace(FENCED.safety, workspaces=(place,)))
+
+
+def test_the_header_of_joints_says_nothing_of_their_positions() -> None:
+    contract = with_place(
+        type='sensor_msgs/msg/JointState',
+        source=Joints(names=('lift',), quantities=('position',)),
+    )
+    state = stamped(2.0, 'base_link', name=['lift'], position=[0.5])
+    assert seen_by_the_gate(contract, 'workspace.hall', state).values == (0.5,)
+
+
+def test_a_place_without_a_frame_is_read_in_any() -> None:
+    assert seen_by_the_gate(with_place(frame=''), 'workspace.hall', placed('map')).values
+
+
+def test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares() -> None:
+    (rule,) = CONTRACT.safety.obstacles
+    level = replace(rule, frame='laser')
+    contract = replace(CONTRACT, safety=replace(CONTRACT.safety, obstacles=(level,)))
+    there = scan(ring(ahead=1.0))
+    for frame, declared in (('laser', contract), ('', contract), ('tilted', CONTRACT)):
+        there.header.frame_id = frame
+        assert seen_by_the_gate(declared, 'obstacle', there).values[0] == 1.0
+    there.header.frame_id = 'tilted'
+    with pytest.raises(RecordError, match=r"'laser' in the header of scan \(obstacle\)"):
+        seen_by_the_gate(contract, 'obstacle', there)
+
+
+def test_a_field_and_a_feedback_are_read_in_any_frame() -> None:
+    # The speeds of an Odometry are of its child frame; the contract declares that one.
+    twist = Message(twist=Message(linear=Message(x=0.3), angular=Message(z=-0.1)))
+    odometry = stamped(3.0, 'hall', twist=twist)
+    assert SPECS['velocity'].frame == 'base_link'
+    for items in (field_inputs(CONTRACT, TOPICS), feedback_inputs(CONTRACT)):
+        [reading] = [
+            item.read(odometry).values for item in items if item.name in ('velocity', 'base')
+        ]
+        assert reading == (0.3, -0.1)

@@ -78,7 +78,9 @@ Three things are looked at. First the language: unknown and missing keys, units,
 that contradict one another. If it holds, the message types: is every type installed, is every
 field path in its message? And the task: is it installed, does it take its parameters, does it
 sample and supply what the contract says? Every problem has its key path and line. What cannot be
-looked at here, because ROS is not there, is said in a sentence, and is no problem.
+looked at here, because ROS is not there, is said in a sentence, and is no problem. Nor is what is
+allowed but unwise, a note: a timeout of a driver that is taken on trust, since no `probe` is
+declared by which the gate could measure it.
 
 Nothing in a contract executes code; the task is found among the installed ones by its name.
 

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract, WaitStep
+from boundary_env_ros.core.contract import Contract, Pacing, WaitStep
 from boundary_env_ros.core.contract_reader import nearest
 from boundary_env_ros.core.contract_reader import Path as KeyPath
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
-from boundary_env_ros.storage.contract_file import loads, make_task, TASK_STUMBLES
+from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task, TASK_STUMBLES
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import MessageTypes
 
@@ -35,7 +36,7 @@ class ContractCheck:
     problems
         What is wrong with it, in the order of the file.
     notes
-        Sentences about what could not be checked.
+        Sentences about what could not be checked, and about what is allowed but unwise.
     name, version, digest
         Of the contract; empty if it is none.
 
@@ -73,11 +74,29 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
     return ContractCheck(
         source=source,
         problems=tuple(sorted(problems, key=lambda problem: problem.line or 0)),
-        notes=tuple(filter(None, (messages.note, note))),
+        notes=(*_on_trust(loaded), *filter(None, (messages.note, note))),
         name=loaded.contract.name,
         version=loaded.contract.version,
         digest=loaded.digest,
     )
+
+
+def _on_trust(loaded: LoadedContract) -> Iterator[str]:
+    """Yield which timeouts of drivers nobody measures, though the gate could."""
+    if loaded.contract.pacing is Pacing.LOCKSTEP:
+        return  # The world stands still between two commands: no driver's time runs out.
+    for group in loaded.contract.action:
+        # How long a driver holds a place by itself cannot be seen.
+        stays = any(map(math.isnan, group.safe))
+        if group.driver_timeout is None or group.probe or stays:
+            continue
+        path: KeyPath = ('action', group.name, 'driver_timeout')
+        yield (
+            f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): '
+            f'{group.driver_timeout:g} s is taken on trust, and is all that stops the robot when '
+            'the gate dies. Declare `probe`, a small command, and the gate measures it before it '
+            'can be armed.'
+        )
 
 
 def _task_problems(contract: Contract) -> tuple[tuple[Problem, ...], str]:

@@ -56,11 +56,14 @@ class LoadedContract:
     text: str
     lines: Mapping[KeyPath, int]
 
+    def line_of(self, path: KeyPath) -> int | None:
+        """Return the line of a key, or of the nearest key above that has one."""
+        above = (path[:count] for count in range(len(path), -1, -1))
+        return next((self.lines[key] for key in above if key in self.lines), None)
+
     def placed(self, problem: Problem) -> Problem:
         """Return a problem with the line of its key, or of the nearest key above that has one."""
-        above = (problem.path[:count] for count in range(len(problem.path), -1, -1))
-        line = next((self.lines[path] for path in above if path in self.lines), None)
-        return replace(problem, line=line)
+        return replace(problem, line=self.line_of(problem.path))
 
 
 def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:

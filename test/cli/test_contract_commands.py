@@ -121,9 +121,43 @@ def test_types_that_nobody_knows_here_are_no_problem_but_said(
 ) -> None:
     monkeypatch.setattr(contract_types, 'message_types', lambda: MessageTypes([]))
     assert main(['check', 'warehouse_cart']) == 0
-    head, note = capsys.readouterr().out.splitlines()
+    head, *_, note = capsys.readouterr().out.splitlines()
     assert 'no problem' in head
     assert note.startswith('  Message types and field paths were not checked: there is neither')
+
+
+def test_a_driver_that_nobody_probes_is_noted_with_its_line(
+    tmp_path: Path, capsys: Output
+) -> None:
+    path = written(tmp_path)
+    assert main(['check', str(path)]) == 0
+    head, *notes = capsys.readouterr().out.splitlines()
+    assert 'no problem' in head
+    assert notes[0] == (
+        f'  Note: action.base.driver_timeout (line {line_of(path, "    driver_timeout: ")}): '
+        '0.25 s is taken on trust, and is all that stops the robot when the gate dies. Declare '
+        '`probe`, a small command, and the gate measures it before it can be armed.'
+    )
+    assert main(['check', str(path), '--json']) == 0
+    [told] = json.loads(capsys.readouterr().out)
+    assert told['ok']
+    assert told['notes'][0] == notes[0].strip()
+
+
+@pytest.mark.parametrize(
+    'edits',
+    [
+        [('    stop: [2.0, 8.0]', '    probe: [0.1, 0.0]\n    stop: [2.0, 8.0]')],
+        [('driver_timeout: 0.25', 'driver_timeout: none\n    driver_timeout_acknowledged: true')],
+        [('clock: ros', 'clock: sim'), ('pacing: realtime', 'pacing: lockstep')],
+    ],
+    ids=['it is probed', 'it has no timeout', 'the world stands still'],
+)
+def test_a_driver_is_not_noted_if(
+    edits: list[tuple[str, str]], tmp_path: Path, capsys: Output
+) -> None:
+    assert main(['check', str(written(tmp_path, *edits))]) == 0
+    assert 'Note:' not in capsys.readouterr().out
 
 
 def test_several_files_are_all_checked_and_the_worst_decides(

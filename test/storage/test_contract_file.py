@@ -17,6 +17,7 @@ import pytest
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.safety import Obstacle, Side
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
 from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract_check import check_text
@@ -89,12 +90,23 @@ def test_anchors_aliases_and_merges_are_read_as_if_written_out() -> None:
 
 
 def test_what_is_declared_since_then_does_not_change_the_digest_of_older_contracts() -> None:
-    """A record from before there were turns still finds its contract."""
+    """A record from before there were turns, and frames of sensors, still finds its contract."""
     smallest = Path(__file__).parent / 'good_contracts' / 'smallest.yaml'
     contract = parse(YamlText(smallest.read_text(encoding='utf-8'), 'smallest').data)
     assert digest_of(contract) == (
         'sha256:384df2e58292b1afa3681875ef19c0155223070c6b03b07fe1b9896d3be4fe29'
     )
+    ahead = Obstacle(
+        topic='sonar', type='sensor_msgs/msg/Range', zone=Side.AHEAD, dimension=0,
+        slow_distance=1.0, slow_speed=0.2, stop_distance=0.5, min_valid=0.5,
+    )  # fmt: skip
+    seeing = replace(contract, safety=replace(contract.safety, obstacles=(ahead,)))
+    assert digest_of(seeing) == (
+        'sha256:00fd4ed70cf741664b4d5c2a976cafde28200c6087d9e1b53db56ec80487838c'
+    )
+    ahead = replace(ahead, frame='sonar')
+    framed = replace(contract, safety=replace(contract.safety, obstacles=(ahead,)))
+    assert digest_of(framed) != digest_of(seeing)
 
 
 def test_the_task_is_made_with_its_parameters() -> None:

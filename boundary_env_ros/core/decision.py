@@ -366,6 +366,7 @@ class GateState(IntEnum):
     STOPPING = 4
     EMERGENCY_STOPPED = 5
     PROBING = 6
+    INACTIVE = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ _WORDS = {
     GateState.STOPPING: 'the robot is stopped',
     GateState.EMERGENCY_STOPPED: 'the emergency stop is latched',
     GateState.PROBING: 'the timeout of the driver is measured',
+    GateState.INACTIVE: 'not active: nothing is published',
 }
 
 

@@ -60,6 +60,9 @@ _IMAGES_KEPT = 32
 
 
 #: Refusals of an arming that pass by themselves.
+#: States in which the gate lets nothing through yet, or any more.
+_SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
+
 _ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
 
@@ -271,7 +274,7 @@ class RosLink:
             lambda: (
                 self._gate is not None
                 and self._gate.episode_id == self._episode_id
-                and self._gate.state not in (GateState.ARMED, GateState.DISARMED)
+                and self._gate.state not in _SHUT
             ),
             deadline,
             'the safety gate to let commands through (gate_status)',

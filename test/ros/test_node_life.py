@@ -229,3 +229,8 @@ def test_a_node_is_deactivated_and_activated_between_episodes(world: World) -> N
             env.step(_STILL)
     finally:
         bring_up.close()
+                if name == 'safety_gate' and transition is Lifecycle.TRANSITION_DEACTIVATE:
+                    # Latched: what it said last is what the next one reads who comes.
+                    world.probe.until(
+                        lambda: world.gate_state() is GateState.INACTIVE, _SOON, 'its last word'
+                    )

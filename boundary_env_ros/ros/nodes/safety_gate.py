@@ -20,7 +20,13 @@ from std_srvs.srv import Trigger
 from boundary_env_ros import __version__
 from boundary_env_ros.core.commands import message_fields
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Tightened, Verdict
+from boundary_env_ros.core.decision import (
+    ActionRequest,
+    GateDecision,
+    GateState,
+    Tightened,
+    Verdict,
+)
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.gate_rules.limits import OPERATOR
@@ -205,8 +211,10 @@ class SafetyGate(ContractNode):
             self.gate.probe(self.clock.now())
 
     def deactivate(self) -> None:
-        """Fall silent: the driver's own timeout stops the robot."""
-        self._active = False
+        """Fall silent, and say so once: the driver's own timeout stops the robot."""
+        if self._active:
+            self._active = False
+            self._say()
 
     def cleanup(self) -> None:
         """Let go of the gate."""
@@ -285,8 +293,8 @@ class SafetyGate(ContractNode):
             self._tell_probe()
 
     def _on_gate_status(self, message: Any) -> None:
-        """Hear another gate of the same name: discovery could not tell it from this one."""
-        if message.taken.steady not in self._said:
+        """Hear another gate of the same name; one that is not active sends no command."""
+        if message.taken.steady not in self._said and message.state != GateState.INACTIVE:
             self._duplicate = self.clock.now().steady
 
     # Decisions -----------------------------------------------------------------------------------
@@ -339,7 +347,7 @@ class SafetyGate(ContractNode):
     def _say(self) -> None:
         now = self.clock.now()
         self._said.append(now.steady)
-        self._status.publish(to_msg(self.gate.status(now), now))
+        self._status.publish(to_msg(status, now))
 
     def _diagnose(self) -> None:
         now, contract = self.clock.now(), self.contract
@@ -352,6 +360,10 @@ class SafetyGate(ContractNode):
             latest=self._latest,
         )
         self._latest = 0.0
+        status = self.gate.status(now)
+        if not self._active:
+            # It is latched: what was true before would be read for as long as the node is there.
+            status = replace(status, state=GateState.INACTIVE)
         set_time(message.header.stamp, now.ros.nanoseconds)
         self._diagnostics.publish(message)
 

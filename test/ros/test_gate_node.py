@@ -251,6 +251,25 @@ def test_a_competing_publisher_stops_the_robot_until_he_is_gone(
 
 
 # A hand ------------------------------------------------------------------------------------------
+def test_a_publisher_under_the_name_of_the_gate_is_another_all_the_same(
+    world: World, env: BoundaryEnv
+) -> None:
+    reset(env)
+    # As by `--ros-args -r __node:=safety_gate`: it says nothing of itself, but commands.
+    twin = rclpy.create_node('safety_gate', context=world.probe.node.context)
+    try:
+        twin.create_publisher(TwistStamped, world.command_topic, names.COMMAND)
+        stops_for(world, env, Reason.COMPETING_PUBLISHER)
+        # Discovery may know a publisher before it knows of which node that is.
+        gate = world.processes['safety_gate']
+        world.probe.until(
+            lambda: 'actually: a second /safety_gate' in gate.last_words(1000), 5.0, 'its name'
+        )
+    finally:
+        twin.destroy_node()
+    recovers(world, env)
+
+
 
 
 def test_an_operator_takes_over_within_bounds_and_gives_back(
@@ -298,10 +317,50 @@ def test_the_log_names_rule_and_dimension(world: World, env: BoundaryEnv) -> Non
     world.end_episode()
     log = world.processes['safety_gate'].log
     assert log is not None
-    first = world.loaded.contract.command_dimensions[0]
+    first, second = world.loaded.contract.command_dimensions
 
     def told(words: str) -> bool:
         return words in log.read_text(encoding='utf-8')
 
     world.probe.until(lambda: told('LIMITED by bounds'), 5.0, 'a word on bounds in the log')
     world.probe.until(lambda: told(f'; {first} from 20 to 0.8'), 5.0, 'the dimension in the log')
+    world.probe.until(lambda: told(f'; {second} from 30 to 1.5'), 5.0, 'the other one')
+
+
+# What nobody could have meant --------------------------------------------------------------------
+
+
+def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
+    world: World, env: BoundaryEnv
+) -> None:
+    reset(env)
+    # What a plain `ros2 topic pub` sends: no source, no state, no verdict.
+    for kind, topic in (
+        (msg.ActionRequest, names.ACTION_REQUEST),
+        (msg.EpisodeStatus, names.EPISODE_STATUS),
+        (msg.GateDecision, names.GATE_DECISION),
+        (msg.GateStatus, names.GATE_STATUS),
+        (msg.Transition, names.TRANSITION),
+    ):
+        made = kind()
+        if kind is msg.EpisodeStatus:
+            made.id.digest = world.loaded.digest  # for who looks at that first
+        with world.probe.publisher(kind, topic, names.LATCHED) as stranger:
+            for _ in range(5):
+                stranger.publish(made)
+                step(env, 0.05, 0.0)
+    # While a stranger looks for listeners the policy is silent; and one speaks as a second gate.
+    deadline = time.monotonic() + 10.0
+    while step(env, 0.05, 0.0)['verdict'] not in ('ADMITTED', 'LIMITED'):
+        assert time.monotonic() < deadline, 'Expect commands to be let through, actually: none.'
+    assert all(process.alive for process in world.processes.values())
+
+    def counted() -> bool:
+        values = {pair.key: pair.value for pair in entry(world).values}
+        return int(values['messages that could not be read']) >= 10
+
+    world.probe.until(counted, 5.0, 'a count in the diagnostics')
+    said = world.processes['safety_gate'].last_words(1000)
+    assert 'Expect a message with the fields of ActionRequest, actually: 0 is not a valid' in said
+    assert 'ros2 topic info --verbose /boundary/action_request' in said
+    world.end_episode()

@@ -55,6 +55,9 @@ _LOOK = 0.25
 #: Seconds in which a rule is logged once.
 _ONCE = 1.0
 
+#: Nanoseconds in which each other publisher is logged once.
+_AGAIN = 10 * NANOSECONDS
+
 #: Candidate actions of one plan.
 _MOST_CANDIDATES = 256
 
@@ -158,7 +161,8 @@ class SafetyGate(ContractNode):
         self._pressed = False
         self._said: deque[int] = deque(maxlen=_SAID)
         self._duplicate: int | None = None
-        self._logged: dict[tuple[Verdict, str], int] = {}
+        self._logged: dict[tuple[Verdict, str, int], int] = {}
+        self._competed: dict[tuple[str, str], int] = {}
         self._commands = [
             self.own(
                 self.destroy_publisher,
@@ -313,10 +317,10 @@ class SafetyGate(ContractNode):
                 self._log(decision)
 
     def _log(self, decision: GateDecision) -> None:
-        """Say which rule did what, each once in a while."""
+        """Say which rule did what to which dimension, each once in a while."""
         now = self.clock.now().steady
         for result in decision.rules:
-            key = (result.outcome, result.rule)
+            key = (result.outcome, result.rule, result.dimension)
             if now - self._logged.get(key, -NANOSECONDS) < _ONCE * NANOSECONDS:
                 continue
             self._logged[key] = now
@@ -387,15 +391,18 @@ class SafetyGate(ContractNode):
         for topic, name in others:
             self.get_logger().error(
                 f'Expect no other publisher on {topic}, actually: {name}. '
-                'Stop it: what it sends passes no gate.',
-                throttle_duration_sec=10.0,
+                'Stop it: what it sends passes no gate.'
             )
 
     # Services ------------------------------------------------------------------------------------
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         try:
+        now = self.clock.now().steady
             self._refuse_inactive()
+            if now - self._competed.get((topic, name), -_AGAIN) < _AGAIN:
+                continue
+            self._competed[topic, name] = now
             lease = self.gate.arm(
                 digest=request.digest,
                 agent=request.agent,

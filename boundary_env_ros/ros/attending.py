@@ -24,6 +24,7 @@ from boundary_env_ros.core.mark import MarkVerdict
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.served_contract import served_contract
@@ -172,13 +173,11 @@ class _Terminal:
         self._asked: Question | None = None
         self._answered: tuple[str, str, float] = ('', '', 0.0)
         self._hurried = False
+        incoming = Incoming(node)
         for agent in contract.agents:
-            node.create_subscription(
-                msg.EpisodeStatus,
-                contract.topic_of(agent, names.EPISODE_STATUS),
-                self._on_status,
-                names.LATCHED_MANY,
-            )
+            topic = contract.topic_of(agent, names.EPISODE_STATUS)
+            heard = incoming.guarded(topic, self._on_status)
+            node.create_subscription(msg.EpisodeStatus, topic, heard, names.LATCHED_MANY)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)

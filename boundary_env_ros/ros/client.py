@@ -48,6 +48,7 @@ from boundary_env_ros.ros.answers import (
 )
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
+from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.own_node import OwnNode
 
@@ -118,7 +119,10 @@ class BoundaryClient:
         }
         self._callbacks = EventCallbacks(lambda words: node.get_logger().error(words))
         self._listener = node.create_subscription(
-            msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
+            msg.EnvironmentEvent,
+            names.EVENT,
+            Incoming(node).guarded(names.EVENT, self._on_event),
+            names.RECORD,
         )
         self._own.spin_in_thread('boundary_client')
 

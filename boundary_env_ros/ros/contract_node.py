@@ -38,6 +38,7 @@ from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
+from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
@@ -92,6 +93,7 @@ class ContractNode(LifecycleNode):
         self._peers: dict[str, str] = {}
         self._loaded: LoadedContract | None = None
         self._periodic: list[Any] = []
+        self._incoming = Incoming(self)
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
         self.declare(
             'contract',
@@ -359,14 +361,16 @@ class ContractNode(LifecycleNode):
         """
         Return a subscription that lives until the cleanup.
 
-        ``warn`` of publishers whose QoS does not fit.
+        ``warn`` of publishers whose QoS does not fit. A message that the callback cannot read is
+        refused, logged and counted in :attr:`refused`.
         """
 
         @wraps(callback)
         def on_message(*message: Any) -> None:
             # The executor may still hold a message that came before the cleanup.
+        heard = self._incoming.guarded(topic, callback)
             if self._loaded is not None:
-                callback(*message)
+                heard(*message)
 
         events = SubscriptionEventCallbacks(use_default_callbacks=warn)
         made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
@@ -376,6 +380,11 @@ class ContractNode(LifecycleNode):
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None
     ) -> None:
         """Offer a service until the cleanup, in a callback group of its own if it waits."""
+    @property
+    def refused(self) -> int:
+        """How many messages were refused since the process began, for they could not be read."""
+        return self._incoming.refused
+
         made = self.create_service(kind, name, callback, callback_group=group)
         self.own(self.destroy_service, made)
 

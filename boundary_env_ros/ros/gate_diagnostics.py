@@ -33,6 +33,7 @@ def diagnostics(
     groups: Sequence[str],
     decisions: Mapping[Verdict, int],
     latest: float,
+    refused: int,
 ) -> Any:
     """
     Return the diagnostics of a gate.
@@ -51,6 +52,8 @@ def diagnostics(
         How many there were of each verdict since the node is active.
     latest
         Longest time between two runs of the protecting timer since the last diagnostics, s.
+    refused
+        How many messages could not be read since the process began.
 
     """
     level, message = _summary(status)
@@ -65,6 +68,7 @@ def diagnostics(
         'competing publishers': str(status.competing_publishers),
         'longest time between two runs of the timer, s': f'{latest:.4f}',
         **{f'decisions {v.name}': str(decisions.get(v, 0)) for v in Verdict},
+        'messages that could not be read': str(refused),
         **{
             f'measured driver timeout of {group}, s': f'{seconds:.4f}'
             for group, seconds in zip(groups, status.driver_timeouts, strict=False)

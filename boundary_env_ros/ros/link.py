@@ -49,6 +49,7 @@ from boundary_env_ros.facade.link import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
+from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -59,10 +60,10 @@ T = TypeVar('T')
 _IMAGES_KEPT = 32
 
 
-#: Refusals of an arming that pass by themselves.
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
 
+#: Refusals of an arming that pass by themselves.
 _ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
 
@@ -148,8 +149,11 @@ class RosLink:
         return self._contract.topic_of(self._agent, name)
 
     def _subscribe(self) -> None:
+        incoming = Incoming(self._node)
         self._subscriptions = {
-            topic: self._node.create_subscription(kind, self._named(topic), callback, qos)
+            topic: self._node.create_subscription(
+                kind, self._named(topic), incoming.guarded(self._named(topic), callback), qos
+            )
             for kind, topic, callback, qos in (
                 (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
                 (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY),

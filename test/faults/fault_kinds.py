@@ -215,6 +215,25 @@ def _reordered(world: FaultWorld, trial: Trial) -> int:
     return since
 
 
+def _malformed(last: ActionRequest, number: int) -> Any:
+    """Return a request that no reader can read: what it says is no value of its enums."""
+    message = to_msg(replace(last, sequence=last.sequence + 1 + number))
+    if number % 3 == 0:
+        message.source = 0  # what a plain `ros2 topic pub` sends
+    elif number % 3 == 1:
+        message.requested.ros.clock = 99
+    else:
+        message = msg.ActionRequest()
+    return message
+
+
+def _malformed_flood(world: FaultWorld, trial: Trial) -> int:
+    since = _policy(signal.SIGSTOP, world, trial)
+    last = _last(world, trial.episode)
+    world.flood(lambda number: _malformed(last, number), _flood_for(world))
+    return since
+
+
 def _wild(last: ActionRequest, sequence: int, chance: Random) -> Any:
     """Return a request that may be heard, for anything at all."""
     return to_msg(
@@ -684,6 +703,16 @@ _ALL = (
             last, action=(0.8, 0.0, 0.8), sequence=last.sequence + 1 + number
         ),
         _R.WRONG_SHAPE,
+    ),
+    Kind(
+        name='malformed_request',
+        text='requests that are no values of the message, at 10x the rate',
+        inject=_malformed_flood,
+        bound=bounds.of_a_silent_policy,
+        reasons=_NO_POLICY,
+        causes=frozenset({'policy_lost'}),
+        # They are in the record as they came, and the audit says that nobody can read them.
+        marks=frozenset({'record-complete'}),
     ),
     Kind(
         name='flood_wild',

@@ -26,7 +26,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.gate_diagnostics import TOPIC
-from boundary_env_ros.ros.interfaces import srv
+from boundary_env_ros.ros.interfaces import msg, srv
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -376,6 +376,7 @@ class SafetyGate(ContractNode):
         others = [
             (group.topic, info.node_namespace.rstrip('/') + '/' + info.node_name)
             for group in self.contract.action
+            refused=self.refused,
             for info in self.get_publishers_info_by_topic(self.resolve_topic_name(group.topic))
             if (info.node_name, info.node_namespace) != mine
         ]

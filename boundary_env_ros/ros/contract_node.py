@@ -75,7 +75,8 @@ class ContractNode(LifecycleNode):
 
     Subclasses implement :meth:`configure`, :meth:`activate`, :meth:`deactivate` and
     :meth:`cleanup`; whatever :class:`BoundaryError` one of the first two raises is logged and
-    refuses the transition.
+    refuses the transition, and what it had begun is undone by the other two. What comes by
+    :meth:`listen` and is no message of this package is refused, and the node lives.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ class ContractNode(LifecycleNode):
         self._role = role
         self._peers: dict[str, str] = {}
         self._loaded: LoadedContract | None = None
-        self._periodic: list[Any] = []
         self._incoming = Incoming(self)
+        self._periodic: list[Any] = []
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
         self.declare(
             'contract',
@@ -285,10 +286,13 @@ class ContractNode(LifecycleNode):
                 'Start all nodes with the same contract, pacing and task version.'
             )
             return Failure
+        before = len(self._periodic)
         try:
             self.activate()
         except BoundaryError as error:
             self.get_logger().error(str(error))
+            self._stop_timers(before)
+            self.deactivate()
             return Failure
         # What lives as long as the node is not looked at again: collections stay short.
         gc.collect()
@@ -364,11 +368,11 @@ class ContractNode(LifecycleNode):
         ``warn`` of publishers whose QoS does not fit. A message that the callback cannot read is
         refused, logged and counted in :attr:`refused`.
         """
+        heard = self._incoming.guarded(topic, callback)
 
         @wraps(callback)
         def on_message(*message: Any) -> None:
             # The executor may still hold a message that came before the cleanup.
-        heard = self._incoming.guarded(topic, callback)
             if self._loaded is not None:
                 heard(*message)
 
@@ -376,15 +380,15 @@ class ContractNode(LifecycleNode):
         made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
         return self.own(self.destroy_subscription, made)
 
-    def serve(
-        self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None
-    ) -> None:
-        """Offer a service until the cleanup, in a callback group of its own if it waits."""
     @property
     def refused(self) -> int:
         """How many messages were refused since the process began, for they could not be read."""
         return self._incoming.refused
 
+    def serve(
+        self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None
+    ) -> None:
+        """Offer a service until the cleanup, in a callback group of its own if it waits."""
         made = self.create_service(kind, name, callback, callback_group=group)
         self.own(self.destroy_service, made)
 
@@ -409,10 +413,11 @@ class ContractNode(LifecycleNode):
         self._periodic.append(timer)
         return timer
 
-    def _stop_timers(self) -> None:
-        for timer in self._periodic:
+    def _stop_timers(self, first: int = 0) -> None:
+        """Stop the timers, from the one with this index on."""
+        for timer in self._periodic[first:]:
             self.destroy_timer(timer)
-        self._periodic.clear()
+        del self._periodic[first:]
 
 
 def run(

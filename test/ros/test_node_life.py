@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import gc
 from pathlib import Path
 import signal
 import time
@@ -21,14 +22,15 @@ from lifecycle_msgs.srv import ChangeState
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import QoSProfile
-from ros_world import World
+from ros_world import World, write_contract
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from boundary_env_ros.core.decision import GateState
-from boundary_env_ros.errors import LinkError
+from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
 
 if TYPE_CHECKING:
@@ -43,6 +45,13 @@ _STILL = np.zeros(2, dtype=np.float32)
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
     return make_world()
+
+
+def _probed(world: World) -> Path:
+    """Return the contract of the world, with a command to probe its driver by."""
+    return write_contract(
+        world.file.parent / 'probed' / 'contract.yaml', {'action': {'base': {'probe': [0.1, 0.0]}}}
+    )
 
 
 def test_the_stop_service_does_not_release_a_button_that_is_still_pressed(world: World) -> None:
@@ -133,12 +142,12 @@ def test_a_node_says_which_parameter_it_refuses(world: World, tmp_path: Path) ->
 
 
 class Clumsy(ContractNode):
-    """A node that fails in a way that nobody thought of, the first time."""
+    """A node that fails in a way that nobody thought of, the first time; and to be activated."""
 
     def __init__(self) -> None:
         super().__init__('clumsy', 'none')
         self.made: list[str] = []
-        self.failures = 1
+        self.failures = self.refusals = 1
 
     def configure(self) -> None:
         self.made.append('something')
@@ -150,18 +159,39 @@ class Clumsy(ContractNode):
         self.made.clear()
 
 
+    def activate(self) -> None:
+        self.every(1.0, self._nothing)
+        self.made.append('half of it')
+        if self.refusals:
+            self.refusals -= 1
+            raise BoundaryError('Expect the other half, actually: none.')
+
+    def deactivate(self) -> None:
+        self.made = [thing for thing in self.made if thing != 'half of it']
+
 @pytest.fixture
-def clumsy(world: World) -> Iterator[Clumsy]:
-    context = rclpy.get_default_context()
+def within(world: World) -> Iterator[None]:
+    """Let nodes be made in this process, in a namespace where nobody hears them."""
+    parameters = ('probe_on_activation:=true', f'contract:={_probed(world)}')
+    told = [word for parameter in parameters for word in ('-p', parameter)]
+    def _nothing(self) -> None:
+        pass
+
     rclpy.init(
         domain_id=world.domain_id,
-        args=['--ros-args', '-r', '__ns:=/clumsy'],
+        args=['--ros-args', '-r', '__ns:=/within', *told],
         signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
     )
     node = Clumsy()
     yield node
     node.destroy_node()
-    rclpy.shutdown(context=context)
+    yield
+    rclpy.shutdown()
+    gc.unfreeze()  # a node that is activated freezes itself, and its participant with it
+
+
+@pytest.fixture
+def clumsy(within: None) -> Iterator[Clumsy]:
 
 
 def test_a_failure_nobody_thought_of_is_logged_and_the_node_can_be_configured_again(
@@ -178,6 +208,38 @@ def test_a_failure_nobody_thought_of_is_logged_and_the_node_can_be_configured_ag
     'wrong',
     [
         Lifecycle(id=Lifecycle.TRANSITION_ACTIVATE),
+def test_a_refused_activation_leaves_nothing_half_done(clumsy: Clumsy) -> None:
+    clumsy.failures = 0
+    clumsy.trigger_configure()
+    assert clumsy.trigger_activate() is TransitionCallbackReturn.FAILURE
+    assert clumsy.made == ['something']
+    assert list(clumsy.timers) == []
+    assert clumsy.trigger_activate() is TransitionCallbackReturn.SUCCESS
+    assert len(list(clumsy.timers)) == 1
+
+
+def test_a_gate_whose_probe_is_refused_protects_and_is_not_armed(
+    within: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    node = SafetyGate()
+    try:
+        node.trigger_configure()
+        # As launch does with the successor of one that died.
+        node.gate.emergency_stop(True, node.clock.now())
+        assert node.trigger_activate() is TransitionCallbackReturn.SUCCESS
+        assert 'The drivers are not probed on activation: Expect' in capfd.readouterr().err
+        timers = len(list(node.timers))
+        assert node.trigger_deactivate() is TransitionCallbackReturn.SUCCESS
+        node.gate.emergency_stop(False, node.clock.now())
+        node.gate.clear_emergency_stop()
+        assert node.trigger_activate() is TransitionCallbackReturn.SUCCESS
+        assert len(list(node.timers)) == timers
+        assert node.gate.probing
+    finally:
+        node.finish()
+        node.destroy_node()
+
+
         Lifecycle(label='activate'),
         Lifecycle(id=99),
         Lifecycle(label='fly', id=Lifecycle.TRANSITION_CONFIGURE),

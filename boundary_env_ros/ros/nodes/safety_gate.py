@@ -212,7 +212,17 @@ class SafetyGate(ContractNode):
         self._active = True
         self._say()
         if self.value('probe_on_activation') and self.gate.to_probe:
+            self._probe_at_once()
+
+    def _probe_at_once(self) -> None:
+        """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""
+        try:
             self.gate.probe(self.clock.now())
+        except Refused as refusal:
+            self.get_logger().error(
+                f'The drivers are not probed on activation: {refusal} Until ~/probe_driver has '
+                'measured them, the gate is not armed.'
+            )
 
     def deactivate(self) -> None:
         """Fall silent, and say so once: the driver's own timeout stops the robot."""

@@ -16,6 +16,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
 from rcl_interfaces.srv import SetParametersAtomically
+import rclpy
 from rclpy.parameter import Parameter
 from ros_world import PATIENT, World
 from sensor_msgs.msg import Joy
@@ -250,7 +251,6 @@ def test_a_competing_publisher_stops_the_robot_until_he_is_gone(
     recovers(world, env)
 
 
-# A hand ------------------------------------------------------------------------------------------
 def test_a_publisher_under_the_name_of_the_gate_is_another_all_the_same(
     world: World, env: BoundaryEnv
 ) -> None:
@@ -270,6 +270,7 @@ def test_a_publisher_under_the_name_of_the_gate_is_another_all_the_same(
     recovers(world, env)
 
 
+# A hand ------------------------------------------------------------------------------------------
 
 
 def test_an_operator_takes_over_within_bounds_and_gives_back(
@@ -313,7 +314,7 @@ def test_an_operator_takes_over_within_bounds_and_gives_back(
 
 def test_the_log_names_rule_and_dimension(world: World, env: BoundaryEnv) -> None:
     reset(env)
-    step(env, 20.0, 0.0)
+    step(env, 20.0, 30.0)
     world.end_episode()
     log = world.processes['safety_gate'].log
     assert log is not None

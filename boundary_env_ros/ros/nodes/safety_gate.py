@@ -360,6 +360,10 @@ class SafetyGate(ContractNode):
 
     def _say(self) -> None:
         now = self.clock.now()
+        status = self.gate.status(now)
+        if not self._active:
+            # It is latched: what was true before would be read for as long as the node is there.
+            status = replace(status, state=GateState.INACTIVE)
         self._said.append(now.steady)
         self._status.publish(to_msg(status, now))
 
@@ -372,34 +376,34 @@ class SafetyGate(ContractNode):
             groups=[group.name for group in contract.action],
             decisions=self._tally,
             latest=self._latest,
+            refused=self.refused,
         )
         self._latest = 0.0
-        status = self.gate.status(now)
-        if not self._active:
-            # It is latched: what was true before would be read for as long as the node is there.
-            status = replace(status, state=GateState.INACTIVE)
         set_time(message.header.stamp, now.ros.nanoseconds)
         self._diagnostics.publish(message)
 
     def _look_for_competitors(self) -> None:
-        mine = (self.get_name(), self.get_namespace())
-        others = [
-            (group.topic, info.node_namespace.rstrip('/') + '/' + info.node_name)
-            for group in self.contract.action
-            refused=self.refused,
-            for info in self.get_publishers_info_by_topic(self.resolve_topic_name(group.topic))
-            if (info.node_name, info.node_namespace) != mine
-        ]
-        heard = self._duplicate
-        if heard is not None and (
-            self.clock.now().steady - heard < self.contract.safety.gate_timeout * NANOSECONDS
-        ):
-            others += [
-                (group.topic, f'a second {self.get_fully_qualified_name()}')
-                for group in self.contract.action
+        mine, patience = self.get_fully_qualified_name(), self.contract.safety.gate_timeout
+        heard = self._duplicate is not None and (
+            self.clock.now().steady - self._duplicate < patience * NANOSECONDS
+        )
+        others: list[tuple[str, str]] = []
+        for group in self.contract.action:
+            found = [
+                info.node_namespace.rstrip('/') + '/' + info.node_name
+                for info in self.get_publishers_info_by_topic(self.resolve_topic_name(group.topic))
             ]
+            others += [(group.topic, name) for name in found if name != mine]
+            # One of this name is the gate's own, and rclpy does not say which. One that was killed
+            # before this process began is not among them: it announces itself no more.
+            twins = max(found.count(mine) - 1, int(heard))
+            others += [(group.topic, f'a second {mine}')] * twins
         self.gate.competing(len(others))
+        now = self.clock.now().steady
         for topic, name in others:
+            if now - self._competed.get((topic, name), -_AGAIN) < _AGAIN:
+                continue
+            self._competed[topic, name] = now
             self.get_logger().error(
                 f'Expect no other publisher on {topic}, actually: {name}. '
                 'Stop it: what it sends passes no gate.'
@@ -409,11 +413,7 @@ class SafetyGate(ContractNode):
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         try:
-        now = self.clock.now().steady
             self._refuse_inactive()
-            if now - self._competed.get((topic, name), -_AGAIN) < _AGAIN:
-                continue
-            self._competed[topic, name] = now
             lease = self.gate.arm(
                 digest=request.digest,
                 agent=request.agent,

@@ -96,6 +96,7 @@ def _live(options: argparse.Namespace) -> int:
     def progress(ended: int, messages: int) -> None:
         show(f'{ended} episodes, {messages} messages; Ctrl-C ends it')
 
+    show('connecting; Ctrl-C ends it')
     try:
         report = audit(
             episodes=options.episodes,

@@ -41,6 +41,9 @@ class LiveAudit:
     ----------
     ended
         How many episodes have ended that were seen from their beginning.
+    all_heard
+        Whether every publisher is heard by now. What belongs to an episode that was under way
+        before is passed over, as if it had begun before.
 
     """
 
@@ -59,6 +62,8 @@ class LiveAudit:
         self._begun: set[str] = set()
         self._over: set[str] = set()
         self._decided = False
+        self.all_heard = True
+        self._missed: set[str] = set()
 
     @property
     def ended(self) -> int:
@@ -94,6 +99,8 @@ class LiveAudit:
             self._auditor.add(record, log_time)
             return
         episode = record.id.episode_id
+        if not self.all_heard:
+            self._missed.add(episode)
         if isinstance(record, EpisodeStatus):
             if record.state is EpisodeState.RESETTING:
                 self._begin(episode)
@@ -110,7 +117,8 @@ class LiveAudit:
             self._auditor.add(record, log_time)
 
     def _begin(self, episode: str) -> None:
-        if self._episodes is None or len(self._begun) < self._episodes:
+        wanted = self._episodes is None or len(self._begun) < self._episodes
+        if wanted and self.all_heard and episode not in self._missed:
             self._begun.add(episode)
 
     def unreadable(self, place: str, why: str) -> None:

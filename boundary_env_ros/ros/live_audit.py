@@ -33,6 +33,9 @@ from boundary_env_ros.storage.records import Message, RECORDS
 
 # Between two looks at what has come, s.
 _POLL = 0.02
+# Until every publisher that is there has matched a new subscription, s: what a process missed of
+# the discovery Fast DDS says again every 3 s.
+_MATCHED = 4.0
 # Between two looks for publishers that offer less than is asked for, s.
 _ADAPT = 0.1
 # After the last ending that is waited for, s: what speaks of it may still be on its way.
@@ -58,6 +61,9 @@ def live_audit(
     """
     Audit what is published, until enough of it was seen or somebody interrupts.
 
+    The first episode that counts is the first to begin when it has listened for 4 s: before, some
+    publisher may not know of it yet, and what that published would seem to be missing.
+
     Parameters
     ----------
     episodes
@@ -76,7 +82,8 @@ def live_audit(
     told
         Is told every finding as it is found.
     progress
-        Is told now and then how many episodes have ended, and how many messages have come.
+        Is told now and then how many episodes have ended, and how many messages have come, from
+        when the next episode counts.
 
     Returns
     -------
@@ -156,6 +163,8 @@ class _Listener:
         """Listen until enough was seen, or SIGINT."""
         begin = adapted = time.monotonic()
         end = None if seconds is None else begin + seconds
+        # A replay waits for who listens, and is heard as it was recorded.
+        self._audit.all_heard = self._replayed
         # What was published while we were looking for the contract was not heard.
         with suppress(KeyboardInterrupt):
             while end is None or time.monotonic() < end:
@@ -164,7 +173,9 @@ class _Listener:
                 if now - adapted > _ADAPT:
                     adapted = now
                     self._heard.adapt()
-                    progress(self._audit.ended, self._messages)
+                    if self._audit.all_heard:
+                        progress(self._audit.ended, self._messages)
+                    self._audit.all_heard |= now - begin > _MATCHED
                 enough = episodes is not None and self._audit.ended >= episodes
                 if enough and (end is None or now + _LAST < end):
                     end = now + _LAST

@@ -252,9 +252,19 @@ def decoder(kind: str) -> Callable[[bytes], Any]:
 
 
 def listen(
-    tape: Tape, loaded: LoadedContract, task: Task, *, since: int = 0, episodes: int | None = None
+    tape: Tape,
+    loaded: LoadedContract,
+    task: Task,
+    *,
+    since: int = 0,
+    all_heard: int = 0,
+    episodes: int | None = None,
 ) -> tuple[LiveAudit, list[str]]:
-    """Return an audit that has heard a tape from a place on, and what it told on the way."""
+    """
+    Return an audit that has heard a tape from a place on, and what it told on the way.
+
+    Before another place it does not hear what the gate publishes.
+    """
     told: list[str] = []
     topics = {sent.topic: sent.type or type_of(type(sent.what)) for sent in tape}
     topics.pop('/boundary/recorder_status')
@@ -266,9 +276,10 @@ def listen(
         lambda finding: told.append(finding.rule),
         episodes=episodes,
     )
-    for sent in sorted(tape, key=lambda item: item.log_time)[since:]:
+    for place, sent in enumerate(sorted(tape, key=lambda item: item.log_time)[since:], since):
         kind = topics.get(sent.topic)
-        if kind is None:
+        audit.all_heard = place >= all_heard
+        if kind is None or (not audit.all_heard and 'gate' in sent.topic):
             continue
         if not sent.type and type(sent.what).__name__ not in ('Observation', 'ActionRequest'):
             audit.add(sent.what, sent.log_time)
@@ -294,6 +305,16 @@ def test_live_audit_that_comes_late_begins_with_the_next_episode(
     audit, _ = listen(tape, loaded, task, since=700)
     report = audit.report()
     assert report.counts == {}, f'\n{report}'
+    assert audit.ended == report.episodes == 2
+
+
+def test_live_audit_that_is_not_heard_by_all_yet_begins_with_the_next_episode(
+    tape: Tape, loaded: LoadedContract, task: Task
+) -> None:
+    audit, told = listen(tape, loaded, task, all_heard=700)
+    report = audit.report()
+    assert report.counts == {}, f'\n{report}'
+    assert told == []
     assert audit.ended == report.episodes == 2
 
 

@@ -381,7 +381,7 @@ class Gate:
         return '' if self._probe is None else self._probe.why
 
     def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
-        situation, seeded = self._situation(Trigger.PROBE, now)
+        situation = self._situation(Trigger.PROBE, now)
         measured = measured_command(self._limits, situation.measurements)
         probe.look(measured, self._output.emitted, now)
         if not probe.running:
@@ -397,7 +397,7 @@ class Gate:
                 self._authority.braking = self._authority.nobody
                 return ()
             wanted = probe.command(safe_from(self._limits.safe, measured))
-        ruling = rule(self._limits, situation, wanted)
+        ruling, situation = self._rule(situation, now, wanted)
         if ruling.verdict is Verdict.STOPPED:
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
             if self._output.emitted is None and not self._authority.emergency:
@@ -407,7 +407,7 @@ class Gate:
             self._authority.braking = self._authority.nobody
         elif probe.phase is Phase.SILENT:
             return ()  # what is measured is how long the driver goes on without a command
-        return (self._emit(ruling, situation, seeded, now),)
+        return (self._emit(ruling, situation, now),)
 
     def went_out(self, at: Instant) -> None:
         """
@@ -478,8 +478,8 @@ class Gate:
 
     def _act(self, chunk: Chunk, trigger: Trigger, now: Instant) -> Decisions:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
-        ruling, situation, seeded = self._rule(
-            *self._situation(trigger, now), now, chunk.action(self._size)
+        ruling, situation = self._rule(
+            self._situation(trigger, now), now, chunk.action(self._size)
         )
         if ruling.verdict is not Verdict.REJECTED:
             # Whoever asks for nothing that may be published is as good as silent.
@@ -490,7 +490,6 @@ class Gate:
         decision = self._emit(
             ruling,
             situation,
-            seeded,
             now,
             request=chunk.request,
             received=chunk.received,
@@ -499,28 +498,26 @@ class Gate:
         return (decision,)
 
     def _rule(
-        self, situation: Situation, seeded: bool, now: Instant, wanted: Vector
-    ) -> tuple[Ruling, Situation, bool]:
-        """Rule on what somebody asks for; return in which situation, and whether seeded, too."""
+        self, situation: Situation, now: Instant, wanted: Vector | None
+    ) -> tuple[Ruling, Situation]:
+        """Rule on what somebody asks for; return in which situation, too."""
         ruling = rule(self._limits, situation, wanted)
         if (
             ruling.verdict is Verdict.STOPPED
-            and seeded
+            and situation.seeded
             and self._output.command is not None
             and not self._output.driver_took_over(now)
         ):
-            # A stop takes from what was commanded. From a measured state it could ask for more
-            # than that: for what the robot coasts at, or a broken sensor makes up.
-            braking = replace(
+            # A stop takes from what was commanded.
+            commanded = replace(
                 situation,
                 previous=self._output.command,
+                seeded=False,
                 previous_rate=self._output.rate,
                 previous_acceleration=self._output.acceleration,
             )
-            instead = rule(self._limits, braking, wanted)
-            if instead.verdict is Verdict.STOPPED:
-                return instead, braking, False
-        return ruling, situation, seeded
+            return rule(self._limits, commanded, wanted), commanded
+        return ruling, situation
 
     def _next_of_chunk(self, now: Instant) -> Decisions:
         """Decide on the next action of a chunk if its turn has come."""
@@ -553,22 +550,20 @@ class Gate:
         memory.held_for = step
         # Nobody waits for this policy now, so its time does not run.
         memory.last_request = now.steady
-        situation, seeded = self._situation(Trigger.TIMER, now)
+        situation = self._situation(Trigger.TIMER, now)
         situation = replace(situation, since_request=None, others_turn=True)
         wanted: Vector | None = None if self._output.command is None else self._output.goal
         if not wanted and situation.previous is not None:
             wanted = safe_from(self._limits.safe, situation.previous)  # nothing was asked for yet
         ruling = rule(self._limits, situation, wanted or None)
-        return (self._emit(ruling, situation, seeded, now),)
+        return (self._emit(ruling, situation, now),)
 
     def _reject(
         self, request: ActionRequest, received: Instant, results: tuple[RuleResult, ...]
     ) -> Decisions:
-        situation, seeded = self._situation(Trigger.REQUEST, received)
+        situation = self._situation(Trigger.REQUEST, received)
         ruling = Ruling(verdict=Verdict.REJECTED, results=results)
-        return (
-            self._emit(ruling, situation, seeded, received, request=request, received=received),
-        )
+        return (self._emit(ruling, situation, received, request=request, received=received),)
 
     def plan(self, actions: Sequence[Vector], now: Instant) -> Decisions:
         """
@@ -586,7 +581,7 @@ class Gate:
         """
         decisions, running = [], self._authority.running
         for action in actions:
-            situation, seeded = self._situation(Trigger.REQUEST, now)
+            situation = self._situation(Trigger.REQUEST, now)
             situation = replace(situation, overruns=self._health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
                 out_of_turn(self._contract, self._agent, self._authority.id.step + 1)
@@ -597,8 +592,8 @@ class Gate:
             if refusals:
                 ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)
             else:
-                ruling, situation, seeded = self._rule(situation, seeded, now, action)
-            decision = self._decision(ruling, situation, seeded)
+                ruling, situation = self._rule(situation, now, action)
+            decision = self._decision(ruling, situation)
             decisions.append(replace(decision, requested_action=action))
         return tuple(decisions)
 
@@ -608,7 +603,7 @@ class Gate:
 
         Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`plan`.
         """
-        situation, _ = self._situation(Trigger.REQUEST, now)
+        situation = self._situation(Trigger.REQUEST, now)
         limits, previous = self._limits, situation.previous
         if previous is None:
             return limits.low, limits.high
@@ -638,15 +633,15 @@ class Gate:
     def _by_hand(self, now: Instant) -> Decisions:
         """Decide on what the operator asks for."""
         command = self._senses.by_hand
-        situation, seeded = self._situation(Trigger.OPERATOR, now)
+        situation = self._situation(Trigger.OPERATOR, now)
         malformed = well_formed(command, self._contract.command_size)
         if malformed:
             ruling = Ruling(verdict=Verdict.REJECTED, results=malformed)
         else:
-            ruling, situation, seeded = self._rule(situation, seeded, now, command)
+            ruling, situation = self._rule(situation, now, command)
         if ruling.verdict is not Verdict.REJECTED:
             self._memory.last_request = now.steady
-        return (self._emit(ruling, situation, seeded, now),)
+        return (self._emit(ruling, situation, now),)
 
     def tick(self, now: Instant) -> Decisions:
         """
@@ -674,9 +669,9 @@ class Gate:
                 return self._reject(request, received, never)
         if self._memory.taken_over and not self._senses.switch_held(now):
             self._operate(now)  # his hand is silent: he has let go
-        situation, seeded = self._situation(Trigger.TIMER, now)
+        situation = self._situation(Trigger.TIMER, now)
         if self._authority.over or self._authority.braking is not None:
-            return self._wind_down(situation, seeded, now)
+            return self._wind_down(situation, now)
         if not self._authority.running:
             return ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
@@ -693,7 +688,7 @@ class Gate:
             resting = output.command is not None and not self._moving
             if resting and not output.due(now, self._contract.period):
                 return ()
-            return (self._emit(ruling, situation, seeded, now),)
+            return (self._emit(ruling, situation, now),)
         if self._lockstep:
             return ()
         decisions = self._next_of_chunk(now)
@@ -705,15 +700,15 @@ class Gate:
             return ()
         if not output.due(now, self._contract.period if again is None else again):
             return ()
-        return (self._emit(ruling, situation, seeded, now),)
+        return (self._emit(ruling, situation, now),)
 
-    def _wind_down(self, situation: Situation, seeded: bool, now: Instant) -> Decisions:
+    def _wind_down(self, situation: Situation, now: Instant) -> Decisions:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
         nowhere = False
         if self._moving:
             ruling = rule(self._limits, replace(situation, over=True), None)
-            decisions = (self._emit(ruling, situation, seeded, now),)
+            decisions = (self._emit(ruling, situation, now),)
             # The driver brakes by itself by now, and nobody knows where it is to stay.
             nowhere = not ruling.command
         if nowhere or not self._moving:
@@ -722,43 +717,34 @@ class Gate:
             self._forget_command()
         return decisions
 
-    def _situation(self, trigger: Trigger, now: Instant) -> tuple[Situation, bool]:
-        """
-        Return what the rules are to know now, and whether it is seeded.
-
-        Seeded: the previous command was taken from the measured state.
-        """
+    def _situation(self, trigger: Trigger, now: Instant) -> Situation:
+        """Return what the rules are to know now."""
         measurements = self._senses.measurements(now)
         output, health = self._output, self._health
         previous, seeded = output.previous(self._limits, trigger, measurements, now)
-        return (
-            Situation(
-                trigger=trigger,
-                time_step=output.time_step(now),
-                previous=previous,
-                previous_rate=() if seeded else output.rate,
-                previous_acceleration=() if seeded else output.acceleration,
-                emergency_stop=self._authority.emergency,
-                stopped=trigger is Trigger.TIMER
-                and self._memory.stopping
-                and self._authority.running,
-                since_request=_since(self._memory.last_request, now),
-                since_environment=_since(self._heard_environment, now),
-                since_tick=health.since_tick(now),
-                clock_error=health.clock_error(now),
-                competing=health.competing,
-                overruns=health.overruns,
-                recent=output.recent(now),
-                measurements=measurements,
-            ),
-            seeded,
+        return Situation(
+            trigger=trigger,
+            time_step=output.time_step(now),
+            previous=previous,
+            seeded=seeded,
+            previous_rate=() if seeded else output.rate,
+            previous_acceleration=() if seeded else output.acceleration,
+            emergency_stop=self._authority.emergency,
+            stopped=trigger is Trigger.TIMER and self._memory.stopping and self._authority.running,
+            since_request=_since(self._memory.last_request, now),
+            since_environment=_since(self._heard_environment, now),
+            since_tick=health.since_tick(now),
+            clock_error=health.clock_error(now),
+            competing=health.competing,
+            overruns=health.overruns,
+            recent=output.recent(now),
+            measurements=measurements,
         )
 
     def _emit(
         self,
         ruling: Ruling,
         situation: Situation,
-        seeded: bool,
         now: Instant,
         *,
         request: ActionRequest | None = None,
@@ -767,7 +753,7 @@ class Gate:
     ) -> GateDecision:
         self._memory.sequence += 1
         decision = self._decision(
-            ruling, situation, seeded, request=request, received=received, index=index
+            ruling, situation, request=request, received=received, index=index
         )
         if ruling.command:
             self._output.sent(ruling, situation.trigger, now)
@@ -784,7 +770,6 @@ class Gate:
         self,
         ruling: Ruling,
         situation: Situation,
-        seeded: bool,
         *,
         request: ActionRequest | None = None,
         received: Instant | None = None,
@@ -813,7 +798,7 @@ class Gate:
             previous_command=situation.previous or (),
             previous_rate=situation.previous_rate,
             previous_acceleration=situation.previous_acceleration,
-            seeded=seeded,
+            seeded=situation.seeded,
             emergency_stop=situation.emergency_stop,
             armed=self._authority.lease is not None,
             since_request=situation.since_request,

@@ -11,7 +11,7 @@ from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Measurement, Sent, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.braking import at_rest
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.measured import measured_command
+from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
 from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.under_way import Recent
@@ -121,7 +121,9 @@ class Output:
                 self._handed_over
                 or _apart(previous, nearer_sign(limits, measured, previous), self._depart)
             ):
-                return measured, True
+                kept = kept_of(limits, previous, measured)
+                # The robot may do more than was commanded: there is nothing to take back of that.
+                return kept, kept != previous
         return previous, False
 
     def driver_took_over(self, now: Instant) -> bool:

@@ -358,32 +358,30 @@ class GateRerun(Gate):
 
     # What it knows -------------------------------------------------------------------------------
 
-    def _situation(self, trigger: Trigger, now: Instant) -> tuple[Situation, bool]:
+    def _situation(self, trigger: Trigger, now: Instant) -> Situation:
         then = self._then
         assert then is not None  # nothing but a recorded decision makes it decide
         measurements = self._measured(then)
         output = self._output
         previous, seeded = output.previous(self._limits, trigger, measurements, now)
-        ours, _ = super()._situation(trigger, now)
+        ours = super()._situation(trigger, now)
         recorded = situation_of(then, measurements)
-        return (
-            replace(
-                recorded,
-                trigger=trigger,
-                time_step=recorded.time_step if self._sent_alike else ours.time_step,
-                previous=previous,
-                previous_rate=() if seeded else output.rate,
-                previous_acceleration=() if seeded else output.acceleration,
-                over=False,
-                # A stop at rest is not said again, and so is in no record.
-                stopped=trigger is Trigger.TIMER
-                and self._authority.running
-                and (self._memory.stopping or recorded.stopped),
-                since_request=recorded.since_request if self._asked_alike else ours.since_request,
-                overruns=ours.overruns if self._overruns_known else recorded.overruns,
-                recent=self._recent_of(recorded, ours),
-            ),
-            seeded,
+        return replace(
+            recorded,
+            trigger=trigger,
+            time_step=recorded.time_step if self._sent_alike else ours.time_step,
+            previous=previous,
+            seeded=seeded,
+            previous_rate=() if seeded else output.rate,
+            previous_acceleration=() if seeded else output.acceleration,
+            over=False,
+            # A stop at rest is not said again, and so is in no record.
+            stopped=trigger is Trigger.TIMER
+            and self._authority.running
+            and (self._memory.stopping or recorded.stopped),
+            since_request=recorded.since_request if self._asked_alike else ours.since_request,
+            overruns=ours.overruns if self._overruns_known else recorded.overruns,
+            recent=self._recent_of(recorded, ours),
         )
 
     def _recent_of(self, recorded: Situation, ours: Situation) -> tuple[Sent, ...]:

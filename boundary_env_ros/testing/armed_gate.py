@@ -16,6 +16,7 @@ from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.gate_rules.braking import at_rest
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.gate_rules.measured import kept_of
 from boundary_env_ros.core.inputs import gate_inputs
 from boundary_env_ros.core.safety import Hold, Moves, Workspace
 from boundary_env_ros.core.sources import Vector
@@ -159,20 +160,26 @@ class ArmedGate:
     def _see_change(self, decision: GateDecision) -> None:
         contract = self.contract
         stopped = decision.verdict is Verdict.STOPPED
+        limits = Limits.of(contract)
         at_once = decision.verdict is Verdict.HELD and contract.safety.hold is Hold.SAFE
-        if at_once and at_rest(Limits.of(contract), decision.command):
+        if at_once and at_rest(limits, decision.command):
             return
         before = self.command
         elapsed = (self._now - self._commanded) / NANOSECONDS
         if not decision.previous_command and (before is None or self._is_silent(elapsed)):
             return  # nobody knows what the robot does: the safe command is all there is
+        nothing_to_brake = before is None or self._is_silent(elapsed)
         if decision.seeded or before is None:
             inside = np.clip(self.measured, contract.flat('low'), contract.flat('high'))
-            before = tuple(inside.tolist())
+            measured = tuple(inside.tolist())
+            if before is None or nothing_to_brake:
+                before = measured
+            else:
+                before = kept_of(limits, before, measured)
         time_step = contract.period if self.command is None else min(elapsed, contract.period)
         most = contract.flat('stop' if stopped else 'rate')
         turned = {}
-        for rotation in Limits.of(contract).rotations:
+        for rotation in limits.rotations:
             places = rotation.dimensions
             angle = _angle(*([v[i] for i in places] for v in (before, decision.command)))
             turned.update(dict.fromkeys(places, angle))
@@ -180,6 +187,8 @@ class ArmedGate:
             bound = most[i] * time_step
             if turned.get(i, math.inf) <= bound + _ROUNDING:
                 continue  # a quaternion may change its sign, and be the same rotation
+            if stopped and nothing_to_brake and i in limits.speeds and value == limits.safe[i]:
+                continue  # a stop sends no speed that nobody has commanded
             if abs(value - was) > bound + _ROUNDING * (1.0 + abs(was)):
                 fail(
                     f'a change of at most {bound:g} {contract.command_unit[i]} in '

@@ -83,6 +83,10 @@ class Oracle:
         )
         # Those slow down as fast as their limits allow, which are judged at the end.
         self.profiled = any(group.acceleration or group.jerk for group in contract.action)
+        self.speeds = tuple(
+            unit.endswith('/s') and not math.isnan(safe)
+            for unit, safe in zip(contract.command_unit, self.safe, strict=True)
+        )
         self.departs = any(map(math.isfinite, self.depart)) and not self.lockstep
         self.environment_timeout = _ns(safety.environment_timeout)
         self.hold_after = _ns(safety.hold_after)
@@ -238,6 +242,11 @@ class Oracle:
                 found.add(Reason.OBSERVATION_TIMEOUT)
             elif name not in self.alive and (not seen[0] or any(v != v for v in seen[0])):
                 found.add(Reason.SENSOR_INVALID)
+        if self.departs:
+            if self.motion is None or self._age(self.motion, now) > self.sensor_timeout:
+                found.add(Reason.OBSERVATION_TIMEOUT)
+            elif not all(map(math.isfinite, self.motion[0])):
+                found.add(Reason.SENSOR_INVALID)
         found.update(self._near(before, wanted))
         return found
 
@@ -285,7 +294,14 @@ class Oracle:
                 abs(one - other) > most
                 for one, other, most in zip(last, measured, self.depart, strict=True)
             ):
-                return measured, True
+                # Of a speed no more than it was told to, and not the other way.
+                kept = tuple(
+                    sorted((safe, value, told))[1] if speed else value
+                    for safe, value, told, speed in zip(
+                        self.safe, measured, last, self.speeds, strict=True
+                    )
+                )
+                return kept, kept != last
         return last, False
 
     def measured(self, now: Instant) -> Vector | None:
@@ -354,11 +370,10 @@ class Oracle:
         else:
             wanted = self.in_force(now)
 
-        if verdict is Verdict.STOPPED and begins and self.last and not self.taken_over(now):
-            # To stop is about what was commanded, if that is a reason to stop as well.
-            meant = self._meaning(asked, self.last)
-            if self.stops(trigger, now, self.last, meant):
-                before, begins, wanted = self.last, False, meant
+        anew = begins and self.last and not self.taken_over(now)
+        if anew and self.stops(trigger, now, before, wanted):
+            # To stop is about what was commanded.
+            before, begins, wanted = self.last, False, self._meaning(asked, self.last)
         self._require(decision.previous_command == (before or ()), 'begins from another command')
         self._require(decision.seeded is begins, 'says wrongly whether it begins anew')
         why = self.stops(trigger, now, before, wanted)

@@ -81,6 +81,10 @@ class Sent:
         safe = np.array(contract.flat('safe'))
         goal = np.where(np.isnan(safe), before, safe)
         way = np.clip(goal - before, -stop * seconds, stop * seconds)
+        # Without a command in force there is none to brake from: a speed is the safe one at once.
+        speeds = np.array([unit.endswith('/s') for unit in contract.command_unit])
+        at_once = np.array(self.begins)[:, None] & speeds & ~np.isnan(safe)
+        way = np.where(at_once, goal - before, way)
         self._none(stopped & (np.abs(change - way) > ROUNDING), 'leaves the stop profile')
         for index, dimension, backwards, forwards in self.slowed:
             most = rate[dimension] * self.seconds[index] - ROUNDING

@@ -227,7 +227,8 @@ class Witness:
         seeded = before is not None and (self.last is None or self._driver_took_over(now))
         stopped = decision.verdict is Verdict.STOPPED
         if not seeded and not stopped and self._parted(decision, now):
-            before, seeded = self._known_motion(now), True
+            before = self._kept(now)
+            seeded = before != self.last
         assert decision.previous_command == (before or ()), 'not seeded as declared'
         assert decision.seeded is seeded
         if before is None:
@@ -245,6 +246,9 @@ class Witness:
             assert decision.command == self._safe_from(before)
             return
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
+            if stopped and seeded and self._is_speed(i):
+                assert value == self.safe[i], 'a stop began a motion'
+                continue
             assert abs(value - was) <= most[i] * seconds + ROUNDING * max(1.0, abs(was)), (
                 f'dimension {i} went from {was} to {value} in {seconds} s'
             )
@@ -263,6 +267,19 @@ class Witness:
                 abs(was - is_) > most
                 for was, is_, most in zip(last, measured, self.depart, strict=True)
             )
+        )
+
+    def _is_speed(self, i: int) -> bool:
+        return self.contract.command_unit[i].endswith('/s') and not math.isnan(self.safe[i])
+
+    def _kept(self, now: Instant) -> Vector | None:
+        """Return what the robot does, of speeds as much as it was told to."""
+        measured, last = self._known_motion(now), self.last
+        assert measured is not None
+        assert last is not None
+        return tuple(
+            sorted((self.safe[i], value, last[i]))[1] if self._is_speed(i) else value
+            for i, value in enumerate(measured)
         )
 
     def _driver_took_over(self, now: Instant) -> bool:

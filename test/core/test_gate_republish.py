@@ -211,12 +211,64 @@ def test_an_action_goes_on_from_what_is_measured_where_the_two_have_parted() -> 
     assert decision.previous_command == (0.2, 0.0)
 
 
-def test_what_is_measured_and_cannot_be_true_is_not_gone_on_from() -> None:
+@pytest.mark.parametrize('nonsense', [float('nan'), float('inf')])
+def test_what_is_measured_and_cannot_be_true_is_not_gone_on_from_but_stops(
+    nonsense: float,
+) -> None:
     bench = departing()
-    for nonsense in (float('nan'), float('inf')):
-        bench.motion = (nonsense, 0.0)
-        bench.pulse()
-        bench.time.wait(TICK)
-        decision = bench.ask(0.4, 0.0)
-        assert not decision.seeded
-        assert decision.command == (0.4, 0.0)
+    bench.motion = (nonsense, 0.0)
+    bench.pulse()
+    bench.time.wait(TICK)
+    decision = bench.ask(0.4, 0.0)
+    assert not decision.seeded
+    assert reasons(decision) == {Reason.SENSOR_INVALID}
+
+
+def test_a_robot_that_is_to_be_watched_and_says_nothing_is_stopped() -> None:
+    bench = departing()
+    bench.alive.discard('odometry')
+    seen = bench.wait(SAFETY.sensor_timeout + 2 * TICK, policy=(0.4, 0.0))
+    assert seen[-1].verdict is Verdict.STOPPED
+    assert reasons(seen[-1]) == {Reason.OBSERVATION_TIMEOUT}
+
+
+@pytest.mark.parametrize('measured', [0.8, -0.8])
+def test_what_the_robot_does_beyond_its_command_is_not_taken_for_one(measured: float) -> None:
+    bench = departing()
+    bench.wait(0.6, policy=(0.0, 0.0))
+    assert bench.command == (0.0, 0.0)
+    bench.motion = (measured, 0.0)  # pushed, or a broken encoder
+    seen = bench.wait(1.0, policy=(0.0, 0.0))
+    assert {d.command for d in seen} == {(0.0, 0.0)}
+    assert not any(d.seeded for d in seen)
+
+
+def test_no_obstacle_makes_a_robot_that_was_told_to_stand_drive() -> None:
+    bench = departing()
+    bench.wait(0.6, policy=(0.0, 0.0))
+    bench.motion, bench.scan = (0.8, 0.0), (0.3, 8.0, 1.0, 1.0)
+    seen = bench.wait(1.0, policy=(0.0, 0.0))
+    assert {d.command for d in seen} == {(0.0, 0.0)}
+
+
+def test_a_stop_of_a_blocked_robot_takes_from_what_was_commanded() -> None:
+    bench = departing()
+    bench.motion, bench.scan = (0.1, 0.0), (0.3, 8.0, 1.0, 1.0)
+    bench.pulse()
+    bench.time.wait(TICK)
+    decision = bench.ask(0.4, 0.0)
+    assert reasons(decision) == {Reason.OBSTACLE_STOP}
+    assert not decision.seeded
+    assert decision.previous_command == (0.4, 0.0)
+    assert decision.command[0] == pytest.approx(0.4 - STOP[0] * decision.time_step)
+
+
+def test_a_robot_that_goes_the_other_way_is_commanded_from_rest() -> None:
+    bench = departing()
+    bench.motion = (-0.3, 0.0)
+    bench.pulse()
+    bench.time.wait(TICK)
+    decision = bench.ask(0.4, 0.0)
+    assert decision.seeded
+    assert decision.previous_command == (0.0, 0.0)
+    assert 0.0 < decision.command[0] < 0.2

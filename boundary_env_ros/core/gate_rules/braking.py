@@ -18,18 +18,24 @@ def brake(limits: Limits, situation: Situation) -> Vector:
 
     A dimension that is safe where it is stays there; while nobody knows where that is, there is no
     command that is right, and it is empty. Limits on acceleration and jerk do not hold for it, and
-    a rotation is turned.
+    a rotation is turned. Where no command is in force to brake from, a speed is the safe one at
+    once: a stop sends no speed that nobody has commanded, whatever the robot says that it does.
     """
     if situation.previous is None:
         return () if any(map(math.isnan, limits.safe)) else limits.safe
-    command = tuple(
+    command = [
         previous if math.isnan(safe) else towards(previous, safe, stop * situation.time_step)
         for previous, safe, stop in zip(situation.previous, limits.safe, limits.stop, strict=True)
-    )
-    if not limits.rotations:
-        return command
-    turned = turn_to_safe(limits, situation.previous, situation.time_step)
-    return tuple(turned.get(i, value) for i, value in enumerate(command))
+    ]
+    if situation.seeded:
+        for i in limits.speeds:
+            if not math.isnan(limits.safe[i]):
+                command[i] = limits.safe[i]
+    if limits.rotations:
+        turned = turn_to_safe(limits, situation.previous, situation.time_step)
+        for i, value in turned.items():
+            command[i] = value
+    return tuple(command)
 
 
 def safe_from(safe: Vector, where: Vector) -> Vector:

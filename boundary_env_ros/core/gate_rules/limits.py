@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 import math
 
@@ -45,9 +45,11 @@ class Limits:
     ``alive`` holds, by name of its input, the greatest age of each field that holds the robot when
     it is stale. ``acceleration`` and ``jerk`` are infinite where there is no limit.
 
-    The last six follow from the others: ``bounded`` are the dimensions with bounds of their own,
-    ``plain`` those that nothing but a rate limits, ``profiled`` those that follow ``profile``, and
-    ``rotations`` and ``curvatures`` the sets of dimensions that are one thing.
+    The rest follows from the others: ``bounded`` are the dimensions with bounds of their own,
+    ``plain`` those that nothing but a rate limits, ``profiled`` those that follow ``profile``,
+    ``rotations`` and ``curvatures`` the sets of dimensions that are one thing, ``speeds`` those
+    that move the robot for as long as they are in force: their unit is something per second.
+    ``followed`` are the inputs that say whether the robot still does what was commanded.
     """
 
     groups: tuple[ActionSpec, ...]
@@ -71,6 +73,8 @@ class Limits:
     profile: MotionLimits | None = field(init=False, repr=False, compare=False)
     rotations: tuple[Rotation, ...] = field(init=False, repr=False, compare=False)
     curvatures: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    speeds: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    followed: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         turned = _sets(self.groups, 'rotation')
@@ -103,6 +107,8 @@ class Limits:
                 ),
             ),
             ('curvatures', _sets(self.groups, 'curvature')),
+            ('speeds', tuple(i for i in bounded if self.unit[i].endswith('/s'))),
+            ('followed', frozenset(f'{FEEDBACK}.{name}' for name in _followed(self))),
         ):
             object.__setattr__(self, name, value)
 
@@ -142,6 +148,12 @@ def _or_infinite(contract: Contract, attribute: str) -> Vector:
         for group in contract.action
         for value in getattr(group, attribute) or (math.inf,) * group.size
     )
+
+
+def _followed(limits: Limits) -> Iterable[str]:
+    """Return the groups that are looked at for whether they still do what was commanded."""
+    looks = limits.pacing is Pacing.REALTIME and any(group.depart for group in limits.groups)
+    return (group.name for group in limits.groups) if looks else ()
 
 
 def _sets(groups: tuple[ActionSpec, ...], attribute: str) -> tuple[tuple[int, ...], ...]:

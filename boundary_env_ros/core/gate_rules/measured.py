@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the robot does, as a command: where the limits begin when nothing was commanded yet."""
+"""What the robot does, as a command: where the limits begin anew."""
 
 from __future__ import annotations
 
@@ -46,3 +46,29 @@ def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) ->
         min(max(v, low), high)
         for v, low, high in zip(measured, limits.low, limits.high, strict=True)
     )
+
+
+def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
+    """
+    Return where the limits begin anew while a command is in force: what the robot does of it.
+
+    A place is where it is. A speed is what the robot does between the safe speed and the commanded
+    one: what it does beyond, or the other way, nobody has asked for, and a sensor that is broken
+    may make it up.
+
+    Parameters
+    ----------
+    limits
+        The limits in force.
+    commanded
+        The command in force.
+    measured
+        What :func:`measured_command` says.
+
+    """
+    kept = list(measured)
+    for i in limits.speeds:
+        if not math.isnan(limits.safe[i]):
+            low, high = sorted((limits.safe[i], commanded[i]))
+            kept[i] = min(max(measured[i], low), high)
+    return tuple(kept)

@@ -38,6 +38,7 @@ def situation_of(
         trigger=decision.trigger,
         time_step=decision.time_step or 0.0,
         previous=decision.previous_command or None,
+        seeded=decision.seeded,
         previous_rate=decision.previous_rate,
         previous_acceleration=decision.previous_acceleration,
         emergency_stop=decision.emergency_stop,

@@ -24,6 +24,8 @@ class Situation:
         Seconds for the rate limits.
     previous
         Command before this one; None if neither a command nor a measured state is known.
+    seeded
+        It was taken from the measured state.
     previous_rate, previous_acceleration
         Rate of change of the emitted commands up to there, unit/s, and of that, unit/s^2; empty
         for none.
@@ -56,6 +58,7 @@ class Situation:
     trigger: Trigger
     time_step: float
     previous: Vector | None
+    seeded: bool = False
     previous_rate: Vector = ()
     previous_acceleration: Vector = ()
     recent: tuple[Sent, ...] = ()

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.decision import Measurement, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.obstacles import obstacle_stops
 from boundary_env_ros.core.gate_rules.situation import Situation
@@ -110,9 +111,10 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
     results = []
     limit = limits.safety.sensor_timeout
     for measurement in situation.measurements.values():
-        if measurement.name.startswith(FEEDBACK) or measurement.name == OPERATOR:
-            # The one is only needed to seed the limits: its absence shows as an unknown previous
-            # command. The other is a hand, which may be let go.
+        if measurement.name == OPERATOR:
+            continue  # a hand, which may be let go
+        if measurement.name.startswith(FEEDBACK) and measurement.name not in limits.followed:
+            # Only needed to seed the limits: its absence shows as an unknown previous command.
             continue
         most = limits.alive.get(measurement.name, limit)
         if measurement.age is None or measurement.age > most:
@@ -121,7 +123,7 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             )
         elif measurement.name.startswith(ALIVE):
             continue  # only whether it lives is asked
-        elif not measurement.values or any(map(math.isnan, measurement.values)):
+        elif not measurement.values or any(map(_unusable(measurement), measurement.values)):
             # No comparison with NaN is true, so the rules would take it for free space.
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
     for name in limits.safety.inputs:
@@ -130,6 +132,15 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
     if situation.previous is None:
         results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     return results
+
+
+def _unusable(measurement: Measurement) -> Callable[[float], bool]:
+    """Return what tells an unusable value: a distance may be infinite, what a robot does not."""
+    return _not_finite if measurement.name.startswith(FEEDBACK) else math.isnan
+
+
+def _not_finite(value: float) -> bool:
+    return not math.isfinite(value)
 
 
 def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:

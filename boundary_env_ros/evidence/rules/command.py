@@ -9,7 +9,9 @@ import math
 from boundary_env_ros.core.commands import as_action, translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
+from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed
@@ -105,7 +107,8 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
 @link_rule(
     'command-rate',
     'No command is farther from the one before it than the declared rate allows for the time '
-    'between; a stop follows its own profile, towards the safe command.',
+    'between; a stop follows its own profile, towards the safe command, and where no command is '
+    'in force it sends no speed but the safe one.',
     'Compare `rate:` and `stop:` of the action in the contract with `previous_command` and '
     '`time_step`.',
     needs_contract=True,
@@ -131,7 +134,8 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
     for i in limits.bounded:
         value, was = command[i], previous[i]
         safe = was if math.isnan(declared.safe[i]) else declared.safe[i]
-        if at_once and close(value, safe):
+        nothing_to_brake = stopped and decision.seeded and i in limits.speeds
+        if (at_once or nothing_to_brake) and close(value, safe):
             continue
         # What follows a profile when its rate is made tighter has to slow down first.
         rate = (declared if i in limits.profiled else limits).rate[i]
@@ -162,7 +166,7 @@ def jumps(decision: GateDecision, terms: Terms) -> bool:
     'The command before is the last one that the gate published in the episode; only the first '
     'of an episode, one after so long a silence that the driver took over, one that was asked for '
     'when the measured state had departed too far, and one after a change of hands, are taken '
-    'from the measured state.',
+    'from the measured state, unless the robot did more than it was told to.',
     'Rates bound the emitted sequence: look for a decision that was taken out, or a command '
     'before that was made up.',
 )
@@ -205,7 +209,7 @@ def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
 def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool:
     """Return whether a decision may take the command before from the measured state."""
     decision = link.decision
-    if _driver_took_over(last, decision, terms):
+    if driver_took_over(last, decision, terms):
         return True
     if terms is None or decision.trigger is Trigger.TIMER:
         return terms is None
@@ -215,9 +219,12 @@ def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool
         lockstep or link.by_hand or decision.trigger is Trigger.OPERATOR
     ):
         return True
+    measured = _measured(decision, last, terms)
+    if lockstep or measured is None:
+        return False
     most = [m for group in contract.action for m in group.depart or (math.inf,) * group.size]
-    apart = zip(last.command, decision.previous_command, most, strict=False)
-    return not lockstep and any(abs(was - now) > limit for was, now, limit in apart)
+    apart = zip(last.command, nearer_sign(terms.limits, measured, last.command), most, strict=True)
+    return any(abs(was - now) > limit for was, now, limit in apart)
 
 
 def _changes_hands(link: Link, last: GateDecision, terms: Terms | None) -> bool:
@@ -230,15 +237,19 @@ def _changes_hands(link: Link, last: GateDecision, terms: Terms | None) -> bool:
         or link.by_hand in (None, decision.trigger is Trigger.OPERATOR)
     ):
         return False
-    oldest = terms.contract.safety.sensor_timeout
-    feedback = [m for m in decision.measurements if m.name.startswith(FEEDBACK)]
-    return all(
-        m.values and all(map(math.isfinite, m.values)) and m.age is not None and m.age <= oldest
-        for m in feedback
-    )
+    measured = _measured(decision, last, terms)
+    limits = limits_of(decision, terms)
+    return measured is not None and kept_of(limits, last.command, measured) != last.command
 
 
-def _driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms | None) -> bool:
+def _measured(decision: GateDecision, last: GateDecision, terms: Terms) -> Vector | None:
+    """Return what the robot did, to be held against the last command; None if that is unknown."""
+    found = {measurement.name: measurement for measurement in decision.measurements}
+    measured = measured_command(limits_of(decision, terms), found)
+    return measured if measured is None or len(measured) == len(last.command) else None
+
+
+def driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms | None) -> bool:
     """Return whether the gate was silent until a driver braked by itself; True if unknown."""
     silence = elapsed(last.commanded, decision.commanded)
     if terms is None or silence is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
-from boundary_env_ros.core.gate_rules.measured import measured_command
+from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.obstacle_distance import DISTANCES
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
@@ -24,14 +24,19 @@ from boundary_env_ros.evidence.rules.base import (
     Terms,
     vector,
 )
-from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND
+from boundary_env_ros.evidence.rules.command import (
+    BEFORE_COMMAND,
+    begins_anew,
+    driver_took_over,
+)
 from boundary_env_ros.evidence.rules.gate import same_numbers
 
 
 @link_rule(
     'seeded-from-measured',
     'A command before that was taken from the measured state is the measured one, known and young '
-    'enough, brought into the bounds, and with unit quaternions for rotations.',
+    'enough, brought into the bounds, and with unit quaternions for rotations; while a command is '
+    'in force, no speed of it is beyond what was commanded, or the other way.',
     'Compare it with the `feedback` among the measurements of the decision.',
     needs_contract=True,
 )
@@ -42,6 +47,12 @@ def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
     expected = measured_command(limits, found) or ()
+    last = link.published
+    if last is not None and len(last.command) == len(expected) and not begins_anew(last, decision):
+        kept = kept_of(limits, last.command, expected)
+        # Whether a driver had taken over by then is known to within a moment.
+        if not driver_took_over(last, decision, terms) or kept == decision.previous_command:
+            expected = kept
     if not same_numbers(expected, decision.previous_command):
         yield Mismatch(
             field='previous_command',

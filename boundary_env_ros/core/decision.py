@@ -134,7 +134,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.LATENCY_BUDGET: 'the latency budget was exceeded too often',
     Reason.GATE_LATE: "the gate's own timer came too late",
     Reason.OPERATOR: 'an operator has taken over',
-    Reason.CLOCK: 'the ROS clock jumped, went backwards or stood still',
+    Reason.CLOCK: 'the ROS clock jumped, or went backwards',
     Reason.DEACTIVATED: 'the gate is being deactivated',
     Reason.TIME_TO_COLLISION: 'an obstacle would be reached too soon at that speed',
     Reason.REPUBLISHED: 'the command in force is sent again, on its way to what was asked for',

@@ -5,14 +5,15 @@ The rules of the safety gate, as pure functions.
 
 They run in one fixed order, and the strictest outcome wins:
 
-1. :mod:`.admission`: ``well_formed``, ``authority``, ``operator``, ``age``, and what makes no
-   command of an action. Is this a command at all? If not it is REJECTED and nothing is published
-   because of it.
+1. :mod:`.admission`: ``well_formed``, ``authority``, ``turn``, ``operator``, ``age``. Is it heard?
+   If not it is REJECTED, and nothing is published because of it.
 2. :mod:`.stopping`: ``emergency_stop``, ``authority``, ``gate``, ``clock``,
    ``competing_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
    ``latency_budget``, ``silence``. Must the robot stop? Then the stop profile is followed,
    whatever was asked for: STOPPED.
-3. :mod:`.shaping`: ``bounds``, ``rotation``, ``obstacle_slow``, ``time_to_collision``,
+3. :mod:`.ruling`: an index that names nothing, ``bounds`` where what is beyond is refused,
+   ``rotation``. Is it a command? If not it is REJECTED.
+4. :mod:`.shaping`: ``bounds``, ``rotation``, ``obstacle_slow``, ``time_to_collision``,
    ``workspace``, ``curvature``, ``rate``, ``acceleration``. What may be published of what was
    asked for? LIMITED if that is less.
 

@@ -25,6 +25,16 @@ SLIDES = {
 }
 #: Nothing is in the way but one area.
 YARD = {key: value for key, value in CART.items() if key != 'inside'}
+#: A lift on the robot, whose driver takes longer to notice that no command comes.
+LIFT = {
+    'topic': 'lift', 'type': 'geometry_msgs/msg/TwistStamped', 'fields': ['twist.linear.z'],
+    'unit': 'm/s', 'low': -0.1, 'high': 0.1, 'safe': 0.0, 'rate': 1.0, 'stop': 2.0,
+    'driver_timeout': 0.5,
+    'feedback': {
+        'topic': 'lift_state', 'type': 'nav_msgs/msg/Odometry',
+        'fields': ['twist.twist.linear.z'], 'threshold': 0.03,
+    },
+}  # fmt: skip
 #: A cart that cannot turn.
 SHUTTLE = {**{key: value for key, value in CART.items() if key != 'turn'}, 'braking': 1.0}
 
@@ -196,6 +206,22 @@ def test_a_bound_that_is_none_is_none() -> None:
     assert results(robot(SLIDES, (0.0, -50.0)).decide((0.0, -0.05))) == []
 
 
+def test_a_bound_of_zero_is_a_bound() -> None:
+    for inside, start, speed in (
+        ({'low': [0.0, 'none'], 'high': [1.0, 0.4]}, 0.06, -0.1),
+        ({'low': [-1.0, 'none'], 'high': [0.0, 0.4]}, -0.06, 0.1),
+    ):
+        (taken,) = results(robot({**SLIDES, 'inside': inside}, (start, 0.0)).decide((speed, 0.0)))
+        assert taken.value < taken.limit == 0.05
+
+
+def test_of_several_drivers_the_one_that_brakes_last_counts() -> None:
+    moved = robot(SLIDES, (0.0, 0.0, 0.0), changes={('action', 'lift'): LIFT})
+    (taken,) = results(moved.go((0.8, 0.0, 0.0), (0.35, 0.0)).decide((0.8, 0.0, 0.0)))
+    way = 0.8 * (0.1 + 0.5) + 0.8**2 / (2.0 * 0.9)
+    assert taken.value == pytest.approx(1.0 - 0.35 - way)
+
+
 def test_a_robot_may_turn_where_it_may_not_go_on() -> None:
     moved = robot(CART, (1.95, -1.0, 0.0))
     assert moved.decide((0.0, 0.3)).command == (0.0, 0.3)
@@ -301,10 +327,20 @@ def test_what_is_outside_may_come_back_but_not_go_on(
     assert refused.command == pytest.approx((0.0, 0.0), abs=1e-4)
 
 
-def test_what_is_nearer_than_the_margin_may_not_come_nearer() -> None:
-    near = (-1.98, 0.0, math.pi)
-    assert robot(CART, near).decide((-0.1, 0.0)).command == (-0.1, 0.0)
-    assert robot(CART, near).decide((0.1, 0.0)).command[0] == pytest.approx(0.0, abs=1e-4)
+@pytest.mark.parametrize(
+    ('place', 'near', 'back', 'on'),
+    [
+        (CART, (-1.98, 0.0, math.pi), (-0.1, 0.0), (0.1, 0.0)),
+        (YARD, (0.9, -0.62, math.pi / 2), (-0.1, 0.0), (0.1, 0.0)),
+        (SLIDES, (0.98, 0.0), (-0.1, 0.0), (0.1, 0.0)),
+    ],
+    ids=['wall', 'rack', 'bound'],
+)
+def test_what_is_nearer_than_the_margin_may_not_come_nearer(
+    place: dict[str, Any], near: Vector, back: Vector, on: Vector
+) -> None:
+    assert robot(place, near).decide(back).command == back
+    assert robot(place, near).decide(on).command[0] == pytest.approx(0.0, abs=1e-4)
 
 
 def test_coming_back_does_not_lead_out_on_the_other_side() -> None:
@@ -352,6 +388,13 @@ def test_what_was_sent_acts_until_the_next_does_and_is_braked_then() -> None:
     assert found.way == pytest.approx(0.8 * 0.4 + 0.1 * 0.75)
     assert found.speed == pytest.approx(0.7)
     assert found.last == 0.2
+
+
+def test_a_faster_command_may_act_at_any_time_until_the_delay_is_over() -> None:
+    found = under_way([(1.0, 0.2)], age=0.0, delay=0.3, braking=1.0)
+    assert found.way == pytest.approx(0.2 * 0.3)
+    # At once, for all of the delay; and it is braked when the hold is over.
+    assert found.needs(0.5, hold=0.0) == pytest.approx(0.5 * 0.3 + 0.5**2 / 2.0)
 
 
 def test_what_goes_the_other_way_is_not_under_way() -> None:

@@ -381,6 +381,16 @@ _JUMPED = frozenset(
         'judgement-from-sensors',
     }
 )
+#: A message may have reached gate and environment when the driver dies, and not the recorder; nobody
+#: is there to send it again.
+_LAST_WORDS = frozenset(
+    {
+        'evaluator-from-sensors',
+        'fields-from-sensors',
+        'measured-from-sensors',
+        'measurement-from-sensors',
+    }
+)
 #: A frame with a request may reach the gate, and none with the same for the recorder come through.
 _UNHEARD = frozenset({'request-as-published'})
 _RUNS_ON = frozenset({'', 'abandoned', 'time_limit'})
@@ -490,6 +500,7 @@ _ALL = (
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
         causes=_NO_ROBOT,
+        marks=_LAST_WORDS,
     ),
     Kind(
         name='freeze_robot',
@@ -542,6 +553,7 @@ _ALL = (
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
         causes=_NO_ROBOT,
+        marks=_LAST_WORDS,
     ),
     # Sensors.
     Kind(

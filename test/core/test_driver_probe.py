@@ -210,6 +210,17 @@ def test_a_robot_that_says_nothing_any_more_is_stopped() -> None:
     assert cart.told == (0.0, 0.0)
 
 
+def test_a_robot_that_falls_silent_on_its_way_is_not_driven_on() -> None:
+    cart = probing()
+    cart.follows = False
+    cart.run(0.06)
+    assert cart.told[0] > 0.0
+    cart.bench.alive.discard('odometry')
+    cart.run(0.5)
+    assert 'no longer known' in cart.bench.gate.probe_failure
+    assert cart.told == (0.0, 0.0)
+
+
 def test_one_that_is_faster_than_it_was_told_has_not_begun_to_brake() -> None:
     cart = probing()
     cart.until_silent()

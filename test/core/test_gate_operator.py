@@ -293,6 +293,12 @@ def test_a_switch_that_is_held_before_the_arming_holds_the_policy_off() -> None:
     assert reasons(refused) == {Reason.OPERATOR}
 
 
+def test_a_switch_that_is_held_before_the_arming_need_not_be_heard_again() -> None:
+    bench = Bench(with_operator())
+    bench.operate(0.0, 0.0)
+    assert reasons(bench.start().ask(0.5, 0.0)) == {Reason.OPERATOR}
+
+
 def test_a_switch_that_was_held_long_before_the_arming_does_not() -> None:
     bench = Bench(with_operator())
     bench.operate(0.0, 0.0)

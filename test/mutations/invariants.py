@@ -52,6 +52,16 @@ GATE = 'core/gate.py'
 AUTHORITY = 'core/gate_authority.py'
 SENSES = 'core/gate_senses.py'
 OUTPUT = 'core/gate_output.py'
+WORKSPACES = 'core/gate_rules/workspace.py'
+UNDER_WAY = 'core/gate_rules/under_way.py'
+TIGHTENING = 'core/gate_rules/tightening.py'
+GEOMETRY = 'core/geometry.py'
+DRIVER_PROBE = 'core/driver_probe.py'
+HEALTH = 'core/gate_health.py'
+LASER_SCAN = 'core/laser_scan.py'
+OBSTACLE_DISTANCE = 'core/obstacle_distance.py'
+POINT_CLOUD = 'core/point_cloud.py'
+PROFILE = 'core/motion_profile.py'
 
 _REFUSALS = 'test_gate_refusals.py::test_'
 _CHUNKS = 'test_gate_chunks.py::test_'
@@ -72,6 +82,14 @@ _REPUBLISH = 'test_gate_republish.py::test_'
 _HEALTH = 'test_gate_health.py::test_'
 _TURNS = 'test_gate_turns.py::test_'
 _IN_TIME = 'test_gate_in_time.py::test_'
+_OPERATOR = 'test_gate_operator.py::test_'
+_PLAN = 'test_gate_plan.py::test_'
+_TIGHTENING = 'test_gate_tightening.py::test_'
+_PROBE = 'test_driver_probe.py::test_'
+_GEOMETRY = 'test_geometry.py::test_'
+_SCAN = 'test_laser_scan.py::test_'
+_DISTANCE = 'test_obstacle_distance.py::test_'
+_PROFILE = 'test_motion_profile.py::test_'
 
 _IS_IT_A_COMMAND = (
     Mutation(
@@ -314,9 +332,16 @@ _MUST_IT_STOP = (
     Mutation(
         'A sensor that says NaN, or nothing, stops',
         STOPPING,
-        '        elif not measurement.values or any(map(math.isnan, measurement.values)):',
-        '        elif False:',
+        'elif not measurement.values or any(map(_unusable(measurement), measurement.values)):',
+        'elif False:',
         (_OBSTACLES + 'a_scan_that_says_nothing_is_not_free_space',),
+    ),
+    Mutation(
+        'A robot that is to be watched and says what cannot be true is stopped',
+        STOPPING,
+        'return _not_finite if measurement.name.startswith(FEEDBACK) else math.isnan',
+        'return math.isnan',
+        (_REPUBLISH + 'what_is_measured_and_cannot_be_true_is_not_gone_on_from_but_stops',),
     ),
     Mutation(
         'A robot of which nobody knows what it does is stopped',
@@ -583,7 +608,6 @@ _WHAT_MAY_BE_PUBLISHED = (
         '            previous = (0.0,) * len(limits.low)\n            return',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
-            _LEASES + 'a_rolling_robot_is_braked_from_its_measured_speed',
             _HOLD + 'the_first_command_starts_from_where_the_arm_is',
         ),
     ),
@@ -657,6 +681,20 @@ _LEASE_AND_EPISODE = (
             _LEASES + 'a_gate_that_has_not_heard_a_sensor_yet_is_not_armed',
             _LEASES + 'a_gate_that_no_longer_hears_its_sensors_is_not_armed',
         ),
+    ),
+    Mutation(
+        'Nobody arms a gate under another contract',
+        AUTHORITY,
+        '        if digest != self._digest:\n',
+        '        if False:\n',
+        (_LEASES + 'an_arming_is_refused_with_its_reason',),
+    ),
+    Mutation(
+        'Nobody arms the gate of another agent',
+        AUTHORITY,
+        '        if agent != self._agent:\n',
+        '        if False:\n',
+        (_LEASES + 'an_arming_is_refused_with_its_reason',),
     ),
     Mutation(
         'Nobody arms a gate that heard what it needs too long ago',
@@ -881,6 +919,20 @@ _REST = (
         (_HEALTH + 'a_clock_that_jumps_stops_the_robot_to_the_end',),
     ),
     Mutation(
+        'Simulated time that runs backwards stops',
+        HEALTH,
+        '            return min(moved, 0.0)\n',
+        '            return 0.0\n',
+        (_HEALTH + 'simulated_time_may_run_at_any_speed_but_not_backwards',),
+    ),
+    Mutation(
+        'How long an inactive gate did not run is no lateness',
+        HEALTH,
+        '        """Take note that the timer starts anew."""\n        self._ticked = None\n',
+        '        """Take note that the timer starts anew."""\n',
+        (_HEALTH + 'how_long_an_inactive_gate_did_not_run_is_no_lateness',),
+    ),
+    Mutation(
         'A competing publisher stops',
         STOPPING,
         '    if not situation.competing or ',
@@ -966,10 +1018,769 @@ _REST = (
     ),
 )
 
+_WHERE_IT_MAY_BE = (
+    Mutation(
+        'What leads out of its workspace faster than it slows down is stopped',
+        STOPPING,
+        '        results += workspace_stops(limits, situation)\n',
+        '',
+        (_WORKSPACE + 'a_robot_that_is_too_near_for_its_speed_is_stopped',),
+    ),
+    Mutation(
+        'Before a bound of a workspace the margin is kept',
+        WORKSPACES,
+        'min(place.margin, high - at)',
+        'min(0.0, high - at)',
+        (_WORKSPACE + 'an_axis_comes_as_near_as_it_may_without_a_stop',),
+    ),
+    Mutation(
+        'Before an edge of a workspace the margin is kept',
+        WORKSPACES,
+        '        margin = max(margin, _AT_THE_EDGE)\n',
+        '        margin = _AT_THE_EDGE\n',
+        (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
+    ),
+    Mutation(
+        'A robot stays inside of the polygon of its workspace',
+        WORKSPACES,
+        '            areas.append((place.polygon, True))\n',
+        '            pass\n',
+        (_WORKSPACE + 'coming_back_does_not_lead_out_on_the_other_side',),
+    ),
+    Mutation(
+        'A robot stays out of the areas to keep out of',
+        WORKSPACES,
+        '        areas = [(area, False) for _, area in place.keep_out]\n',
+        '        areas = [(area, False) for _, area in place.keep_out[:0]]\n',
+        (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
+    ),
+    Mutation(
+        'A bound of 0.0 is a bound',
+        WORKSPACES,
+        '        if low is not None:\n',
+        '        if low:\n',
+        (_WORKSPACE + 'a_bound_of_zero_is_a_bound',),
+    ),
+    Mutation(
+        'From beyond an edge nothing leads but the way back',
+        WORKSPACES,
+        '        if self.back is not None:\n            way',
+        '        if False:\n            way',
+        (_WORKSPACE + 'what_is_outside_may_come_back_but_not_go_on',),
+    ),
+    Mutation(
+        'From beyond an edge there is a way back',
+        WORKSPACES,
+        '-math.inf if d < crossed else min(margin, d)',
+        'min(margin, d)',
+        (_WORKSPACE + 'what_is_outside_may_come_back_but_not_go_on',),
+    ),
+    Mutation(
+        'From beyond a bound there is a way back',
+        WORKSPACES,
+        'min(place.margin, high - at)',
+        'place.margin',
+        (_WORKSPACE + 'what_is_outside_may_come_back_but_not_go_on',),
+    ),
+    Mutation(
+        'What is nearer to an edge than the margin may not come nearer',
+        WORKSPACES,
+        'tuple(min(margin, d) for d in now), apart, None',
+        'tuple(0.0 for d in now), apart, None',
+        (_WORKSPACE + 'what_is_nearer_than_the_margin_may_not_come_nearer',),
+    ),
+    Mutation(
+        'What is nearer to a bound than the margin may not come nearer',
+        WORKSPACES,
+        'min(place.margin, high - at)',
+        'min(place.margin, 0.0)',
+        (_WORKSPACE + 'what_is_nearer_than_the_margin_may_not_come_nearer',),
+    ),
+    Mutation(
+        'The gate may be gone: a command counts until the driver brakes',
+        WORKSPACES,
+        'hold=_until_the_driver_brakes(limits)',
+        'hold=_until_next_look(limits)',
+        (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
+    ),
+    Mutation(
+        'Of several drivers the one that brakes last counts',
+        WORKSPACES,
+        '    return max(late if timeout is None',
+        '    return min(late if timeout is None',
+        (_WORKSPACE + 'of_several_drivers_the_one_that_brakes_last_counts',),
+    ),
+    Mutation(
+        'What the last command does until the gate looks again counts',
+        WORKSPACES,
+        'hold=_until_next_look(limits)',
+        'hold=0.0',
+        (_WORKSPACE + 'between_two_commands_the_last_is_judged_as_it_stays_in_force',),
+    ),
+    Mutation(
+        'What was sent before a command counts while it may still act',
+        WORKSPACES,
+        '        sent = situation.recent\n',
+        '        sent = situation.recent[:0]\n',
+        (_WORKSPACE + 'what_is_under_way_counts_before_it_is_seen',),
+    ),
+    Mutation(
+        'The rules are told what is under way',
+        GATE,
+        '            recent=output.recent(now),\n',
+        '',
+        (_IN_TIME + 'what_was_never_sent_is_not_under_way',),
+    ),
+    Mutation(
+        'What may still act is not forgotten',
+        UNDER_WAY,
+        ' and sent[gone + 1][0] <= oldest:',
+        ':',
+        (_WORKSPACE + 'only_what_may_still_act_is_remembered',),
+    ),
+    Mutation(
+        'What was sent is remembered for as long as it may act',
+        WORKSPACES,
+        'safety.sensor_timeout + place.delay + fastest[dimension] / braking',
+        '0.0',
+        (_WORKSPACE + 'what_is_under_way_counts_before_it_is_seen',),
+    ),
+    Mutation(
+        'How old a place is counts',
+        WORKSPACES,
+        'age=max(found.age, 0.0)',
+        'age=0.0',
+        (_WORKSPACE + 'an_older_place_is_as_good_once_what_went_out_since_is_counted_in',),
+    ),
+    Mutation(
+        'That a command acts late counts',
+        UNDER_WAY,
+        '        way = self.way + self.delay * max(0.0, command - self.last)\n',
+        '        way = self.way\n',
+        (_WORKSPACE + 'a_faster_command_may_act_at_any_time_until_the_delay_is_over',),
+    ),
+    Mutation(
+        'The way of the brakes counts',
+        UNDER_WAY,
+        'way + command * hold + 0.5 * command**2 / self.braking',
+        'way + command * hold',
+        (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
+    ),
+    Mutation(
+        'A speed that is on its way out is braked, not gone',
+        UNDER_WAY,
+        '        speed=max(last, _left(spans, delay, braking)),\n',
+        '        speed=last,\n',
+        (_WORKSPACE + 'what_was_sent_acts_until_the_next_does_and_is_braked_then',),
+    ),
+    Mutation(
+        'Wherever a turn may lead counts',
+        WORKSPACES,
+        '            left, right = needs.pop()\n',
+        '            needs.pop()\n',
+        (_WORKSPACE + 'a_turn_that_may_lead_to_the_wall_is_taken_from_a_robot_beside_it',),
+    ),
+    Mutation(
+        'An edge that is crossed is at no distance',
+        GEOMETRY,
+        '        apart[meets] = 0.0\n',
+        '        pass\n',
+        (_GEOMETRY + 'an_edge_that_is_crossed_touched_or_held_is_at_no_distance',),
+    ),
+    Mutation(
+        'What may be reached is rounded outwards',
+        GEOMETRY,
+        '    outer = radius / math.cos(0.5 * step)\n',
+        '    outer = radius\n',
+        (_GEOMETRY + 'a_sector_holds_what_it_is_about_and_little_more',),
+    ),
+)
+
+_PROBE_OF_THE_DRIVERS = (
+    Mutation(
+        'A driver that brakes too late fails its probe',
+        DRIVER_PROBE,
+        '            if passed > declared + self._contract.safety.sensor_timeout:\n',
+        '            if False:\n',
+        (_PROBE + 'a_driver_that_brakes_too_late_or_never_is_braked_and_refused',),
+    ),
+    Mutation(
+        'A robot that does not follow its probe fails it',
+        DRIVER_PROBE,
+        '            elif passed > _FOLLOWS:\n',
+        '            elif False:\n',
+        (_PROBE + 'a_robot_that_does_not_follow_is_not_waited_for',),
+    ),
+    Mutation(
+        'A probe that cannot begin fails',
+        DRIVER_PROBE,
+        '                if passed > _BEGINS:\n',
+        '                if False:\n',
+        (_PROBE + 'a_robot_that_says_nothing_is_never_set_in_motion',),
+    ),
+    Mutation(
+        "A driver's time runs from the last command that it was sent",
+        DRIVER_PROBE,
+        'Phase.SILENT, emitted\n',
+        'Phase.SILENT, now.steady\n',
+        (_PROBE + 'what_is_measured_is_never_less_than_the_truth_nor_much_more',),
+    ),
+    Mutation(
+        'A robot that had to be stopped fails its probe',
+        GATE,
+        "            probe.fail(f'the robot had to be stopped ({reasons})')\n",
+        '',
+        (
+            _PROBE + 'an_emergency_stop_brakes_at_once_whatever_is_being_measured',
+            _PROBE + 'an_obstacle_brakes_at_once_whatever_is_being_measured',
+        ),
+    ),
+    Mutation(
+        'A robot that says nothing any more fails its probe',
+        GATE,
+        "                probe.fail('what the robot does was no longer known')\n",
+        '',
+        (_PROBE + 'a_robot_that_falls_silent_on_its_way_is_not_driven_on',),
+    ),
+    Mutation(
+        'A probe waits until the gate knows what the robot does',
+        GATE,
+        '                if self._output.emitted is None:\n                    return ()',
+        '                if False:\n                    return ()',
+        (_PROBE + 'a_robot_that_says_nothing_is_never_set_in_motion',),
+    ),
+    Mutation(
+        'A probe waits for what is missing before it moves anything',
+        GATE,
+        '            if self._output.emitted is None and not self._authority.emergency:\n',
+        '            if False:\n',
+        (_PROBE + 'a_probe_waits_for_the_sensors_before_it_moves_anything',),
+    ),
+    Mutation(
+        'A robot that is faster than its probe has not begun to brake',
+        DRIVER_PROBE,
+        'math.copysign(1.0, asked - safe) * (asked - value) > threshold',
+        'abs(asked - value) > threshold',
+        (_PROBE + 'one_that_is_faster_than_it_was_told_has_not_begun_to_brake',),
+    ),
+    Mutation(
+        'Nobody arms a gate whose probe goes on or failed',
+        GATE,
+        'probe is not None and probe.phase is Phase.DONE',
+        'probe is not None',
+        (
+            _PROBE + 'nobody_arms_a_gate_that_is_probing_them',
+            _PROBE + 'a_driver_that_brakes_too_late_or_never_is_braked_and_refused',
+        ),
+    ),
+    Mutation(
+        'Nobody probes a gate that somebody holds',
+        GATE,
+        '        if lease is not None:\n'
+        '            raise Refused(\n'
+        "                f'Expect no lease",
+        "        if False:\n            raise Refused(\n                f'Expect no lease",
+        (_PROBE + 'nobody_probes_a_gate_that_somebody_holds',),
+    ),
+    Mutation(
+        'With a latched emergency stop no driver is probed',
+        GATE,
+        '        self._authority.check_released()\n        lease = self._authority.lease\n',
+        '        lease = self._authority.lease\n',
+        (_PROBE + 'an_emergency_stop_brakes_at_once_whatever_is_being_measured',),
+    ),
+)
+
+_ASKED_BEFOREHAND = (
+    Mutation(
+        'What is planned is not published, nor remembered',
+        GATE,
+        '            decision = self._decision(ruling, situation)\n            decisions',
+        '            decision = self._emit(ruling, situation, now)\n            decisions',
+        (
+            _PLAN + 'a_plan_changes_nothing',
+            _PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',
+        ),
+    ),
+    Mutation(
+        'Whoever may not ask is told so by a plan',
+        GATE,
+        '                if running\n                else not_armed()\n',
+        '',
+        (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
+    ),
+    Mutation(
+        'A plan reckons with a request that is in time',
+        GATE,
+        '            situation = replace(situation, overruns=self._health.overruns_if_in_time)\n',
+        '',
+        (_PLAN + 'a_plan_reckons_with_a_request_that_is_in_time',),
+    ),
+)
+
+_BY_HAND = (
+    Mutation(
+        'A hand that is silent has let go',
+        SENSES,
+        '            and measurement.age <= self._operator.timeout\n',
+        '',
+        (
+            _OPERATOR + 'a_hand_that_is_silent_has_let_go',
+            _OPERATOR + 'a_stale_message_or_one_from_the_future_takes_nothing_over',
+            _OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',
+        ),
+    ),
+    Mutation(
+        'A hand that is silent is let go of by the timer',
+        GATE,
+        '        if self._memory.taken_over and not self._senses.switch_held(now):\n',
+        '        if False:\n',
+        (_OPERATOR + 'a_hand_that_is_silent_has_let_go',),
+    ),
+    Mutation(
+        'A switch that is not held takes nothing over',
+        SENSES,
+        '            and measurement.values[-1] >= HELD\n',
+        '',
+        (_OPERATOR + 'a_switch_that_is_not_held_takes_nothing_over',),
+    ),
+    Mutation(
+        'A hand that gives no number is refused',
+        GATE,
+        '        malformed = well_formed(command, self._contract.command_size)\n',
+        '        malformed = ()\n',
+        (_OPERATOR + 'a_command_that_is_no_number_is_refused_and_no_sign_of_life',),
+    ),
+    Mutation(
+        'What is refused to a hand is no sign of life',
+        GATE,
+        '        if ruling.verdict is not Verdict.REJECTED:\n'
+        '            self._memory.last_request = now.steady\n'
+        '        return',
+        '        if True:\n            self._memory.last_request = now.steady\n        return',
+        (
+            _OPERATOR + 'a_command_that_is_no_number_is_refused_and_no_sign_of_life',
+            _OPERATOR + 'a_contract_that_rejects_rejects_an_operator_beyond_its_bounds_too',
+        ),
+    ),
+    Mutation(
+        'Whoever takes over begins from what the robot does',
+        OUTPUT,
+        '        self._handed_over = self.command is not None\n',
+        '',
+        (
+            _OPERATOR + 'whoever_takes_over_begins_from_what_the_robot_does',
+            _OPERATOR + 'the_policy_goes_on_from_what_the_robot_does',
+        ),
+    ),
+    Mutation(
+        'Who takes over does not go on to the goal of before',
+        OUTPUT,
+        '        self.goal = self.command or ()\n',
+        '',
+        (_OPERATOR + 'neither_goal_of_before_is_crept_to_after_a_change_of_hands',),
+    ),
+    Mutation(
+        'A hand moves nothing without a running episode',
+        GATE,
+        'if not held or not self._authority.running or self._lockstep:',
+        'if not held or self._lockstep:',
+        (
+            _OPERATOR + 'an_operator_moves_nothing_without_a_running_episode',
+            _OPERATOR + 'the_end_of_the_episode_ends_what_an_operator_moves',
+        ),
+    ),
+    Mutation(
+        'In lockstep a hand moves once a step',
+        GATE,
+        'if not held or not self._authority.running or self._lockstep:',
+        'if not held or not self._authority.running:',
+        (_OPERATOR + 'in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks',),
+    ),
+    Mutation(
+        'A hand that was there before the lease is there now',
+        GATE,
+        '        self._memory.taken_over = self._senses.switch_held(now)\n',
+        '        self._memory.taken_over = False\n',
+        (_OPERATOR + 'a_switch_that_is_held_before_the_arming_need_not_be_heard_again',),
+    ),
+    Mutation(
+        'A hand that let go before the lease is not there now',
+        GATE,
+        '        self._memory.taken_over = self._senses.switch_held(now)\n',
+        '',
+        (_OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',),
+    ),
+    Mutation(
+        'What was refused in a takeover is not heard when it comes again',
+        GATE,
+        '                self._authority.hear(request)\n                # In lockstep',
+        '                # In lockstep',
+        (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
+    ),
+    Mutation(
+        'Latencies of the policy are not held against a hand',
+        STOPPING,
+        '    elif situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):\n',
+        '    else:\n',
+        (_OPERATOR + 'late_requests_of_the_policy_are_not_held_against_the_operator',),
+    ),
+)
+
+_STRICTER_LIMITS = (
+    Mutation(
+        'No limit is made wider than the contract',
+        TIGHTENING,
+        "    refuse_looser(declared, limits, 'the contract says')\n",
+        '',
+        (
+            _TIGHTENING + 'what_is_not_stricter_is_refused_with_its_number',
+            _TIGHTENING + 'what_is_accepted_is_never_wider_than_the_contract',
+        ),
+    ),
+    Mutation(
+        'Inside of stricter bounds there is room for the safe command',
+        TIGHTENING,
+        '        if low > high or safe < low or safe > high:\n',
+        '        if False:\n',
+        (_TIGHTENING + 'what_is_not_stricter_is_refused_with_its_number',),
+    ),
+    Mutation(
+        'A stricter rate leaves something',
+        TIGHTENING,
+        " and (name != 'rate' or value > 0.0)",
+        '',
+        (_TIGHTENING + 'what_is_not_stricter_is_refused_with_its_number',),
+    ),
+    Mutation(
+        'A stricter timeout is one',
+        TIGHTENING,
+        '    if not 0.0 < value <= was:\n',
+        '    if False:\n',
+        (
+            _TIGHTENING + 'what_is_not_stricter_is_refused_with_its_number',
+            _TIGHTENING + 'while_a_lease_is_out_limits_only_become_stricter',
+        ),
+    ),
+    Mutation(
+        'The numbers of a rotation have no bounds that could be stricter',
+        TIGHTENING,
+        '                if value != was:\n',
+        '                if False:\n',
+        (_TIGHTENING + 'a_quaternion_has_no_bounds_that_could_be_stricter',),
+    ),
+    Mutation(
+        'What was made stricter is in force at once',
+        GATE,
+        '        self._limits, self._tightened = limits, tightened\n',
+        '        self._tightened = tightened\n',
+        (
+            _TIGHTENING + 'a_stricter_bound_is_kept_and_told',
+            _TIGHTENING + 'a_stricter_rate_is_kept',
+            _TIGHTENING + 'a_stricter_timeout_stops_earlier',
+            _TIGHTENING + 'a_stricter_bound_is_part_of_what_is_within_reach',
+        ),
+    ),
+    Mutation(
+        'A held command comes inside of stricter bounds',
+        RULING,
+        '    return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))\n'
+        '\n'
+        '\n'
+        'def',
+        '    return _sent_again(limits, situation, goal, why, (goal, (), (), ()))\n\n\ndef',
+        (_TIGHTENING + 'a_held_command_comes_inside_of_a_stricter_bound_too',),
+    ),
+)
+
+_WHILE_NOTHING_COMES = (
+    Mutation(
+        'To hold by a ramp or safely leads to the safe command',
+        RULING,
+        '        goal = safe_from(limits.safe, previous)\n',
+        '        goal = in_force\n',
+        (
+            _REPUBLISH + 'to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate',
+            _REPUBLISH + 'to_hold_safely_is_to_send_the_safe_command_at_once',
+        ),
+    ),
+    Mutation(
+        'To hold safely is to send the safe command at once',
+        RULING,
+        '    if late and hold is Hold.SAFE:\n',
+        '    if False:\n',
+        (_REPUBLISH + 'to_hold_safely_is_to_send_the_safe_command_at_once',),
+    ),
+    Mutation(
+        'To hold by a ramp is no faster than the rate',
+        RULING,
+        '    if late and hold is Hold.SAFE:\n',
+        '    if late and hold is not Hold.LAST:\n',
+        (_REPUBLISH + 'to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate',),
+    ),
+    Mutation(
+        'To hold goes no further',
+        RULING,
+        '        goal = rest(limits, situation)\n',
+        '        goal = in_force\n',
+        (_REPUBLISH + 'a_late_action_is_told_as_late_and_goes_no_further',),
+    ),
+    Mutation(
+        'What is sent again goes on towards what was asked for',
+        RULING,
+        '    if not late:\n        goal = in_force\n',
+        '    if not late:\n        goal = previous\n',
+        (
+            _REPUBLISH + 'the_command_in_force_is_sent_again_on_its_way_to_what_was_asked_for',
+            _REPUBLISH + 'it_never_reaches_beyond_what_was_asked_for',
+        ),
+    ),
+    Mutation(
+        'The command in force is sent again as often as declared',
+        GATE,
+        '        again = self._contract.safety.republish\n',
+        '        again: float | None = None\n',
+        (_REPUBLISH + 'the_command_in_force_is_sent_again_on_its_way_to_what_was_asked_for',),
+    ),
+    Mutation(
+        'A stop turns rotations',
+        BRAKING,
+        '    if limits.rotations:\n',
+        '    if False:\n',
+        (
+            _ROTATION
+            + 'whatever_is_asked_for_a_rotation_is_emitted_that_was_turned_no_faster_than_allowed',
+        ),
+    ),
+    Mutation(
+        'A stop turns a rotation no faster than declared',
+        ROTATION,
+        'turned(was, safe, rotation.stop * time_step)',
+        'turned(was, safe, math.pi)',
+        (
+            _ROTATION
+            + 'whatever_is_asked_for_a_rotation_is_emitted_that_was_turned_no_faster_than_allowed',
+        ),
+    ),
+    Mutation(
+        'A rotation is turned on the shortest way',
+        ROTATION,
+        '    if _dot(a, b) < 0.0:\n        forth = -forth\n',
+        '',
+        (
+            _ROTATION + 'it_turns_on_the_shortest_way_as_far_as_it_may',
+            _ROTATION + 'the_two_quaternions_of_one_rotation_are_turned_to_alike',
+        ),
+    ),
+    Mutation(
+        'The two quaternions of one rotation are the same place',
+        ROTATION,
+        '        if _dot(_part(values, rotation), there) < 0.0:\n',
+        '        if False:\n',
+        (
+            _ROTATION + 'of_two_signs_the_one_that_is_nearer_to_the_command_is_told',
+            _ROTATION + 'the_other_quaternion_of_what_was_commanded_is_no_departure_from_it',
+        ),
+    ),
+    Mutation(
+        'A limit of 0.0 is a limit',
+        SHAPING,
+        'min(max(value, limits.low[i]), limits.high[i])',
+        'min(max(value, limits.low[i] or -9.0), limits.high[i])',
+        (_LIMITS + 'a_limit_of_zero_is_a_limit',),
+    ),
+    Mutation(
+        'An unknown latency is a long one',
+        HEALTH,
+        'latency is None or latency > self._budget',
+        'latency is not None and latency > self._budget',
+        (_HEALTH + 'an_unknown_latency_is_no_short_one',),
+    ),
+    Mutation(
+        'Another lease begins without the latencies of the one before',
+        GATE,
+        '        self._health.begin()\n',
+        '',
+        (_HEALTH + 'another_lease_begins_without_the_latencies_of_the_one_before',),
+    ),
+    Mutation(
+        'The end of the episode stops',
+        STOPPING,
+        '    if situation.over:\n',
+        '    if False:\n',
+        (
+            _RULES + 'each_reason_to_stop_and_its_bound',
+            _LEASES + 'at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver',
+        ),
+    ),
+    Mutation(
+        'A sensor that a rule needs and that is missing altogether stops',
+        STOPPING,
+        '        if name not in situation.measurements:\n',
+        '        if False:\n',
+        (_RULES + 'each_reason_to_stop_and_its_bound',),
+    ),
+)
+
+_WHAT_SENSORS_SAY = (
+    Mutation(
+        'A beam that says too near to measure is at distance 0',
+        LASER_SCAN,
+        '    known = usable | np.isneginf(ranges)\n',
+        '    known = usable\n',
+        (
+            _SCAN + 'one_beam_that_is_too_near_to_measure_is_enough',
+            _SCAN + 'the_nearest_of_each_sector_and_how_much_of_it_is_usable',
+        ),
+    ),
+    Mutation(
+        'A beam out of range is not usable',
+        LASER_SCAN,
+        '((ranges >= scan.range_min) & (ranges <= scan.range_max)) | (ranges == np.inf)',
+        '~np.isnan(ranges)',
+        (
+            _SCAN + 'the_nearest_of_each_sector_and_how_much_of_it_is_usable',
+            _SCAN + 'an_unusable_beam_never_looks_like_free_space',
+        ),
+    ),
+    Mutation(
+        'A sector without beams is not usable',
+        LASER_SCAN,
+        'number / count if count else 0.0',
+        'number / count if count else 1.0',
+        (
+            _SCAN + 'a_sector_that_the_scan_does_not_cover_has_nothing_usable',
+            _SCAN + 'an_empty_scan_has_nothing_usable',
+        ),
+    ),
+    Mutation(
+        'A scan tells nothing of what is beyond its reach',
+        LASER_SCAN,
+        '    ranges = np.minimum(ranges, scan.range_max)\n',
+        '',
+        (
+            _DISTANCE + 'a_scan_never_tells_of_free_space_beyond_its_reach',
+            _SCAN + 'the_nearest_of_each_sector_and_how_much_of_it_is_usable',
+        ),
+    ),
+    Mutation(
+        'A beam that is not usable is observed as near',
+        LASER_SCAN,
+        'np.where(usable, np.minimum(ranges, scan.range_max), 0.0)',
+        'np.minimum(ranges, scan.range_max)',
+        (_SCAN + 'an_unusable_beam_never_looks_like_free_space',),
+    ),
+    Mutation(
+        'A range that says too near to measure is at distance 0',
+        OBSTACLE_DISTANCE,
+        '    if value == -math.inf:\n        return 0.0, 1.0\n',
+        '',
+        (
+            _DISTANCE + 'a_range_is_read_by_rep_117_on_the_side_that_it_looks_at',
+            _DISTANCE + 'a_sensor_of_a_fixed_distance_only_tells_whether_something_is_within_it',
+        ),
+    ),
+    Mutation(
+        'A range out of its limits is not usable',
+        OBSTACLE_DISTANCE,
+        '    if least < most and least <= value <= most:\n',
+        '    if value == value:\n',
+        (_DISTANCE + 'a_range_is_read_by_rep_117_on_the_side_that_it_looks_at',),
+    ),
+    Mutation(
+        'A range whose limits make no sense is not usable',
+        OBSTACLE_DISTANCE,
+        '    if not 0.0 <= least <= most:\n',
+        '    if False:\n',
+        (_DISTANCE + 'a_range_whose_limits_make_no_sense_is_not_usable',),
+    ),
+    Mutation(
+        'A cloud without points is not usable',
+        POINT_CLOUD,
+        '        return (math.inf, math.inf, 0.0, 0.0)\n',
+        '        return (math.inf, math.inf, 1.0, 1.0)\n',
+        (_DISTANCE + 'an_empty_cloud_is_no_free_space',),
+    ),
+    Mutation(
+        'A point that was not measured counts against its cloud',
+        POINT_CLOUD,
+        'float(np.count_nonzero(measured)) / len(points)\n    return (ahead',
+        '1.0\n    return (ahead',
+        (
+            _DISTANCE
+            + 'a_point_that_was_not_measured_is_no_distance_and_counts_against_the_cloud',
+            _DISTANCE + 'an_empty_cloud_is_no_free_space',
+        ),
+    ),
+)
+
+_ON_A_PROFILE = (
+    Mutation(
+        'A proposal that breaks a limit on its way is not taken',
+        PROFILE,
+        '    if fastest <= rate and strongest <= acceleration:\n',
+        '    if True:\n',
+        (_PROFILE + 'every_limit_is_kept_whatever_is_proposed',),
+    ),
+    Mutation(
+        'A proposal with more jerk than allowed is not taken',
+        PROFILE,
+        '    if limits.order == 3 and any(abs(change) > limits.jerk for _, change in phases):\n',
+        '    if False:\n',
+        (_PROFILE + 'every_limit_is_kept_whatever_is_proposed',),
+    ),
+    Mutation(
+        'What cannot be braked inside of the bounds is not taken',
+        PROFILE,
+        '        if step is not None and _viable(limits, *step):\n',
+        '        if step is not None:\n',
+        (
+            _PROFILE + 'a_proposal_that_ends_outside_on_its_way_back_is_refused',
+            _PROFILE + 'proposals_to_go_ever_faster_into_the_bound_keep_rate_and_bound',
+        ),
+    ),
+    Mutation(
+        'What would brake beyond the rate is not taken',
+        PROFILE,
+        '    if not abs(left) <= limits.rate:\n',
+        '    if False:\n',
+        (_PROFILE + 'proposals_to_go_ever_faster_into_the_bound_keep_rate_and_bound',),
+    ),
+    Mutation(
+        'Where it turns before it rests is inside, too',
+        PROFILE,
+        'low <= min(x, rest, farthest) and max(x, rest, farthest) <= high',
+        'low <= min(x, rest) and max(x, rest) <= high',
+        (_PROFILE + 'what_can_just_be_braked_before_a_bound_needs_no_clamping',),
+    ),
+    Mutation(
+        'Without a proposal it brakes',
+        PROFILE,
+        '    return _braked(limits, x, v, a, BRAKED, time_step)\n',
+        '    return limits.inside(x), 0.0, 0.0\n',
+        (_PROFILE + 'every_limit_is_kept_whatever_is_proposed',),
+    ),
+    Mutation(
+        'A profile whose limit is 0.0 does not move',
+        PROFILE,
+        '        if 0.0 in (rate, acceleration, jerk):\n',
+        '        if False:\n',
+        (_PROFILE + 'a_limit_of_zero_is_a_limit',),
+    ),
+)
+
 INVARIANTS = (
     *_IS_IT_A_COMMAND,
     *_MUST_IT_STOP,
     *_WHAT_MAY_BE_PUBLISHED,
     *_LEASE_AND_EPISODE,
     *_REST,
+    *_WHERE_IT_MAY_BE,
+    *_PROBE_OF_THE_DRIVERS,
+    *_ASKED_BEFOREHAND,
+    *_BY_HAND,
+    *_STRICTER_LIMITS,
+    *_WHILE_NOTHING_COMES,
+    *_WHAT_SENSORS_SAY,
+    *_ON_A_PROFILE,
 )

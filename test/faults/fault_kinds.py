@@ -381,8 +381,8 @@ _JUMPED = frozenset(
         'judgement-from-sensors',
     }
 )
-#: A message may have reached gate and environment when the driver dies, and not the recorder; nobody
-#: is there to send it again.
+#: A message may have reached gate and environment when the driver dies, and not the recorder: and
+#: nobody is there to send it again.
 _LAST_WORDS = frozenset(
     {
         'evaluator-from-sensors',

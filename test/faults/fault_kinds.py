@@ -359,6 +359,7 @@ _GAPS = frozenset(
         'decisions-agree',
         'evaluator-from-sensors',
         'fields-from-sensors',
+        'late-evidence',
         'measured-from-sensors',
         'measurement-from-sensors',
         'observation-as-published',

@@ -358,7 +358,8 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
 
     def counted() -> bool:
         values = {pair.key: pair.value for pair in entry(world).values}
-        return int(values['messages that could not be read']) >= 10
+        # One of each topic at least: a latched one takes the place of that before.
+        return int(values['messages that could not be read']) >= 2
 
     world.probe.until(counted, 5.0, 'a count in the diagnostics')
     said = world.processes['safety_gate'].last_words(1000)

@@ -179,9 +179,10 @@ def test_whatever_is_held_a_silent_policy_is_stopped_in_time_and_comes_back(hold
     cruise(bench)
 
 
-def test_holding_never_follows_what_the_robot_does_of_its_own_accord() -> None:
+@pytest.mark.parametrize('motion', [0.8, 0.1, -0.2], ids=['downhill', 'blocked', 'pushed back'])
+def test_holding_never_follows_what_the_robot_does_of_its_own_accord(motion: float) -> None:
     bench = departing()
-    bench.motion = (0.8, 0.0)  # downhill
+    bench.motion = (motion, 0.0)
     seen = bench.wait(SAFETY.command_timeout - TICK)
     assert seen
     assert {d.command for d in seen} == {(0.4, 0.0)}

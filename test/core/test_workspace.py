@@ -302,6 +302,13 @@ def test_between_two_commands_the_last_is_judged_as_it_stays_in_force() -> None:
     assert robot(SLIDES, at).go((0.5, 0.0), at).tick()
 
 
+def test_what_cannot_be_slowed_down_yet_is_judged_as_it_is() -> None:
+    at = (0.95 - 0.195, 0.0)
+    moved = robot(SLIDES, at).go((0.5, 0.0), at)
+    moved._decided = moved._now  # the last command has just gone out: the rate leaves nothing
+    assert moved.decide((0.0, 0.0)).verdict is Verdict.STOPPED
+
+
 # Beyond a boundary -------------------------------------------------------------------------------
 
 

@@ -61,6 +61,7 @@ HEALTH = 'core/gate_health.py'
 LASER_SCAN = 'core/laser_scan.py'
 OBSTACLE_DISTANCE = 'core/obstacle_distance.py'
 POINT_CLOUD = 'core/point_cloud.py'
+INPUTS = 'core/inputs.py'
 PROFILE = 'core/motion_profile.py'
 
 _REFUSALS = 'test_gate_refusals.py::test_'
@@ -211,6 +212,14 @@ _IS_IT_A_COMMAND = (
         '        allowed = min(max(value, -most), most)',
         '        allowed = value',
         (_COMMANDS + 'a_delta_beyond_its_most_is_limited_and_says_so',),
+    ),
+    Mutation(
+        'A difference to nothing known is no command',
+        COMMANDS,
+        '            if before is None:\n                known = False\n'
+        '                continue\n',
+        '            before = before or (0.0,) * group.size\n',
+        (_COMMANDS + 'a_delta_to_nothing_known_is_no_command',),
     ),
     Mutation(
         'Four numbers that are no rotation are no command',
@@ -714,6 +723,20 @@ _LEASE_AND_EPISODE = (
         ),
     ),
     Mutation(
+        'A lease is over when the environment has begun another episode',
+        AUTHORITY,
+        'episode.id.episode_id != lease.episode_id or episode.state.over',
+        'episode.state.over',
+        (_LEASES + 'an_episode_that_the_environment_replaced_is_over_too',),
+    ),
+    Mutation(
+        'A lease is good for its own episode only',
+        AUTHORITY,
+        '            and episode.id.episode_id == lease.episode_id\n',
+        '',
+        (_LEASES + 'a_lease_of_an_episode_that_was_replaced_is_good_for_nothing',),
+    ),
+    Mutation(
         'A new arming does not cut short the braking of the last episode',
         GATE,
         '        if self._moving and not self._lockstep:\n',
@@ -764,6 +787,13 @@ _LEASE_AND_EPISODE = (
         '        if again is None and late <= self._contract.safety.hold_after:',
         '        if again is None:',
         (_SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',),
+    ),
+    Mutation(
+        "Armed in mid-episode the policy's time runs from the arming",
+        GATE,
+        '        self._memory.last_request = now.steady\n        self._memory.pending = None\n',
+        '        self._memory.pending = None\n',
+        (_LEASES + 'armed_in_mid_episode_the_time_of_the_policy_runs_from_the_arming',),
     ),
     Mutation(
         'A policy is not late before it is',
@@ -975,6 +1005,13 @@ _REST = (
         (_REPUBLISH + 'a_stop_of_a_blocked_robot_takes_from_what_was_commanded',),
     ),
     Mutation(
+        'To hold and to stop never follow a sensor',
+        OUTPUT,
+        'if trigger is not Trigger.TIMER and (self._handed_over or self._may_depart):',
+        'if self._handed_over or self._may_depart:',
+        (_REPUBLISH + 'holding_never_follows_what_the_robot_does_of_its_own_accord',),
+    ),
+    Mutation(
         'Where no command is in force a stop sends no speed',
         BRAKING,
         '    if situation.seeded:\n',
@@ -1165,6 +1202,13 @@ _WHERE_IT_MAY_BE = (
         'way + command * hold + 0.5 * command**2 / self.braking',
         'way + command * hold',
         (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
+    ),
+    Mutation(
+        'What limits on the rate leave of a slower command counts',
+        WORKSPACES,
+        '    follow(limits, situation, slower)\n',
+        '',
+        (_WORKSPACE + 'what_cannot_be_slowed_down_yet_is_judged_as_it_is',),
     ),
     Mutation(
         'A speed that is on its way out is braked, not gone',
@@ -1710,6 +1754,26 @@ _WHAT_SENSORS_SAY = (
             _DISTANCE
             + 'a_point_that_was_not_measured_is_no_distance_and_counts_against_the_cloud',
             _DISTANCE + 'an_empty_cloud_is_no_free_space',
+        ),
+    ),
+    Mutation(
+        'What is of another frame than the contract says is not read',
+        INPUTS,
+        '        if actual not in frames:\n',
+        '        if False:\n',
+        (
+            'test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_read',
+            'test_inputs.py::test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares',
+        ),
+    ),
+    Mutation(
+        "Only the agents of the contract may put their names before a sensor's frame",
+        INPUTS,
+        '        if actual not in frames:\n',
+        "        if actual.split('/')[-1] not in frames:\n",
+        (
+            'test_inputs.py::test_of_one_agent_no_prefix_belongs_to_the_frame',
+            'test_inputs.py::test_of_several_agents_each_may_put_its_name_before_its_frames',
         ),
     ),
 )

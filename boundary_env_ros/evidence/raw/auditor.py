@@ -37,8 +37,9 @@ from boundary_env_ros.storage.records import Record
 
 #: Nanoseconds of log time after which everything that a record can be of has come. What got lost
 #: on its way to the recorder is sent again with a heartbeat, of which Fast DDS makes one in 3 s; a
-#: recorder that hung may need three of them until it has all. In lockstep everybody waits for it.
-DELAY, LOCKSTEP_DELAY = 12 * NANOSECONDS, NANOSECONDS
+#: recorder that hung may need three of them until it has all. In lockstep nobody waits for the
+#: recorder, and the time of the world may pass several times as fast.
+DELAY = 12 * NANOSECONDS
 
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
@@ -97,7 +98,6 @@ class RawAuditor:
         host: str = '',
     ) -> None:
         self.tape = Tape(contract, topics, find, host)
-        self._delay = LOCKSTEP_DELAY if self.tape.lockstep else DELAY
         self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         self._gate_speaks = _DECISION in topics.values()
         self._observations = ObservationChecks(self.tape, task)
@@ -188,13 +188,13 @@ class RawAuditor:
     # Looking -------------------------------------------------------------------------------------
 
     def _later(self, log_time: int, look: Callable[[], None]) -> None:
-        self._pending.append((log_time + self._delay, look))
+        self._pending.append((log_time + DELAY, look))
 
     def _advance(self, log_time: int) -> None:
         self.tape.now = max(self.tape.now, log_time)
         while self._pending and self._pending[0][0] <= self.tape.now:
             self._pending.popleft()[1]()
-        self._commands.check(self.tape.now - self._delay)
+        self._commands.check(self.tape.now - DELAY)
 
     def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
         self._observations.check(now, start, log_time)

@@ -35,14 +35,21 @@ def sent_while_late(hold: Hold) -> str:
 
 def rules_of_gate(contract: Contract) -> Iterator[Term]:
     """Yield the rules, each with its numbers; one that the contract does not declare is none."""
-    yield '1', 'Is it a command at all? If not, REJECTED: nothing is published because of it.'
+    yield '1', 'Is it heard? If not, REJECTED: nothing is published because of it.'
     yield from _admission(contract)
     yield '2', 'Must the robot stop? Then STOPPED: towards `safe`, at most `stop` per second.'
     yield from _stopping(contract)
-    yield '3', 'What may be published of it? If less than was asked for, LIMITED.'
+    yield (
+        '3',
+        (
+            'Is it a command? An index that names nothing, a value out of bounds that say '
+            '`beyond: reject`, and a quaternion that is none are REJECTED.'
+        ),
+    )
+    yield '4', 'What may be published of it? If less than was asked for, LIMITED.'
     yield from _shaping(contract)
     if contract.pacing is not Pacing.LOCKSTEP:
-        yield '4', 'What is sent between two actions? What the rules of 3 leave of it: HELD.'
+        yield '5', 'What is sent between two actions? What the rules of 4 leave of it: HELD.'
         yield from _between(contract)
 
 
@@ -53,6 +60,8 @@ def _admission(contract: Contract) -> Iterator[Term]:
         '  authority',
         'of this contract, agent and episode, by the holder of the lease, in order',
     )
+    if contract.turns:
+        yield '  turn', f'for a step that is its turn: {", ".join(contract.turns)}, and again'
     if safety.operator is not None:
         yield (
             '  operator',

@@ -151,6 +151,7 @@ def has(contract: Contract, rule: str) -> bool:
     """Return whether the gate has a rule under a contract."""
     safety, lockstep = contract.safety, contract.pacing is Pacing.LOCKSTEP
     declared = {
+        'turn': contract.turns,
         'operator': safety.operator,
         'gate': not lockstep,
         'clock': not lockstep,

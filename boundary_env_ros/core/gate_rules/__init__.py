@@ -11,8 +11,8 @@ They run in one fixed order, and the strictest outcome wins:
    ``competing_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
    ``latency_budget``, ``silence``. Must the robot stop? Then the stop profile is followed,
    whatever was asked for: STOPPED.
-3. :mod:`.ruling`: an index that names nothing, ``bounds`` where what is beyond is refused,
-   ``rotation``. Is it a command? If not it is REJECTED.
+3. :mod:`.ruling`: an index that names nothing, what is beyond bounds that refuse it, four numbers
+   that are no rotation. Is it a command? If not it is REJECTED.
 4. :mod:`.shaping`: ``bounds``, ``rotation``, ``obstacle_slow``, ``time_to_collision``,
    ``workspace``, ``curvature``, ``rate``, ``acceleration``. What may be published of what was
    asked for? LIMITED if that is less.

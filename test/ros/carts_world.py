@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
-from ros_world import Probe, reserved_domain, write_contract
+from ros_world import Probe, reserved_domain, SENT_AGAIN, write_contract
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
@@ -206,6 +206,7 @@ def carts_world(
         try:
             with CartsWorld(folder, domain, pacing, changes, services=services).up() as world:
                 yield world
+                time.sleep(SENT_AGAIN)  # the record may be audited
         finally:
             os.environ.clear()
             os.environ.update(previous)

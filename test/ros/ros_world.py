@@ -68,6 +68,10 @@ Seconds that a process which has to act may wait for a core: this is no real-tim
 They are added to a bound once for every process that must act on the way.
 """
 
+SENT_AGAIN = 4.0
+"""Seconds after which a recorder that goes on has what got lost on its way to it: Fast DDS says
+every 3 s what there was."""
+
 _LOOK = 0.01
 
 _READY = 60.0

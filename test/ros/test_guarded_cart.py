@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 import threading
+import time
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
-from ros_world import PATIENT, World
+from ros_world import PATIENT, SENT_AGAIN, World
 from sensor_msgs.msg import Joy
 from std_srvs.srv import Trigger as Knock
 
@@ -161,6 +162,7 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on(world: World
 
 
 def test_the_record_of_it_passes_the_audit_and_comes_out_the_same(world: World) -> None:
+    time.sleep(SENT_AGAIN)
     world.processes['recorder'].stop(grace=20.0)
     report = audit_path(world.run)
     assert report.counts == {}, f'\n{report}'

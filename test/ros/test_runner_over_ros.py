@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, seek_goal, World
+from ros_world import PATIENT, seek_goal, SENT_AGAIN, World
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
@@ -136,6 +136,7 @@ def test_the_next_chunk_is_asked_for_as_early_as_the_last_inferences_took(
 
 
 def test_the_record_of_what_was_answered_is_clean(world: World) -> None:
+    time.sleep(SENT_AGAIN)
     world.processes['recorder'].stop()
     report = audit_path(world.run)
     # On a machine without a free core a command may leave later than it was decided on, and its

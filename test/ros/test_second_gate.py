@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, World
+from ros_world import PATIENT, SENT_AGAIN, World
 
 from boundary_env_ros.core.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.evidence.audit import audit_path
@@ -131,6 +131,7 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
 
 def test_the_audit_tells_that_there_were_two_gates(world: World) -> None:
     world.end_episode()
+    time.sleep(SENT_AGAIN)
     world.processes['recorder'].stop(grace=20.0)
     report = audit_path(world.run)
     # The second has refused every request that it heard, and numbered that. Where both have used

@@ -341,15 +341,15 @@ _MUST_IT_STOP = (
     Mutation(
         'A sensor that says NaN, or nothing, stops',
         STOPPING,
-        'elif not measurement.values or any(map(_unusable(measurement), measurement.values)):',
+        'elif not _is_usable(measurement):',
         'elif False:',
         (_OBSTACLES + 'a_scan_that_says_nothing_is_not_free_space',),
     ),
     Mutation(
         'A robot that is to be watched and says what cannot be true is stopped',
         STOPPING,
-        'return _not_finite if measurement.name.startswith(FEEDBACK) else math.isnan',
-        'return math.isnan',
+        '    if measurement.name.startswith(FEEDBACK):\n',
+        '    if False:\n',
         (_REPUBLISH + 'what_is_measured_and_cannot_be_true_is_not_gone_on_from_but_stops',),
     ),
     Mutation(

@@ -29,8 +29,7 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     ]
     if situation.seeded:
         for i in limits.speeds:
-            if not math.isnan(limits.safe[i]):
-                command[i] = limits.safe[i]
+            command[i] = limits.safe[i]
     if limits.rotations:
         turned = turn_to_safe(limits, situation.previous, situation.time_step)
         for i, value in turned.items():

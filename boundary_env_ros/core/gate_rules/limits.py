@@ -48,7 +48,8 @@ class Limits:
     The rest follows from the others: ``bounded`` are the dimensions with bounds of their own,
     ``plain`` those that nothing but a rate limits, ``profiled`` those that follow ``profile``,
     ``rotations`` and ``curvatures`` the sets of dimensions that are one thing, ``speeds`` those
-    that move the robot for as long as they are in force: their unit is something per second.
+    that move the robot for as long as they are in force, and have a safe value: their unit is
+    something per second.
     ``followed`` are the inputs that say whether the robot still does what was commanded.
     """
 
@@ -107,7 +108,14 @@ class Limits:
                 ),
             ),
             ('curvatures', _sets(self.groups, 'curvature')),
-            ('speeds', tuple(i for i in bounded if self.unit[i].endswith('/s'))),
+            (
+                'speeds',
+                tuple(
+                    i
+                    for i in bounded
+                    if self.unit[i].endswith('/s') and not math.isnan(self.safe[i])
+                ),
+            ),
             ('followed', frozenset(f'{FEEDBACK}.{name}' for name in _followed(self))),
         ):
             object.__setattr__(self, name, value)

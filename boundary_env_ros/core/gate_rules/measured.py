@@ -68,7 +68,6 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     """
     kept = list(measured)
     for i in limits.speeds:
-        if not math.isnan(limits.safe[i]):
-            low, high = sorted((limits.safe[i], commanded[i]))
-            kept[i] = min(max(measured[i], low), high)
+        low, high = sorted((limits.safe[i], commanded[i]))
+        kept[i] = min(max(measured[i], low), high)
     return tuple(kept)

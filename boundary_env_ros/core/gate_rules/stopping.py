@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import math
 
 from boundary_env_ros.core.contract import Pacing
@@ -123,8 +122,7 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             )
         elif measurement.name.startswith(ALIVE):
             continue  # only whether it lives is asked
-        elif not measurement.values or any(map(_unusable(measurement), measurement.values)):
-            # No comparison with NaN is true, so the rules would take it for free space.
+        elif not _is_usable(measurement):
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
     for name in limits.safety.inputs:
         if name not in situation.measurements:
@@ -134,13 +132,12 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
     return results
 
 
-def _unusable(measurement: Measurement) -> Callable[[float], bool]:
-    """Return what tells an unusable value: a distance may be infinite, what a robot does not."""
-    return _not_finite if measurement.name.startswith(FEEDBACK) else math.isnan
-
-
-def _not_finite(value: float) -> bool:
-    return not math.isfinite(value)
+def _is_usable(measurement: Measurement) -> bool:
+    """Return whether the rules can go by a value: a distance may be infinite, a motion may not."""
+    if measurement.name.startswith(FEEDBACK):
+        return bool(measurement.values) and all(map(math.isfinite, measurement.values))
+    # No comparison with NaN is true, so the rules would take it for free space.
+    return bool(measurement.values) and not any(map(math.isnan, measurement.values))
 
 
 def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 import json
+import math
 import threading
 import time
 from types import TracebackType
@@ -46,6 +47,7 @@ from boundary_env_ros.ros.answers import (
     Stepped,
     stepped_from,
 )
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
 from boundary_env_ros.ros.incoming import Incoming
@@ -54,6 +56,8 @@ from boundary_env_ros.ros.own_node import OwnNode
 
 # Between two looks for a service, s.
 _LOOK = 0.02
+# What changes nothing when it is asked twice.
+_REPEATABLE = (names.OBSERVE, names.SPACES, names.RENDER, names.PLAN, names.CLOSE)
 
 
 class BoundaryClient:
@@ -99,11 +103,12 @@ class BoundaryClient:
         self._lock = threading.Lock()
         self._episode_id = self._terminated = ''
         self._done = True
-        self._closed = False
+        self._closed = self._met = False
         self._spaces: Spaces | None = None
 
         self._own = OwnNode('boundary_client', domain_id=domain_id, namespace=namespace)
         node = self._own.node
+        # The last one is asked first, see `_meet`.
         self._clients = {
             name: node.create_client(kind, name)
             for kind, name in (
@@ -111,10 +116,10 @@ class BoundaryClient:
                 (srv.Step, names.STEP),
                 (srv.BatchStep, names.BATCH_STEP),
                 (srv.Observe, names.OBSERVE),
-                (srv.Spaces, names.SPACES),
                 (srv.Render, names.RENDER),
                 (srv.Plan, names.PLAN),
                 (srv.Close, names.CLOSE),
+                (srv.Spaces, names.SPACES),
             )
         }
         self._callbacks = EventCallbacks(lambda words: node.get_logger().error(words))
@@ -396,22 +401,45 @@ class BoundaryClient:
         """Return an answer; raise the error in it, unless it is one of an answer in part."""
         if self._closed:
             raise LinkError('Expect an open client, actually: it was closed. Make a new one.')
-        client = self._clients[name]
+        client, again = self._clients[name], name in _REPEATABLE
+        if not again:
+            self._meet()
         self._wait_for(client)
         seconds = self._timeout if timeout is None else timeout
-        answered = threading.Event()
-        future = client.call_async(request)
-        future.add_done_callback(lambda _: answered.set())
-        if not answered.wait(seconds):
-            client.remove_pending_request(future)
+        answer = ask(
+            client,
+            request,
+            until=time.monotonic() + seconds,
+            patience=2.0 * SIGN_OF_LIFE if again else math.inf,
+        )
+        if answer is None:
             raise LinkTimeout(
                 f'Expect an answer of {client.srv_name} within {seconds:g} s, actually: none. '
                 'Is the node alive? What was asked for may still be done.'
             )
-        answer = future.result()
         if answer.result.code and not (partly and answer.completed):
             raise error_of(answer.result.code, answer.result.message)
         return answer
+
+    def _meet(self) -> None:
+        """
+        Become known to who serves, before the first question that must not be asked twice.
+
+        Clients are announced in the order in which they were made: whoever answers the last one
+        has found the others too.
+        """
+        if self._met:
+            return
+        client = self._clients[names.SPACES]
+        self._wait_for(client)
+        until = time.monotonic() + self._startup_timeout
+        request = srv.Spaces.Request(agent=self._agent)
+        if ask(client, request, until=until, patience=0.5 * SIGN_OF_LIFE) is None:
+            raise LinkTimeout(
+                f'Expect an answer of {client.srv_name} within {self._startup_timeout:g} s, '
+                'actually: none. Is the node `boundary_services` alive?'
+            )
+        self._met = True
 
     def _wait_for(self, client: Any) -> None:
         """Wait for who serves, and for who publishes the events that follow."""

@@ -47,6 +47,7 @@ from boundary_env_ros.facade.link import (
     request_of,
 )
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, wait_for
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
 from boundary_env_ros.ros.incoming import Incoming
@@ -390,38 +391,30 @@ class RosLink:
         self, client: Any, request: Any, whom: str, *, sign_of_life: float, deadline: float
     ) -> Any:
         """
-        Ask a service, and ask again if no answer comes.
-
-        The middleware believes for up to 20 s that a node which was killed still serves: what is
-        asked then reaches nobody, and its successor, once it is found, has to be asked again. The
-        answer to the last time is the one that counts.
+        Ask a service, and ask again if no answer comes; see :func:`.asking.ask`.
 
         Parameters
         ----------
         sign_of_life
-            Seconds within which a living node says something; it is asked again after twice that,
-            then after twice as long, and so on.
+            Seconds within which a living node says something; it is asked again after twice that.
         deadline
             Monotonic time, s, until which an answer is waited for.
 
         """
-        patience, begun = 2.0 * sign_of_life, time.monotonic()
-        while True:
-            done = threading.Event()
-            future = client.call_async(request)
-            future.add_done_callback(lambda _, done=done: done.set())
-            left = deadline - time.monotonic()
-            if done.wait(max(0.0, min(patience, left))):
-                break
-            client.remove_pending_request(future)
+        begun = time.monotonic()
+
+        def wait(future: Any, seconds: float) -> bool:
+            if wait_for(future, seconds):
+                return True
             self._check_open()
-            if left <= patience:
-                raise LinkTimeout(
-                    f'Expect an answer of {whom} within {deadline - begun:.3g} s, actually: none. '
-                    'Is the node active, and alive?'
-                )
-            patience *= 2.0
-        answer = future.result()
+            return False
+
+        answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, wait=wait)
+        if answer is None:
+            raise LinkTimeout(
+                f'Expect an answer of {whom} within {deadline - begun:.3g} s, actually: none. '
+                'Is the node active, and alive?'
+            )
         if answer.result.code:
             raise Refused(f'{whom}: {answer.result.message}', ResultCode(answer.result.code))
         return answer
@@ -660,6 +653,4 @@ class RosLink:
             cause='abandoned',
             message='the client closed',
         )
-        done = threading.Event()
-        self._end.call_async(request).add_done_callback(lambda _: done.set())
-        done.wait(1.0)
+        ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
+import math
 import os
 from pathlib import Path
 import signal
@@ -27,11 +28,15 @@ import rclpy
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.own_node import OwnNode
 
 _CONFIGURE = LifecycleTransition.TRANSITION_CONFIGURE
 _ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
+
+# Between two looks at a process, s.
+_LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,9 +235,10 @@ class BringUp:
         verb = 'be configured' if transition == _CONFIGURE else 'be activated'
         request = ChangeState.Request()
         request.transition.id = transition
-        response = self._call(
-            ChangeState, f'{name}/change_state', request, process, verb, deadline
-        )
+        with self._client(ChangeState, f'{name}/change_state') as change:
+            # It can be asked for once only: whoever tells his state has found this client, too.
+            self._state(process, verb, deadline)
+            response = self._call(change, request, process, verb, deadline)
         if not response.success:
             raise LinkError(
                 f'Expect the node {name} to {verb}, actually: it refused.\n{process.last_words()}'
@@ -240,39 +246,47 @@ class BringUp:
 
     def state(self, process: NodeProcess, timeout: float = 5.0) -> int:
         """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
-        deadline = time.monotonic() + timeout
-        response = self._call(
-            GetState,
-            f'{process.spec.place}/get_state',
-            GetState.Request(),
-            process,
-            'answer',
-            deadline,
-        )
+        return self._state(process, 'answer', time.monotonic() + timeout)
+
+    def _state(self, process: NodeProcess, verb: str, deadline: float) -> int:
+        with self._client(GetState, f'{process.spec.place}/get_state') as client:
+            response = self._call(
+                client, GetState.Request(), process, verb, deadline, patience=SIGN_OF_LIFE
+            )
         number: int = response.current_state.id
         return number
 
+    @contextmanager
+    def _client(self, kind: Any, service: str) -> Iterator[Any]:
+        client = self._own.node.create_client(kind, service)
+        try:
+            yield client
+        finally:
+            self._own.node.destroy_client(client)
+
     def _call(
         self,
-        kind: Any,
-        service: str,
+        client: Any,
         request: Any,
         process: NodeProcess,
         verb: str,
         deadline: float,
+        patience: float = math.inf,
     ) -> Any:
-        client = self._own.node.create_client(kind, service)
-        try:
-            while not client.service_is_ready():
+        def wait(future: Any, seconds: float) -> bool:
+            until = time.monotonic() + seconds
+            while not future.done() and time.monotonic() < until:
                 self._check(process, verb, deadline)
-                self._own.executor.spin_once(timeout_sec=0.02)
-            future = client.call_async(request)
-            while not future.done():
-                self._check(process, verb, deadline)
-                self._own.executor.spin_once(timeout_sec=0.02)
-            return future.result()
-        finally:
-            self._own.node.destroy_client(client)
+                self._own.executor.spin_once(timeout_sec=_LOOK)
+            return bool(future.done())
+
+        while not client.service_is_ready():
+            self._check(process, verb, deadline)
+            self._own.executor.spin_once(timeout_sec=_LOOK)
+        answer = ask(client, request, until=deadline, patience=patience, wait=wait)
+        if answer is None:
+            self._check(process, verb, deadline)
+        return answer
 
     def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
         if not process.alive:
@@ -281,7 +295,7 @@ class BringUp:
                 'actually: its process ended with code '
                 f'{process.process.returncode}.\n{process.last_words()}'
             )
-        if time.monotonic() > deadline:
+        if time.monotonic() >= deadline:
             raise LinkTimeout(
                 f'Expect the node {process.spec.place} to {verb} in time, '
                 'actually: it does not answer.\n'

@@ -334,11 +334,17 @@ class Bench(CartSensors):
         def arrive() -> None:
             self._busy = False
             self.keep(request)
-            self._publish(self.gate.request(request, self.instant()))
+            self._ask(request)
 
         self.after((requested - self.now) / MS + self.random.uniform(0.2, 1.0), arrive)
 
     # The gate ------------------------------------------------------------------------------------
+
+    def _ask(self, request: ActionRequest) -> None:
+        self._publish(self.gate.request(request, self.instant()))
+
+    def _answer(self, decision: GateDecision) -> None:
+        self._take(self.environment.decision(decision, self.instant()))
 
     def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
         for decision in decisions:
@@ -351,9 +357,7 @@ class Bench(CartSensors):
                 self.command(stamped)
                 self.after(35, lambda command=decision.command: self._obey(command))
             self.note(stamped)
-            self.after(
-                1, lambda d=stamped: self._take(self.environment.decision(d, self.instant()))
-            )
+            self.after(1, lambda decision=stamped: self._answer(decision))
 
     def command(self, decision: GateDecision) -> None:
         """Publish the command of a decision."""

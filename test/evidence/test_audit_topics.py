@@ -19,12 +19,14 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forging import Forge
 from bag_maker import drive, each, make_tape, record_of, Tape, wire, write_bag
-from record_maker import Bench
+from record_maker import Bench, MS
 from storage_wire import definition, type_of
 
 from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence import memory
 from boundary_env_ros.evidence.audit import audit_path
@@ -129,6 +131,39 @@ def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
     assert sum(report.unsupported.values()) >= 3
     write_bag(tmp_path / 'liar', with_lost(0))
     assert 'measurement-from-sensors' in audit_path(tmp_path / 'liar').counts
+
+
+class StarvedBench(Bench):
+    """A bench whose gate and environment receive nothing for a while, though their timers run."""
+
+    FROM, TO = 2_000 * MS, 2_160 * MS
+
+    def _received(self, receive: Callable[[], None]) -> None:
+        if self.FROM <= self.now < self.TO:
+            self.after((self.TO - self.now) / MS, receive)
+        else:
+            receive()
+
+    def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
+        def read() -> None:
+            super(StarvedBench, self)._read(topic, message, published, self.wall(-MS // 10))
+
+        self._received(read)
+
+    def _ask(self, request: ActionRequest) -> None:
+        self._received(lambda: super(StarvedBench, self)._ask(request))
+
+    def _answer(self, decision: GateDecision) -> None:
+        self._received(lambda: super(StarvedBench, self)._answer(decision))
+
+
+def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
+    tmp_path: Path, loaded: LoadedContract, task: Task
+) -> None:
+    starved = make_tape(StarvedBench, loaded, task, seed=5)
+    write_bag(tmp_path / 'bag', starved)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
 
 
 def test_topic_in_a_namespace_is_found_by_its_end() -> None:

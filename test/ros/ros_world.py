@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, ExitStack, suppress
 from dataclasses import dataclass
+import math
 import os
 from pathlib import Path
 import signal
@@ -18,10 +19,12 @@ from typing import Any
 import uuid
 
 import numpy as np
+from rcl_interfaces.srv import SetParametersAtomically
 import rclpy
 from rclpy.context import Context
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from std_srvs.srv import Trigger
 import yaml
 
 from boundary_env_ros.core.decision import GateDecision, GateState
@@ -30,6 +33,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, message_class
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import (
@@ -73,6 +77,15 @@ SENT_AGAIN = 4.0
 every 3 s what there was."""
 
 _LOOK = 0.01
+
+_REPEATABLE = (
+    srv.EndEpisode,
+    srv.Observe,
+    srv.Plan,
+    srv.Spaces,
+    SetParametersAtomically,
+    Trigger,
+)
 
 _READY = 60.0
 """Seconds for processes to come up; on a machine with a free core it takes three."""
@@ -238,13 +251,18 @@ class Probe:
             time.sleep(_LOOK)
 
     def call(self, kind: Any, service: str, request: Any, seconds: float = 10.0) -> Any:
-        """Call a service and return its answer."""
+        """
+        Call a service and return its answer.
+
+        Of what may be asked twice no answer is lost: see :mod:`boundary_env_ros.ros.asking`.
+        """
         client = self.node.create_client(kind, service)
+        again = SIGN_OF_LIFE if kind in _REPEATABLE else math.inf
         try:
             self.until(client.service_is_ready, seconds, f'the service {service}')
-            future = client.call_async(request)
-            self.until(future.done, seconds, f'an answer of {service}')
-            return future.result()
+            answer = ask(client, request, until=time.monotonic() + seconds, patience=again)
+            assert answer is not None, f'Expect an answer of {service} within {seconds:g} s.'
+            return answer
         finally:
             self.node.destroy_client(client)
 

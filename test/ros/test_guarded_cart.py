@@ -83,6 +83,8 @@ def a_hand(world: World, axes: Sequence[float]) -> Iterator[None]:
         finally:
             gone.set()
             thread.join()
+            # The farewell of a publisher can overtake its last message.
+            time.sleep(0.5)
 
 
 def x_of(world: World) -> float:

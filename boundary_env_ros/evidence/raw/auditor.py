@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
+import math
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
@@ -40,6 +41,9 @@ from boundary_env_ros.storage.records import Record
 #: recorder that hung may need three of them until it has all. In lockstep nobody waits for the
 #: recorder, and the time of the world may pass several times as fast.
 DELAY = 12 * NANOSECONDS
+
+#: Nanoseconds by which what a record tells of the transport is noted before it is looked at.
+AHEAD = 2 * NANOSECONDS
 
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
@@ -107,6 +111,8 @@ class RawAuditor:
         self._commands = CommandChecks(self.tape)
         self._published = PublishedChecks(self.tape)
         self._start: dict[str, Transition] = {}
+        # What each will do at a log time.
+        self._noting: deque[tuple[int, Callable[[], None]]] = deque()
         self._pending: deque[tuple[int, Callable[[], None]]] = deque()
         self._groups = tuple(
             (agent, group, wiring.uses[f'command {group.name}'])
@@ -168,10 +174,14 @@ class RawAuditor:
             if record.id.agent not in self._start or record.reset is not None:
                 self._start[record.id.agent] = record
             start = self._start[record.id.agent]
+            self._noting.append(
+                (log_time + DELAY - AHEAD, partial(self._observations.note, record))
+            )
             self._later(log_time, partial(self._transition, record, start, log_time))
         elif isinstance(record, GateDecision):
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
+            self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
             self._later(log_time, partial(self._decision, record, log_time))
         elif isinstance(record, EvaluatorRecord):
             self._published.evaluator(record, log_time)
@@ -181,8 +191,8 @@ class RawAuditor:
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
-        while self._pending:
-            self._pending.popleft()[1]()
+        _do(self._noting, math.inf)
+        _do(self._pending, math.inf)
         self._commands.finish(self.tape.now, torn=torn)
 
     # Looking -------------------------------------------------------------------------------------
@@ -192,8 +202,8 @@ class RawAuditor:
 
     def _advance(self, log_time: int) -> None:
         self.tape.now = max(self.tape.now, log_time)
-        while self._pending and self._pending[0][0] <= self.tape.now:
-            self._pending.popleft()[1]()
+        _do(self._noting, self.tape.now)
+        _do(self._pending, self.tape.now)
         self._commands.check(self.tape.now - DELAY)
 
     def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
@@ -243,3 +253,8 @@ class RawAuditor:
                 why = f'no topic of type {kind} in the record'
                 found.append(NotChecked(rule=rule.id, why=why))
         return tuple(found)
+
+
+def _do(due: deque[tuple[int, Callable[[], None]]], now: float) -> None:
+    while due and due[0][0] <= now:
+        due.popleft()[1]()

@@ -67,6 +67,31 @@ class DecisionChecks:
     def _of(self, agent: str) -> _Agent:
         return self._agents.setdefault(agent, _Agent())
 
+    def note(self, decision: GateDecision) -> None:
+        """Take note of how late the gate had what a decision is by, for those around it."""
+        tape = self._tape
+        instant = decision.decided or decision.commanded
+        now = tape.on_tape(instant)
+        if tape.lockstep or now is None or instant is None:
+            return
+        for measurement in decision.measurements:
+            use = tape.use(decision.id.agent, f'gate {measurement.name}')
+            if use is None or not measurement.received_steady:
+                continue
+            heard = supporting(tape, self._claim(decision, measurement, use))
+            if heard is not None:
+                got = now - (instant.steady - measurement.received_steady)
+                tape.delayed(f'{decision.id.agent} {use.name}', got - heard.log_time)
+
+    def _claim(self, decision: GateDecision, measurement: Measurement, use: Use) -> Claim:
+        return Claim(
+            use=use,
+            captured=measurement.captured,
+            published=None,
+            fits=lambda heard: same(heard.readings[use.name].values, measurement.values),
+            until=self._tape.latest(decision.decided or decision.commanded),
+        )
+
     def check(self, decision: GateDecision, log_time: int, asked: int | None) -> None:
         """
         Look at a decision.
@@ -102,8 +127,9 @@ class DecisionChecks:
                 said[measurement.name] = replace(measurement, values=values)
         if said:
             self._rule_again(decision, said)
-        if now is not None:
-            self._emergency_stop(decision, agent, now, asked)
+        if now is not None and instant is not None:
+            listened = now if self._tape.lockstep else self._listened(decision, instant, now)
+            self._emergency_stop(decision, agent, now, listened, asked)
 
     def _operator(self, decision: GateDecision, use: Use, heard: Heard) -> None:
         """Hold a decision on the operator against the message of his topic."""
@@ -147,14 +173,7 @@ class DecisionChecks:
                     decision.id,
                 )
             return None
-        claim = Claim(
-            use=use,
-            captured=measurement.captured,
-            published=None,
-            fits=lambda heard: same(heard.readings[use.name].values, measurement.values),
-            until=tape.latest(decision.decided or decision.commanded),
-        )
-        heard = supporting(tape, claim)
+        heard = supporting(tape, self._claim(decision, measurement, use))
         if heard is None:
             if not tape.excused(use, nanoseconds(measurement.captured), log_time):
                 tape.find(
@@ -229,7 +248,8 @@ class DecisionChecks:
                 )
             waited = 0 if asked is None or decision.decided is None else now - asked
             slack = tape.slack(f'{decision.id.agent} {use.name}', got - heard.log_time, waited)
-            newest = tape.window(use).last_before(now - slack, use.name)
+            listened = self._listened(decision, instant, now)
+            newest = tape.window(use).last_before(listened - slack, use.name)
         last = agent.used.get(use.name, heard)
         agent.used[use.name] = max(last, heard, key=lambda one: one.number)
         expected = ''
@@ -254,6 +274,19 @@ class DecisionChecks:
         )
         return newest
 
+    def _listened(self, decision: GateDecision, instant: Instant, now: int) -> int:
+        """
+        Return the log time up to which the gate surely received.
+
+        What receives is not what decides: while it gets no processor, nothing comes from anybody.
+        For longer than the timeout of the sensors the gate does not go by what it had before.
+        """
+        had = [measurement.received_steady for measurement in decision.measurements]
+        if decision.received is not None:
+            had.append(decision.received.steady)
+        silent = instant.steady - max(had, default=0)
+        return now - min(silent, to_nanoseconds(self._limits.safety.sensor_timeout))
+
     def _rule_again(self, decision: GateDecision, said: dict[str, Measurement]) -> None:
         """Run the rules of the gate on what the sensors said."""
         measurements = {m.name: said.get(m.name, m) for m in decision.measurements}
@@ -277,14 +310,14 @@ class DecisionChecks:
             )
 
     def _emergency_stop(
-        self, decision: GateDecision, agent: _Agent, now: int, asked: int | None
+        self, decision: GateDecision, agent: _Agent, now: int, listened: int, asked: int | None
     ) -> None:
         if decision.emergency_stop or decision.verdict is Verdict.REJECTED:
             return
         waited = 0 if asked is None or decision.decided is None else now - asked
         slack = self._tape.slack(f'{decision.id.agent} emergency stop', waited)
         slack += to_nanoseconds(self._limits.safety.gate_period)
-        before = [(at, pressed) for at, pressed in agent.presses if at < now - slack]
+        before = [(at, pressed) for at, pressed in agent.presses if at < listened - slack]
         since = [at for at, pressed in before if pressed and at >= agent.begun]
         if since or (before and before[-1][1]):
             self._tape.find(

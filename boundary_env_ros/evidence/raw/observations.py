@@ -22,7 +22,7 @@ from boundary_env_ros.core.observation import (
 )
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.memory import PAST
 from boundary_env_ros.evidence.raw.support import (
@@ -64,6 +64,9 @@ class _Frozen:
         The step, and when it was frozen.
     late
         Nanoseconds by which whoever froze it was late.
+    listened
+        Log time up to which the environment surely received; None if that is not known. While what
+        receives gets no processor, nothing comes from anybody.
     log_time
         When the recorder had the record.
     where
@@ -80,6 +83,7 @@ class _Frozen:
     id: StepId
     closed: Instant
     late: int
+    listened: int | None
     log_time: int
     where: str
     rule: Rule
@@ -104,6 +108,27 @@ class ObservationChecks:
         self._tape = tape
         self._task = task
         self._past: dict[str, deque[Mapping[str, Vector]]] = {}
+        # For longer than that the gate would stop.
+        self._most_deaf = to_nanoseconds(tape.contract.safety.sensor_timeout)
+
+    def note(self, now: Transition) -> None:
+        """Take note of how late the environment had the fields of a step, for those around it."""
+        tape = self._tape
+        if tape.lockstep:
+            return
+        for field in (*now.after, *now.state):
+            use = tape.use(now.id.agent, f'field {field.name}')
+            if use is None or field.captured is None:
+                continue
+            for heard in tape.window(use).stamped(field.captured.nanoseconds)[:1]:
+                tape.delayed(f'{now.id.agent} {use.name}', self._delay(field, heard))
+
+    def _delay(self, field: ObservationField, heard: Heard) -> int:
+        """Return by how much later than the recorder a field had its message, ns, if known."""
+        arrived = field.arrived
+        if arrived is None or not self._tape.same_clock(arrived):
+            return 0
+        return arrived.nanoseconds - heard.log_time
 
     def check(self, now: Transition, start: Transition, log_time: int) -> None:
         """
@@ -122,6 +147,7 @@ class ObservationChecks:
             id=now.id,
             closed=now.closed,
             late=self._late(now, log_time),
+            listened=self._listened(now, now.after),
             log_time=log_time,
             where='after',
             rule=sensors.fields_from_sensors,
@@ -144,6 +170,7 @@ class ObservationChecks:
             id=now.id,
             closed=now.closed,
             late=self._late(now, log_time),
+            listened=self._listened(now, fields),
             log_time=log_time,
             where='evaluator',
             rule=sensors.evaluator_from_sensors,
@@ -157,6 +184,17 @@ class ObservationChecks:
         closed = self._tape.on_tape(now.closed)
         behind = 0 if closed is None else log_time - closed
         return max(behind, round((now.tick_error or 0.0) * 1e9), 0)
+
+    def _listened(self, now: Transition, fields: Sequence[ObservationField]) -> int | None:
+        """Return until when the environment surely received, as what it had tells."""
+        decided = [decision.decided or decision.commanded for decision in now.decisions]
+        had = [self._tape.on_tape(instant) for instant in decided]
+        had += [
+            field.arrived.nanoseconds
+            for field in (*fields, *now.after, *now.state)
+            if field.arrived is not None and self._tape.same_clock(field.arrived)
+        ]
+        return max((at for at in had if at is not None), default=None)
 
     # Fields --------------------------------------------------------------------------------------
 
@@ -310,12 +348,11 @@ class ObservationChecks:
                 world_time=now,
             )
         else:
-            arrived = field.arrived
-            delay = 0
-            if arrived is not None and tape.same_clock(arrived):
-                delay = arrived.nanoseconds - heard.log_time
+            delay = self._delay(field, heard)
             slack = tape.slack(f'{frozen.id.agent} {use.name}', delay, frozen.late)
-            newest = tape.window(use).last_before(now - slack, use.name)
+            listened = now if frozen.listened is None else min(now, frozen.listened)
+            deaf = min(now - listened, self._most_deaf)
+            newest = tape.window(use).last_before(now - deaf - slack, use.name)
         if newest is None or newest.number == heard.number:
             return heard
         if newest.number < heard.number and not tape.lockstep:

@@ -30,7 +30,7 @@ _REPORTS = 128
 _MISSED = 256
 
 #: Delays of the transport that are remembered.
-_DELAYS = 256
+_DELAYS = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +221,10 @@ class Tape:
             and (not self._host or stamp.host == self._host)
         )
 
+    def delayed(self, name: str, delay: int) -> None:
+        """Take note of by how much later than the recorder a listener had something."""
+        self._delays.setdefault(name, deque(maxlen=_DELAYS)).append(max(0, delay))
+
     def slack(self, name: str, *delays: int) -> int:
         """
         Return the nanoseconds by which a listener may know less than the recorder.
@@ -228,13 +232,15 @@ class Tape:
         Parameters
         ----------
         name
-            The use, whose earlier delays count too.
+            The use, whose other delays count too: a thread that gets no processor for a while
+            receives nothing, and only what comes next tells of that.
         delays
             By how much later than the recorder the listener had what can be compared just now.
 
         """
-        known = self._delays.setdefault(name, deque(maxlen=_DELAYS))
-        known.append(max((0, *delays)))
+        for delay in delays:
+            self.delayed(name, delay)
+        known = self._delays.get(name, (0,))
         floor = to_nanoseconds(max(0.03, self.contract.period / 2.0))
         if self.contract.sim_time and not self.lockstep:
             # The record knows simulated time only as finely as `/clock` told it.

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node that was killed still serves, for the middleware: its successor is asked, too."""
+"""What is asked twice, of whom, and what is asked once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from ros_world import reserved_domain
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.interfaces import srv
+from boundary_env_ros.ros.client import BoundaryClient
+from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.processes import isolated_environment
@@ -30,13 +31,18 @@ _LONG = 30.0
 
 
 @pytest.fixture
-def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[RosLink]:
+def isolated(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     with reserved_domain() as domain:
         for name, value in isolated_environment(domain).items():
             monkeypatch.setenv(name, value)
-        made = RosLink(load('warehouse_cart', Pacing.LOCKSTEP), domain_id=domain)
-        yield made
-        made.close()
+        yield domain
+
+
+@pytest.fixture
+def link(isolated: int) -> Iterator[RosLink]:
+    made = RosLink(load('warehouse_cart', Pacing.LOCKSTEP), domain_id=isolated)
+    yield made
+    made.close()
 
 
 def server(link: RosLink, episode_id: str, *, alive: bool) -> tuple[OwnNode, list[Any]]:
@@ -52,6 +58,32 @@ def server(link: RosLink, episode_id: str, *, alive: bool) -> tuple[OwnNode, lis
     made.node.create_service(srv.BeginEpisode, names.BEGIN_EPISODE, begin)
     if alive:
         made.spin_in_thread(f'serves {episode_id}')
+    return made, asked
+
+
+def boundary_services(domain: int, *, alive: bool) -> tuple[OwnNode, list[str]]:
+    """Return a node that serves what is needed here, or seems to, and what it was asked."""
+    asked: list[str] = []
+    made = OwnNode('boundary_services', domain_id=domain)
+
+    def serve(kind: Any, name: str, seconds: float = 0.0) -> None:
+        def answer(_: Any, response: Any) -> Any:
+            asked.append(name.rpartition('/')[2])
+            time.sleep(seconds)
+            return response
+
+        made.node.create_service(kind, name, answer)
+
+    for kind, name in (
+        (srv.Spaces, names.SPACES),
+        (srv.Render, names.RENDER),
+    ):
+        serve(kind, name)
+    # It takes longer than the client waits.
+    serve(srv.Reset, names.RESET, 4.0)
+    made.node.create_publisher(msg.EnvironmentEvent, names.EVENT, names.RECORD)
+    if alive:
+        made.spin_in_thread('serves')
     return made, asked
 
 
@@ -79,6 +111,36 @@ def test_whom_nobody_answered_is_answered_by_the_successor(link: RosLink) -> Non
     assert asked
     successor.close()
     dead.close()
+
+
+def test_a_question_that_changes_nothing_is_asked_of_the_successor_too(
+    isolated: int,
+) -> None:
+    dead, _ = boundary_services(isolated, alive=False)
+    with BoundaryClient('ann', domain_id=isolated, timeout=_LONG) as client:
+        with ThreadPoolExecutor(1) as other:
+            answer = other.submit(client.render)
+            rendering = client._clients[names.RENDER]
+            while not rendering.service_is_ready():
+                time.sleep(0.01)
+            time.sleep(0.1)  # as above
+            successor, asked = boundary_services(isolated, alive=True)
+            answer.result(_LONG)
+        assert asked
+    successor.close()
+    dead.close()
+
+
+def test_a_reset_is_asked_for_once_and_not_before_the_client_is_known(isolated: int) -> None:
+    frozen, asked = boundary_services(isolated, alive=False)
+    with BoundaryClient('ann', domain_id=isolated, timeout=3.0, startup_timeout=3.0) as client:
+        with pytest.raises(LinkTimeout, match=r'answer of boundary_services/spaces within 3 s'):
+            client.reset()
+        frozen.spin_in_thread('thawed')
+        with pytest.raises(LinkTimeout, match=r'answer of boundary_services/reset within 3 s'):
+            client.reset()
+    assert asked.count('reset') == 1
+    frozen.close()
 
 
 def test_who_is_never_answered_is_told_who_was_silent_and_for_how_long(link: RosLink) -> None:

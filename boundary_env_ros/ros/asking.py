@@ -1,0 +1,65 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Asking a service, and asking again where no answer comes.
+
+The middleware loses questions and answers, and says nothing of it. It believes for up to 20 s that
+a node which was killed still serves: what is asked then reaches nobody. And who serves drops an
+answer if it has not found the client within 0.1 s that asked: a client that is new is ready before
+it is known on the other side (``rmw_fastrtps``, ``__rmw_send_response``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import math
+import threading
+import time
+from typing import Any
+
+#: Within which a living node answers what takes no time, s.
+SIGN_OF_LIFE = 1.0
+
+
+def wait_for(future: Any, seconds: float) -> bool:
+    """Wait for a future that another thread completes; return whether it is done."""
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    return done.wait(seconds)
+
+
+def ask(
+    client: Any,
+    request: Any,
+    *,
+    until: float,
+    patience: float = math.inf,
+    wait: Callable[[Any, float], bool] = wait_for,
+) -> Any | None:
+    """
+    Ask a service; return its answer, or None if there is none in time.
+
+    Parameters
+    ----------
+    client
+        Client of the service.
+    request
+        What is asked. Where patience is finite, asking it twice must come to the same as once.
+    until
+        Monotonic time, s, until which an answer is waited for.
+    patience
+        Seconds after which it is asked again, then after twice as long, and so on. The answer to
+        the last time is the one that counts.
+    wait
+        Waits for a future, so many seconds at most, and returns whether it is done.
+
+    """
+    while True:
+        future = client.call_async(request)
+        left = until - time.monotonic()
+        if wait(future, max(0.0, min(patience, left))):
+            return future.result()
+        client.remove_pending_request(future)
+        if left <= patience:
+            return None
+        patience *= 2.0

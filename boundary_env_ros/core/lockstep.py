@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
+from boundary_env_ros.errors import RecordError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,24 @@ class Advanced:
 
     report: WorldAdvanced
     now: int
+
+
+def refuse_long(wish: WorldAdvance, contract: Contract) -> None:
+    """
+    Refuse to advance by what no environment asks for: whoever obeyed would be gone for long.
+
+    Raises
+    ------
+    RecordError
+        If the world is to advance backwards, or by more than a period or the settling of a reset.
+
+    """
+    most = to_nanoseconds(max(contract.period, contract.episode.reset.settle))
+    if not 0 <= wish.duration <= most:
+        raise RecordError(
+            f'Expect an advance of 0 to {most / NANOSECONDS:g} s, the longest under the contract, '
+            f'actually: {wish.duration / NANOSECONDS:g} s.'
+        )
 
 
 def awaited(

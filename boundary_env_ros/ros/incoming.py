@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
-import time
 from typing import Any
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.ros.once import Once
 
-# A topic is logged once in this many seconds.
+# Seconds in which a topic is logged once.
 _ONCE = 1.0
 
 
@@ -33,7 +33,7 @@ class Incoming:
     def __init__(self, node: Any) -> None:
         self._node = node
         self._refused: Counter[str] = Counter()
-        self._told: dict[str, float] = {}
+        self._once = Once(_ONCE)
 
     @property
     def refused(self) -> int:
@@ -65,10 +65,8 @@ class Incoming:
 
     def _refuse(self, topic: str, error: RecordError) -> None:
         self._refused[topic] += 1
-        now = time.monotonic()
-        if now - self._told.get(topic, -_ONCE) < _ONCE:
+        if not self._once.due(topic):
             return
-        self._told[topic] = now
         self._node.get_logger().error(
             f'{topic}: {error} It is refused, {self._refused[topic]} so far; find who sends it '
             f'with `ros2 topic info --verbose {self._node.resolve_topic_name(topic)}`.'

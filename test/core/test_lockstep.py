@@ -1,15 +1,19 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is waited for after an advance: what was announced, of interest, and not here yet."""
+"""How far the world may advance, and what is waited for afterwards: what was announced."""
 
 from __future__ import annotations
 
 from core_world import step_id
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
-from boundary_env_ros.core.lockstep import awaited, WorldAdvanced
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.lockstep import awaited, refuse_long, WorldAdvance, WorldAdvanced
 from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.contract_file import load
 
 TOPICS = ('/pose', '/scan', '/camera')
 
@@ -57,3 +61,18 @@ def test_nothing_is_waited_for_once_everything_announced_has_come(
     for topic in awaited(answer, TOPICS, seen):
         seen[topic] = last[TOPICS.index(topic)]
     assert awaited(answer, TOPICS, seen) == ()
+
+
+@pytest.mark.parametrize('duration', [0, 1, 100_000_000])
+def test_the_world_may_advance_by_up_to_a_period(duration: int) -> None:
+    refuse_long(wish(duration), load('warehouse_cart', Pacing.LOCKSTEP).contract)
+
+
+@pytest.mark.parametrize('duration', [-1, 100_000_001 * 10, 2**63 - 1])
+def test_the_world_goes_neither_back_nor_away(duration: int) -> None:
+    with pytest.raises(RecordError, match=r'an advance of 0 to .* s, .*, actually: -?[\de.+-]+ s'):
+        refuse_long(wish(duration), load('warehouse_cart', Pacing.LOCKSTEP).contract)
+
+
+def wish(duration: int) -> WorldAdvance:
+    return WorldAdvance(id=step_id(1), duration=duration, command_stamp=RosTime(0))

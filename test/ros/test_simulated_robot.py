@@ -28,6 +28,7 @@ from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import NodeSpec, running
@@ -71,12 +72,21 @@ class Peer:
             self.executor.spin_once(timeout_sec=0.05)
 
     def ask(self, kind: Any, name: str, request: Any) -> Any:
+        """Ask for what may be asked for twice."""
         client = self.node.create_client(kind, name)
         self.until(client.service_is_ready)
-        future = client.call_async(request)
-        self.until(future.done)
+
+        def wait(future: Any, seconds: float) -> bool:
+            until = time.monotonic() + seconds
+            while not future.done() and time.monotonic() < until:
+                self.executor.spin_once(timeout_sec=0.05)
+            return bool(future.done())
+
+        until = time.monotonic() + _SOON
+        answer = ask(client, request, until=until, patience=SIGN_OF_LIFE, wait=wait)
+        assert answer is not None
         self.node.destroy_client(client)
-        return future.result()
+        return answer
 
     def speaker(self, kind: Any, topic: str, qos: Any) -> Any:
         publisher = self.node.create_publisher(kind, topic, qos)
@@ -144,10 +154,10 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
             for _ in range(3):
                 peer.ask(GetParameters, 'simulated_robot/get_parameters', GetParameters.Request())
 
-        def go_on(step: int, command_stamp: int) -> None:
+        def go_on(step: int, command_stamp: int, duration: int = 100_000_000) -> None:
             asked = WorldAdvance(
                 id=StepId(digest='', agent='arm', step=step),
-                duration=100_000_000,
+                duration=duration,
                 command_stamp=RosTime(command_stamp),
             )
             send(advance, to_msg(asked))
@@ -165,5 +175,7 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
             send(gripper, Float64MultiArray(data=[0.04]))
             peer.until(lambda step=step: len(answers) == step)
         assert all(answer.success for answer in answers)
+        for never in (2**63 - 1, -1):
+            go_on(3, 0, never)
         go_on(3, 0)
         peer.until(lambda: len(answers) == 3)

@@ -48,6 +48,7 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.gate_diagnostics import diagnostics, TOPIC
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.once import Once
 
 #: Seconds between two looks for publishers on the command topics that are not this gate.
 _LOOK = 0.25
@@ -55,8 +56,8 @@ _LOOK = 0.25
 #: Seconds in which a rule is logged once.
 _ONCE = 1.0
 
-#: Nanoseconds in which each other publisher is logged once.
-_AGAIN = 10 * NANOSECONDS
+#: Seconds in which each other publisher is logged once.
+_AGAIN = 10.0
 
 #: Candidate actions of one plan.
 _MOST_CANDIDATES = 256
@@ -161,8 +162,7 @@ class SafetyGate(ContractNode):
         self._pressed = False
         self._said: deque[int] = deque(maxlen=_SAID)
         self._duplicate: int | None = None
-        self._logged: dict[tuple[Verdict, str, int], int] = {}
-        self._competed: dict[tuple[str, str], int] = {}
+        self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
         self._commands = [
             self.own(
                 self.destroy_publisher,
@@ -328,12 +328,9 @@ class SafetyGate(ContractNode):
 
     def _log(self, decision: GateDecision) -> None:
         """Say which rule did what to which dimension, each once in a while."""
-        now = self.clock.now().steady
         for result in decision.rules:
-            key = (result.outcome, result.rule, result.dimension)
-            if now - self._logged.get(key, -NANOSECONDS) < _ONCE * NANOSECONDS:
+            if not self._logged.due((result.outcome, result.rule, result.dimension)):
                 continue
-            self._logged[key] = now
             words = sentence(result, self.contract.command_dimensions)
             if result.outcome in (Verdict.STOPPED, Verdict.REJECTED):
                 self.get_logger().warning(words)
@@ -399,11 +396,9 @@ class SafetyGate(ContractNode):
             twins = max(found.count(mine) - 1, int(heard))
             others += [(group.topic, f'a second {mine}')] * twins
         self.gate.competing(len(others))
-        now = self.clock.now().steady
         for topic, name in others:
-            if now - self._competed.get((topic, name), -_AGAIN) < _AGAIN:
+            if not self._competed.due((topic, name)):
                 continue
-            self._competed[topic, name] = now
             self.get_logger().error(
                 f'Expect no other publisher on {topic}, actually: {name}. '
                 'Stop it: what it sends passes no gate.'

@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from boundary_env_ros.core.contract import Pacing, WorldStep
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.fields import reader, stamp_of
-from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.lockstep import refuse_long, WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -230,6 +230,7 @@ class SimulatedRobotNode(ContractNode):
         Of several agents each tells its command; the duration stands in the last wish.
         """
         wish = from_msg(WorldAdvance, message)
+        refuse_long(wish, self.contract)
         if any(wish.id.agent == other.id.agent or other.duration for other in self._pending):
             self._pending.clear()  # nobody waits any more for what was asked for before
         self._pending.append(wish)

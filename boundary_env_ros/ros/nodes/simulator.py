@@ -20,7 +20,7 @@ from rclpy.task import Future
 from boundary_env_ros.core.contract import Pacing, WorldStep
 from boundary_env_ros.core.fields import reader, stamp_of
 from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.lockstep import refuse_long, WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -323,7 +323,9 @@ class Simulator(ContractNode):
     # Lockstep ------------------------------------------------------------------------------------
 
     def _on_advance(self, message: Any) -> None:
-        self._pending = from_msg(WorldAdvance, message)
+        wish = from_msg(WorldAdvance, message)
+        refuse_long(wish, self.contract)
+        self._pending = wish
         self._try_to_advance()
 
     def _try_to_advance(self) -> None:

@@ -44,6 +44,7 @@ from boundary_env_ros.core.reset import (
     WorldReset,
 )
 from boundary_env_ros.core.resetting import ResetEffect, Resetting
+from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.sight import Sight, View
 from boundary_env_ros.core.silence import Heard, robot_silent, silent
 from boundary_env_ros.core.sources import Vector
@@ -242,10 +243,8 @@ class Environment:
             raise Refused(f'Expect reset options as a JSON object, actually: {error}.') from error
         if not isinstance(parsed, dict):
             raise Refused(f'Expect reset options as a JSON object, actually: {options}.')
-        if seed < 0:
-            raise Refused(f'Expect a seed of 0 or more, actually: {seed}.')
         try:
-            return self._task.sample_reset(np.random.default_rng(seed), parsed)
+            return self._task.sample_reset(np.random.default_rng(seed_of(seed)), parsed)
         except BoundaryError as error:
             raise Refused(str(error)) from error
 

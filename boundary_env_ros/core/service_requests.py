@@ -1,12 +1,14 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of the services ask for, checked before anybody acts on it."""
+"""What clients ask for, checked before it is sent or acted on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 import json
 import math
+import operator
+from typing import SupportsIndex
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import KeyValue
@@ -15,6 +17,9 @@ from boundary_env_ros.errors import DigestMismatch, InvalidAction, Refused, Resu
 
 #: Most actions of one batch; more would keep the caller without a word for too long.
 MOST_ACTIONS = 10_000
+
+#: Greatest seed: it travels as 64 bits without a sign.
+_MOST_SEED = 2**64 - 1
 
 
 def refuse_another(
@@ -73,6 +78,45 @@ def options_of(text: str) -> Mapping[str, object]:
     if not isinstance(options, dict):
         raise Refused(f'Expect options as a JSON object, actually: {text[:80]!r}.')
     return options
+
+
+def options_text(options: Mapping[str, object]) -> str:
+    """
+    Return the options of a reset as they travel: a JSON object, or empty if there are none.
+
+    Raises
+    ------
+    Refused
+        If they are not a mapping of plain data, which all that goes into a record is.
+
+    """
+    if not isinstance(options, Mapping):
+        raise Refused(f'Expect options by their names, actually: {options!r}.')
+    try:
+        return json.dumps(dict(options), allow_nan=False) if options else ''
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refused(
+            f'Expect options of plain numbers, texts, lists and mappings, actually: {error}.'
+        ) from error
+
+
+def seed_of(seed: SupportsIndex) -> int:
+    """
+    Return a seed as it travels.
+
+    Raises
+    ------
+    Refused
+        If it is no whole number, or not one of 64 bits without a sign.
+
+    """
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= _MOST_SEED:
+        raise Refused(f'Expect a whole number from 0 to 2**64 - 1 as a seed, actually: {seed!r}.')
+    return number
 
 
 def metadata_of(pairs: Iterable[KeyValue]) -> Mapping[str, str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-import json
 from pathlib import Path
 import socket
 import time
@@ -27,6 +26,7 @@ from boundary_env_ros.core.environment import Begin, Effect
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.shared_world import SharedWorld
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
@@ -147,8 +147,8 @@ class EmbeddedWorld:
             client_version=__version__,
             wrappers=tuple(wrappers),
             # One seed for all: they must sample the same world.
-            seed=seed,
-            options=json.dumps(dict(options)) if options else '',
+            seed=None if seed is None else seed_of(seed),
+            options=options_text(options),
         )
         drawn = int(np.random.default_rng().integers(2**63))
         for boundary in self._boundaries.values():

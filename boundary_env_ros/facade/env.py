@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -12,6 +11,7 @@ import gymnasium
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery, Link, make_link, seed_for
@@ -156,11 +156,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         Raises
         ------
-        BoundaryError
-            If the options are not plain data, which all that goes into a record is.
         LinkError
-            If a node is missing (the message names it), refuses, or does not answer within its
-            deadline.
+            If the options are not plain data, which all that goes into a record is; if a node is
+            missing (the message names it), refuses, or does not answer within its deadline.
         ResetFailed
             If the world could not be brought into the sampled state.
 
@@ -171,9 +169,11 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             self._link = make_link(self._link_name, self._loaded, **self._link_arguments)
         self._running, self._ended, self._broken = False, False, ''
         self._images.clear()
+        options = options or {}
+        options_text(options)  # refused by every link alike
         delivery = self._link.begin(
             seed=seed_for(self._link, seed, lambda: int(self.np_random.integers(2**63))),
-            options=_plain(options or {}),
+            options=options,
             wrappers=self.wrappers,
         )
         self._running = True
@@ -314,17 +314,6 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             rate = self.metadata['render_fps'] if lockstep else None
             self._window = Window(self.contract.name, rate)
         self._window.show(self._picture(self._last))
-
-
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options as they are, if they can be written down."""
-    try:
-        json.dumps(options, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise BoundaryError(
-            f'Expect options of plain numbers, texts, lists and mappings, actually: {error}.'
-        ) from error
-    return options
 
 
 def _rate(period: float) -> int | float:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.images import as_rgb
+from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import BoundaryError, InvalidAction, LinkError, ResetNeeded
 from boundary_env_ros.facade.link import Delivery, seed_for
@@ -152,7 +153,10 @@ class SharedEnv:
             raise BoundaryError(
                 'Expect an open environment, actually: it was closed. Make a new one.'
             )
+        options = {} if options is None or options == _PROBE else options
+        options_text(options)  # refused by every world alike
         if seed is not None:
+            seed = seed_of(seed)
             self._generator = np.random.default_rng(seed)
         if self._world is None:
             self._world = make_world(self._link_name, self._loaded, **self._link_arguments)
@@ -160,7 +164,7 @@ class SharedEnv:
         self._images.clear()
         begun = self._world.begin(
             seed=seed_for(self._world, seed, lambda: int(self._generator.integers(2**63))),
-            options={} if options is None or options == _PROBE else options,
+            options=options,
             wrappers=(),
         )
         self.agents = list(self.possible_agents)

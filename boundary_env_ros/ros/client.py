@@ -9,7 +9,6 @@ It needs neither contract nor task: the node ``boundary_services`` has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-import json
 import math
 import threading
 import time
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from boundary_env_ros.core.decision import KeyValue
 from boundary_env_ros.core.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.errors import (
     BoundaryError,
     error_of,
@@ -202,8 +202,8 @@ class BoundaryClient:
                 client=self._name,
                 wrappers=list(wrappers),
                 seed_given=seed is not None,
-                seed=seed or 0,
-                options=json.dumps(dict(options)) if options else '',
+                seed=0 if seed is None else seed_of(seed),
+                options=options_text(options or {}),
             ),
             timeout,
         )

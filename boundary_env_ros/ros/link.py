@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-import json
 import math
 import os
 import threading
@@ -23,6 +22,7 @@ from boundary_env_ros.core.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.inputs import image_fields
+from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Kind, Transition
@@ -243,8 +243,8 @@ class RosLink:
             client_version=__version__,
             wrappers=list(wrappers),
             seed_given=seed is not None,
-            seed=seed or 0,
-            options=json.dumps(dict(options)) if options else '',
+            seed=0 if seed is None else seed_of(seed),
+            options=options_text(options),
         )
         with self._changed:
             self._transitions.clear()

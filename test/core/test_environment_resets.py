@@ -67,7 +67,8 @@ def test_the_same_seed_samples_the_same_start() -> None:
         ({'options': '{"goal": [1' + '0' * 400 + ', 0]}'}, 'goal: expect 2 numbers'),
         ({'options': '{"wind": 3}'}, 'Expect the reset options scenario, start, goal'),
         ({'options': '{"scenario": "maze"}'}, 'Expect a scenario out of'),
-        ({'seed': -1}, 'Expect a seed of 0 or more, actually: -1'),
+        ({'seed': 2**64}, 'as a seed, actually: 18446744073709551616'),
+        ({'seed': -1}, 'from 0 to 2\\*\\*64 - 1 as a seed, actually: -1'),
     ],
     ids=lambda value: value if isinstance(value, str) else '',
 )

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 import json
 import math
-from typing import Any
+from typing import Any, SupportsIndex
 
 from contract_strategies import contracts
 from core_world import AGENT, DIGEST, shipped
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract import Contract
@@ -23,7 +24,9 @@ from boundary_env_ros.core.service_requests import (
     metadata_of,
     MOST_ACTIONS,
     options_of,
+    options_text,
     refuse_another,
+    seed_of,
 )
 from boundary_env_ros.errors import (
     BoundaryError,
@@ -164,3 +167,28 @@ def test_refused_actions_say_what_was_expected() -> None:
         batch_of(contract, [], 0)
     with pytest.raises(Refused, match='actually: 4294967295'):
         batch_of(contract, [], 2**32 - 1)
+
+
+@pytest.mark.parametrize('seed', [0, 7, np.int64(7), np.uint64(2**64 - 1), 2**64 - 1])
+def test_a_seed_travels_as_a_whole_number_of_64_bits(seed: SupportsIndex) -> None:
+    assert (type(seed_of(seed)), seed_of(seed)) == (int, int(seed))
+
+
+@pytest.mark.parametrize('seed', [-1, 2**64, 1.0, '1', None, [1]])
+def test_another_seed_is_refused_before_it_travels(seed: Any) -> None:
+    with pytest.raises(Refused, match=r'Expect a whole number from 0 to 2\*\*64 - 1 as a seed'):
+        seed_of(seed)
+
+
+def test_options_travel_as_they_come_back() -> None:
+    options = {'scenario': 'clear', 'goal': [1, 2.5], 'more': {'a': None}}
+    assert options_of(options_text(options)) == options
+    assert (options_text({}), options_of('')) == ('', {})
+
+
+@pytest.mark.parametrize(
+    'options', [['start'], 'clear', {'goal': np.zeros(2)}, {'goal': math.nan}, {(1, 2): 3}]
+)
+def test_options_that_are_no_plain_data_are_refused_before_they_travel(options: Any) -> None:
+    with pytest.raises(Refused, match='Expect options'):
+        options_text(options)

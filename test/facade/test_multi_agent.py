@@ -104,6 +104,16 @@ def _of_ours(mode: str) -> str:
 # All at once ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    'given', [{'seed': -1}, {'seed': 2**64}, {'seed': 1.5}, {'options': {'cart_a': np.zeros(2)}}]
+)
+def test_a_seed_or_an_option_that_no_record_can_hold_is_refused_by_name(
+    carts: BoundaryParallelEnv, given: dict[str, Any]
+) -> None:
+    with pytest.raises(Refused, match='Expect (a whole number|options)'):
+        carts.reset(**given)
+
+
 def test_all_agents_begin_with_a_seed_of_the_environment(carts: BoundaryParallelEnv) -> None:
     assert isinstance(carts, ParallelEnv)
     assert carts.agents == []

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import json
 import math
 import operator
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import KeyValue
@@ -117,6 +120,44 @@ def seed_of(seed: SupportsIndex) -> int:
     if not 0 <= number <= _MOST_SEED:
         raise Refused(f'Expect a whole number from 0 to 2**64 - 1 as a seed, actually: {seed!r}.')
     return number
+
+
+def numbers_of(actions: object, *dimensions: int) -> npt.NDArray[np.float64]:
+    """
+    Return what a client asks for as an array of one of these numbers of dimensions.
+
+    Raises
+    ------
+    InvalidAction
+        If it is not numbers, or has another number of dimensions.
+
+    """
+    try:
+        array = np.asarray(actions, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidAction(f'Expect numbers as an action, actually: {actions!r}.') from error
+    if array.ndim not in dimensions:
+        wanted = ' or '.join(f'{count}' for count in dimensions)
+        raise InvalidAction(
+            f'Expect numbers in {wanted} dimensions, actually: of the shape {array.shape}.'
+        )
+    return array
+
+
+def metadata_pairs(metadata: Mapping[Any, Any]) -> tuple[KeyValue, ...]:
+    """
+    Return metadata as they travel.
+
+    Raises
+    ------
+    Refused
+        If a key or a value is no text.
+
+    """
+    for key, value in metadata.items():
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise Refused(f'Expect metadata of texts, actually: {key!r}: {value!r}.')
+    return tuple(KeyValue(key=key, value=value) for key, value in metadata.items())
 
 
 def metadata_of(pairs: Iterable[KeyValue]) -> Mapping[str, str]:

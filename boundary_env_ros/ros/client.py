@@ -16,13 +16,16 @@ from types import TracebackType
 from typing import Any, Literal
 import uuid
 
-import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.decision import KeyValue
 from boundary_env_ros.core.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.observation import Observation
-from boundary_env_ros.core.service_requests import options_text, seed_of
+from boundary_env_ros.core.service_requests import (
+    metadata_pairs,
+    numbers_of,
+    options_text,
+    seed_of,
+)
 from boundary_env_ros.errors import (
     BoundaryError,
     error_of,
@@ -241,7 +244,7 @@ class BoundaryClient:
             If what the episode depends on failed before this step.
 
         """
-        values = np.asarray(action, dtype=np.float64)
+        values = numbers_of(action, 0, 1, 2)
         rows = len(values) if values.ndim == 2 else 1
         answer = self._call(
             names.STEP,
@@ -281,13 +284,13 @@ class BoundaryClient:
             is returned.
 
         """
-        values = np.asarray(actions, dtype=np.float64)
+        values = numbers_of(actions, 2)
         answer = self._call(
             names.BATCH_STEP,
             srv.BatchStep.Request(
                 episode_id=self._episode_id,
                 actions=values.ravel().tolist(),
-                count=len(values) if values.ndim else 0,
+                count=len(values),
                 metadata=_pairs(metadata),
             ),
             timeout,
@@ -345,7 +348,7 @@ class BoundaryClient:
             Shape (count, n).
 
         """
-        values = np.asarray(actions, dtype=np.float64)
+        values = numbers_of(actions, 2)
         spaces = self._spaces or self.spaces(timeout=timeout)
         answer = self._call(
             names.PLAN,
@@ -353,7 +356,7 @@ class BoundaryClient:
                 digest=spaces.digest,
                 agent=self._agent or self._whose(spaces),
                 actions=values.ravel().tolist(),
-                count=len(values) if values.ndim else 0,
+                count=len(values),
             ),
             timeout,
         )
@@ -490,4 +493,4 @@ class BoundaryClient:
 
 
 def _pairs(metadata: Mapping[str, str] | None) -> list[Any]:
-    return [to_msg(KeyValue(key=k, value=v)) for k, v in (metadata or {}).items()]
+    return [to_msg(pair) for pair in metadata_pairs(metadata or {})]

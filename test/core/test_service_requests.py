@@ -22,7 +22,9 @@ from boundary_env_ros.core.service_requests import (
     action_of,
     batch_of,
     metadata_of,
+    metadata_pairs,
     MOST_ACTIONS,
+    numbers_of,
     options_of,
     options_text,
     refuse_another,
@@ -192,3 +194,15 @@ def test_options_travel_as_they_come_back() -> None:
 def test_options_that_are_no_plain_data_are_refused_before_they_travel(options: Any) -> None:
     with pytest.raises(Refused, match='Expect options'):
         options_text(options)
+
+
+@pytest.mark.parametrize('action', ['abc', [[1.0, 2.0], [3.0]], None, {'base': 1.0}, np.zeros(2)])
+def test_a_batch_of_anything_but_rows_of_numbers_is_an_invalid_action(action: Any) -> None:
+    with pytest.raises(InvalidAction, match='Expect numbers'):
+        numbers_of(action, 2)
+
+
+def test_metadata_travel_as_texts_and_nothing_else() -> None:
+    assert dict(metadata_of(metadata_pairs({'why': 'to see'}))) == {'why': 'to see'}
+    with pytest.raises(Refused, match="Expect metadata of texts, actually: 'attempt': 1"):
+        metadata_pairs({'attempt': 1})

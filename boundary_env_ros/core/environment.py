@@ -519,7 +519,8 @@ class Environment:
             lacking.append('the arming of the safety gate for this episode')
         if self._contract.recorder_required and self._heard.recorder is None:
             lacking.append('the recorder')
-        return tuple(lacking)
+        # What came after the reset may have grown old while the rest was waited for.
+        return tuple(lacking) or self._sight.unfit(self._world_time(now))
 
     def _start(self, now: Instant) -> Effects:
         reset = self._reset

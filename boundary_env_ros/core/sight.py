@@ -110,6 +110,15 @@ class Sight:
             if spec.derived is None and not self._is_new(spec, since)
         )
 
+    def unfit(self, now: Instant) -> tuple[str, ...]:
+        """Return the fields, in words, that would end an episode which began now."""
+        ending = lost(self._judged_by, self._frozen(now))
+        return tuple(
+            f'a fresh value of {spec.name} within its bounds ({self._sources[spec.name]})'
+            for spec in self._judged_by
+            if spec.derived is None and spec.name in ending
+        )
+
     def _is_new(self, spec: FieldSpec, since: int) -> bool:
         sample = self.latest.get(spec.name)
         return sample is not None and (
@@ -118,13 +127,16 @@ class Sight:
 
     def view(self, id_: StepId, now: Instant) -> View:
         """Freeze observation and state."""
-        fields = freeze(
-            self._judged_by, self.latest, self._sources, observed=now, past=tuple(self._frames)
-        )
+        fields = self._frozen(now)
         count = len(self._contract.observation)
         return View(
             observation=Observation(id=id_, observed=now, fields=fields[:count]),
             state=fields[count:],
+        )
+
+    def _frozen(self, now: Instant) -> tuple[ObservationField, ...]:
+        return freeze(
+            self._judged_by, self.latest, self._sources, observed=now, past=tuple(self._frames)
         )
 
     def keep(self, view: View) -> None:

@@ -13,6 +13,7 @@ import pytest
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateState
 from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import Refused
@@ -167,6 +168,38 @@ def test_the_settling_time_is_waited_for() -> None:
     assert world.state is EpisodeState.RESETTING
     world.run(4 * world.slice)
     assert world.state is EpisodeState.RUNNING
+
+
+def test_what_grew_old_while_the_recorder_was_waited_for_does_not_start_the_episode() -> None:
+    world = EpisodeWorld()
+    world.alive.discard('recorder')
+    world.begin()
+    world.run(CONTRACT.episode.reset.settle + 0.5)
+    world.alive.discard('pose')
+    world.run(0.8)
+    world.alive.add('recorder')
+    world.run(CONTRACT.episode.reset.deadline)
+    told = world.environment.status(world.now)
+    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    lacking = 'a fresh value of pose within its bounds (/pose_detections)'
+    assert told.message.endswith(f'still missing: {lacking}')
+
+
+def test_what_grew_old_starts_the_episode_once_it_has_come_anew() -> None:
+    world = EpisodeWorld()
+    world.alive.discard('recorder')
+    world.begin()
+    world.run(CONTRACT.episode.reset.settle + 0.5)
+    world.alive.discard('pose')
+    world.run(0.8)
+    world.alive.add('recorder')
+    world.run(0.5)
+    assert world.state is EpisodeState.RESETTING
+    world.alive.add('pose')
+    world.run(0.3)
+    assert world.state is EpisodeState.RUNNING
+    reset = world.transitions[0]
+    assert all(field.status is FieldStatus.FRESH for field in reset.after)
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,18 @@ def test_who_misses_its_turn_is_held_and_the_turn_passes_on(carts: CartsWorld) -
     if carts.pacing == 'lockstep':
         pytest.skip('there the world waits')
     made: BoundaryTurnEnv = carts.env
-    made.reset(seed=1, options=APART)
-    for _ in range(4):
-        made.step(AHEAD)
-    assert made.agent_selection == 'cart_b'
-    made.step(None)
-    assert made.agent_selection == 'cart_a'
-    assert made.infos['cart_b']['overrun']
-    assert not made.infos['cart_a']['overrun']
+    for _ in range(3):
+        made.reset(seed=1, options=APART)
+        for _ in range(4):
+            made.step(AHEAD)
+        assert made.agent_selection == 'cart_b'
+        made.step(None)
+        assert made.agent_selection == 'cart_a'
+        assert made.infos['cart_b']['overrun']
+        if not made.infos['cart_a']['overrun']:
+            break
+    else:
+        pytest.fail('Expect one who is in time, actually: this machine is too busy for a period.')
     for _ in range(3):
         made.step(AHEAD)
     assert made.infos['cart_b']['cause'] == ''

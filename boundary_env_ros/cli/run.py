@@ -196,12 +196,12 @@ def _seconds(text: str) -> float:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from boundary_env_ros.facade.link import load_for
     from boundary_env_ros.facade.policies import make_policy
     from boundary_env_ros.facade.runner import Runner
-    from boundary_env_ros.storage.contract_file import load
 
     plan = _plan(options)
-    loaded = load(options.contract, _pacing(options))
+    loaded = load_for(options.contract, pacing=options.pacing, link=options.link)
     plan.check(loaded.contract)
     look_here()
     policy = make_policy(options.policy, loaded, dict(options.policy_option))
@@ -254,13 +254,6 @@ def _plan(options: argparse.Namespace) -> Plan:
         warm_up=options.warm_up,
         patience=options.patience,
     )
-
-
-def _pacing(options: argparse.Namespace) -> Pacing | None:
-    if options.pacing is not None:
-        return Pacing[options.pacing.upper()]
-    # There is no other in one process.
-    return Pacing.LOCKSTEP if options.link == 'embedded' else None
 
 
 def _link(options: argparse.Namespace, loaded: LoadedContract, closing: ExitStack) -> Link:

@@ -50,8 +50,8 @@ class EmbeddedLink:
         if len(agents) != 1:
             raise LinkError(
                 f'Expect a contract with one agent for the embedded link, actually: '
-                f'{", ".join(agents)}. Use '
-                'boundary_env_ros.facade.embedded_world.EmbeddedWorld, which steps them together.'
+                f'{", ".join(agents)}. Use boundary_env_ros.facade.multi_agent, which steps them '
+                'together.'
             )
         (self._agent,) = agents
         self._world = EmbeddedWorld(

@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.link import Delivery, Link, make_link, seed_for
+from boundary_env_ros.facade.link import Delivery, Link, load_for, make_link, seed_for
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
     action_space,
@@ -23,7 +23,6 @@ from boundary_env_ros.facade.spaces import (
     observation_values,
 )
 from boundary_env_ros.facade.window import Window
-from boundary_env_ros.storage.contract_file import load
 
 Array = npt.NDArray[Any]
 Observations = dict[str, Array]
@@ -47,7 +46,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         name of another installed link.
     pacing
         ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
-        must be started with the same.
+        must be started with the same. In one process there is lockstep only, and it is the
+        default.
     render_mode
         ``'rgb_array'``: a picture; ``'human'``: a window, which shows it by itself at every step,
         in lockstep no faster than the robot would move; ``'ansi'``: the step as text.
@@ -70,8 +70,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     MissingDependency
         If a view is to be drawn without Pillow.
     LinkError
-        If there is no such link. The link itself is made at the first ``reset``; the spaces need
-        none.
+        If there is no such pacing. The link itself is made at the first ``reset``; the spaces
+        need none.
 
     """
 
@@ -95,7 +95,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             raise BoundaryError(
                 f'Expect a render_mode out of None, {", ".join(modes)}, actually: {render_mode!r}.'
             )
-        self._loaded = load(contract, _pacing(pacing))
+        self._loaded = load_for(contract, pacing=pacing, link=link)
         # That of the class is what there is before an instance; a period is the contract's.
         self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
         self._link_name = link
@@ -320,12 +320,3 @@ def _rate(period: float) -> int | float:
     """Return how many steps there are in a second."""
     rate = round(1.0 / period, 6)
     return int(rate) if rate.is_integer() else rate
-
-
-def _pacing(name: str | None) -> Pacing | None:
-    if name is None:
-        return None
-    names = {pacing.name.lower(): pacing for pacing in Pacing}
-    if name not in names:
-        raise BoundaryError(f'Expect a pacing out of {", ".join(names)}, actually: {name!r}.')
-    return names[name]

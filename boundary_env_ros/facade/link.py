@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
+import inspect
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +29,7 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 GROUP = 'boundary_env_ros.links'
 
@@ -300,6 +302,36 @@ class Link(Protocol):
         ...
 
 
+def load_for(contract: str | Path, *, pacing: str | None, link: str) -> LoadedContract:
+    """
+    Return a contract as it is run over a link.
+
+    Parameters
+    ----------
+    contract
+        File of a contract, or the name of a shipped one.
+    pacing
+        ``'realtime'`` or ``'lockstep'``; None: as in the contract, but in one process in lockstep,
+        as there is no other.
+    link
+        Name of the link.
+
+    Raises
+    ------
+    ContractError
+        If the contract is not valid.
+    LinkError
+        If there is no such pacing.
+
+    """
+    if pacing is None:
+        return load(contract, Pacing.LOCKSTEP if link == 'embedded' else None)
+    names = {each.name.lower(): each for each in Pacing}
+    if pacing not in names:
+        raise LinkError(f'Expect a pacing out of {", ".join(names)}, actually: {pacing!r}.')
+    return load(contract, names[pacing])
+
+
 def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
     """
     Return an installed link.
@@ -316,10 +348,10 @@ def make_link(name: str, loaded: LoadedContract, **arguments: Any) -> Link:
     Raises
     ------
     LinkError
-        If no link of that name is installed.
+        If no link of that name is installed, or it takes no such arguments.
 
     """
-    link: Link = installed(GROUP, name, 'an installed link')(loaded, **arguments)
+    link: Link = made(GROUP, name, 'an installed link', loaded, arguments)
     return link
 
 
@@ -333,12 +365,31 @@ def seed_for(link: object, seed: int | None, draw: Callable[[], int]) -> int | N
     return draw() if seed is None and not getattr(link, 'recorded', False) else seed
 
 
-def installed(group: str, name: str, what: str) -> Callable[..., Any]:
-    """Return what an entry point names; if there is none, the error lists those that there are."""
+def made(
+    group: str, name: str, what: str, loaded: LoadedContract, arguments: Mapping[str, Any]
+) -> Any:
+    """
+    Return what an entry point makes of a contract and the arguments that it takes.
+
+    Raises
+    ------
+    LinkError
+        If there is none of that name, which lists those that there are, or if it takes others,
+        which lists these.
+
+    """
     entries = {entry.name: entry for entry in entry_points(group=group)}
     if name not in entries:
         raise LinkError(
             f'Expect {what} ({", ".join(sorted(entries)) or "there is none"}), actually: {name!r}.'
         )
-    make: Callable[..., Any] = entries[name].load()
-    return make
+    make = entries[name].load()
+    signature = inspect.signature(make)
+    try:
+        signature.bind(loaded, **arguments)
+    except TypeError as error:
+        taken = ', '.join(list(signature.parameters)[1:])
+        raise LinkError(
+            f'Expect arguments that the link {name!r} takes ({taken}), actually: {error}.'
+        ) from error
+    return make(loaded, **arguments)

@@ -18,8 +18,8 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, MissingDependency
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.link import Delivery
-from boundary_env_ros.facade.shared_env import Array, load_for, SharedEnv
+from boundary_env_ros.facade.link import Delivery, load_for
+from boundary_env_ros.facade.shared_env import Array, SharedEnv
 from boundary_env_ros.facade.world import due
 
 try:

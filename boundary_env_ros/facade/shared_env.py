@@ -5,18 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.images import as_rgb
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import BoundaryError, InvalidAction, LinkError, ResetNeeded
+from boundary_env_ros.errors import BoundaryError, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.link import Delivery, seed_for
 from boundary_env_ros.facade.spaces import (
     action_space,
@@ -25,7 +24,7 @@ from boundary_env_ros.facade.spaces import (
     observation_values,
 )
 from boundary_env_ros.facade.world import make_world, World
-from boundary_env_ros.storage.contract_file import load, LoadedContract
+from boundary_env_ros.storage.contract_file import LoadedContract
 
 Array = npt.NDArray[Any]
 
@@ -189,23 +188,3 @@ class SharedEnv:
             return action_vector(self.contract, action)
         except InvalidAction as error:
             raise InvalidAction(f'{agent}: {error}') from error
-
-
-def load_for(contract: str | Path, *, pacing: str | None, link: str) -> LoadedContract:
-    """
-    Return a contract as an environment of several agents runs it; in one process, in lockstep.
-
-    Raises
-    ------
-    ContractError
-        If the contract is not valid.
-    LinkError
-        If there is no such pacing.
-
-    """
-    if pacing is None:
-        return load(contract, Pacing.LOCKSTEP if link == 'embedded' else None)
-    names = {each.name.lower(): each for each in Pacing}
-    if pacing not in names:
-        raise LinkError(f'Expect a pacing out of {", ".join(names)}, actually: {pacing!r}.')
-    return load(contract, names[pacing])

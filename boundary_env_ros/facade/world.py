@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.facade.link import Delivery, installed
+from boundary_env_ros.facade.link import Delivery, made
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 GROUP = 'boundary_env_ros.worlds'
@@ -115,9 +115,9 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     Raises
     ------
     LinkError
-        If no world of that name is installed.
+        If no world of that name is installed, or it takes no such arguments.
 
     """
     what = 'an installed link to a world of several agents'
-    world: World = installed(GROUP, name, what)(loaded, **arguments)
+    world: World = made(GROUP, name, what, loaded, arguments)
     return world

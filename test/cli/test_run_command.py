@@ -100,6 +100,7 @@ def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
         (['--policy', 'no-op', '--patience', '0'], "seconds, more than 0, actually: '0'"),
         (['--policy', 'no-op', '--late', 'never'], "invalid choice: 'never'"),
         (['--policy', 'no-op', '--link', 'ros', '--record', 'x'], 'the recorder node leaves'),
+        (['--policy', 'no-op', '--link-option', 'domain_id=7'], "'embedded' takes (robot, "),
         ([], 'the following arguments are required: --policy'),
     ],
 )

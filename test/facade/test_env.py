@@ -243,6 +243,13 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episode_is_who
     env.close()
 
 
+def test_in_one_process_there_is_lockstep_without_asking_for_it() -> None:
+    with BoundaryEnv(link='embedded') as env:
+        env.reset(seed=1, options={'scenario': 'clear'})
+        assert env.contract.pacing is Pacing.LOCKSTEP
+        assert env.digest == load('warehouse_cart', Pacing.LOCKSTEP).digest
+
+
 def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> None:
     with pytest.raises(Refused, match='scenario'):
         env.reset(options={'scenario': 'nowhere'})
@@ -255,6 +262,11 @@ def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> N
         ({'link': 'telepathy'}, LinkError, "'telepathy'"),
         ({'link': 'replay'}, LinkError, 'run=, a recorded run, actually: none'),
         ({'link': 'embedded', 'pacing': 'realtime'}, LinkError, 'lockstep'),
+        (
+            {'link': 'embedded', 'namespace': 'cart'},
+            LinkError,
+            r"'embedded' takes .robot,.*'namespace'",
+        ),
     ],
 )
 def test_a_link_that_cannot_be_is_named_at_the_first_reset(

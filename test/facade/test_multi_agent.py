@@ -114,6 +114,11 @@ def test_a_seed_or_an_option_that_no_record_can_hold_is_refused_by_name(
         carts.reset(**given)
 
 
+def test_an_argument_that_its_world_does_not_take_is_named() -> None:
+    with pytest.raises(LinkError, match=r"'embedded' takes .robot,.* argument 'namespace'"):
+        parallel_env('two_carts', link='embedded', namespace='hall').reset()
+
+
 def test_all_agents_begin_with_a_seed_of_the_environment(carts: BoundaryParallelEnv) -> None:
     assert isinstance(carts, ParallelEnv)
     assert carts.agents == []

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, ExitStack
 import dataclasses
 import os
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from boundary_env_ros.facade.run_result import EpisodeResult
     from boundary_env_ros.facade.runner import Runner
     from boundary_env_ros.storage.contract_file import LoadedContract
+    from boundary_env_ros.storage.run_text import RunText
 
 #: What a shell says of a process that a signal ended: 128 and its number.
 _SIGNALLED = 128
@@ -217,10 +218,19 @@ def _run(options: argparse.Namespace) -> int:
         )
 
     failure = ''
+
+    def close(what: Runner | Link | RunText) -> None:
+        # What was done is reported all the same.
+        nonlocal failure
+        try:
+            what.close()
+        except BoundaryError as error:
+            failure = failure or str(error)
+
     with ExitStack() as closing:
-        link = _link(options, loaded, closing)
+        link = _link(options, loaded, lambda opened: closing.callback(close, opened))
         runner = Runner(loaded.contract, link, policy, plan, told=told, stop=stop)
-        closing.callback(runner.close)
+        closing.callback(close, runner)
         with _signals(stop, runner) as caught:
             try:
                 for result in _episodes(runner, options, stop):
@@ -256,7 +266,11 @@ def _plan(options: argparse.Namespace) -> Plan:
     )
 
 
-def _link(options: argparse.Namespace, loaded: LoadedContract, closing: ExitStack) -> Link:
+def _link(
+    options: argparse.Namespace,
+    loaded: LoadedContract,
+    opened: Callable[[Link | RunText], object],
+) -> Link:
     from boundary_env_ros.facade.link import make_link
     from boundary_env_ros.storage.run_folder import RunFolder
     from boundary_env_ros.storage.run_text import RunText
@@ -273,10 +287,10 @@ def _link(options: argparse.Namespace, loaded: LoadedContract, closing: ExitStac
                 'the recorder node leaves the record, with the bag.'
             )
         writer = RunText(RunFolder.create(options.record), loaded)
-        closing.callback(writer.close)
+        opened(writer)
         arguments['sink'] = writer
     link = make_link(options.link, loaded, **arguments)
-    closing.callback(link.close)
+    opened(link)
     return link
 
 

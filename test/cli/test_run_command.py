@@ -126,6 +126,23 @@ def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
     assert 'episodes' in output.out, 'the table of what was done'
 
 
+def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(
+    tmp_path: Path, capsys: Output
+) -> None:
+    (tmp_path / 'mine.py').write_text(
+        'class Policy:\n'
+        '    def __init__(self, contract): pass\n'
+        '    def __call__(self, observation): return [0.0, 0.0]\n'
+        '    def close(self): raise RuntimeError("no farewell")\n'
+    )
+    words = ['--policy', f'{tmp_path}/mine.py:Policy', *CART, '--record', str(tmp_path / 'run')]
+    assert main(['run', *words, '--json']) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told['failure'].endswith('for close(), actually: RuntimeError: no farewell')
+    assert [episode['cause'] for episode in told['episodes']] == ['time_limit']
+    assert audit_path(tmp_path / 'run').ok
+
+
 @pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_episode_in_order(
     number: signal.Signals, code: int, tmp_path: Path

@@ -157,7 +157,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
             raise EpisodeEnded(
                 'Expect a running episode, actually: all have ended. Call reset() first.'
             )
-        closed = world.step(self._vectors(actions))
+        closed = self._send(world, self._vectors(actions))
         observations: Observations = {}
         rewards: dict[str, float] = {}
         terminations: dict[str, bool] = {}
@@ -307,7 +307,8 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
             raise InvalidAction(
                 f'Expect an action of {agent} in lockstep, actually: none. The world waits for it.'
             )
-        closed = world.step({} if action is None else {agent: self._vector(agent, action)})
+        vectors = {} if action is None else {agent: self._vector(agent, action)}
+        closed = self._send(world, vectors)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         for each, deliveries in closed.items():

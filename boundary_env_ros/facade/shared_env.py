@@ -76,6 +76,7 @@ class SharedEnv:
         self._link_name, self._link_arguments = link, link_arguments
         self._world: World | None = None
         self._closed = False
+        self._broken = ''
         self._generator = np.random.default_rng()
         self._last: dict[str, Delivery] = {}
         self._images: dict[str, dict[str, Array]] = {}
@@ -148,10 +149,7 @@ class SharedEnv:
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, Delivery]:
         """Begin an episode of every agent, and return their resets."""
-        if self._closed:
-            raise BoundaryError(
-                'Expect an open environment, actually: it was closed. Make a new one.'
-            )
+        self._check_open()
         options = {} if options is None or options == _PROBE else options
         options_text(options)  # refused by every world alike
         if seed is not None:
@@ -160,6 +158,7 @@ class SharedEnv:
         if self._world is None:
             self._world = make_world(self._link_name, self._loaded, **self._link_arguments)
         self.agents = []
+        self._broken = ''
         self._images.clear()
         begun = self._world.begin(
             seed=seed_for(self._world, seed, lambda: int(self._generator.integers(2**63))),
@@ -169,13 +168,34 @@ class SharedEnv:
         self.agents = list(self.possible_agents)
         return begun
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BoundaryError(
+                'Expect an open environment, actually: it was closed. Make a new one.'
+            )
+
     def _running(self) -> World:
         """Return the world of the episodes that were begun."""
-        if self._world is None or not self._last:
-            raise ResetNeeded(
-                'Expect running episodes, actually: none was begun. Call reset() first.'
+        self._check_open()
+        if self._broken or self._world is None or not self._last:
+            why = (
+                f'the last step was broken off ({self._broken})'
+                if self._broken
+                else 'none was begun'
             )
+            raise ResetNeeded(f'Expect running episodes, actually: {why}. Call reset() first.')
         return self._world
+
+    def _send(
+        self, world: World, actions: Mapping[str, Vector]
+    ) -> dict[str, tuple[Delivery, ...]]:
+        """Send actions, and return what was closed since."""
+        try:
+            return world.step(actions)
+        except BaseException as error:
+            # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
+            self._broken = type(error).__name__
+            raise
 
     def _observed(self, agent: str, delivery: Delivery) -> dict[str, Array]:
         self._last[agent] = delivery

@@ -27,6 +27,7 @@ from pettingzoo.test import (
     seed_test,
 )
 
+from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
@@ -39,6 +40,8 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
+from boundary_env_ros.simulation.robot import Emission, make_robot
+from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
 
 APART = {'scenario': 'apart'}
@@ -112,6 +115,36 @@ def test_a_seed_or_an_option_that_no_record_can_hold_is_refused_by_name(
 ) -> None:
     with pytest.raises(Refused, match='Expect (a whole number|options)'):
         carts.reset(**given)
+
+
+@pytest.mark.parametrize('failure', [KeyboardInterrupt, RuntimeError])
+def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episodes_are_whole(
+    failure: type[BaseException],
+) -> None:
+    robot = make_robot(load('two_carts', Pacing.LOCKSTEP).contract, 100_000_000)
+    advance, calls = robot.advance, []
+
+    def broken(until: int) -> tuple[Emission, ...]:
+        calls.append(until)
+        emissions = advance(until)
+        if len(calls) == 5:
+            raise failure
+        return emissions
+
+    robot.advance = broken  # type: ignore[method-assign]
+    made = parallel_env('two_carts', link='embedded', robot=robot)
+    made.reset(seed=1, options=APART)
+    with pytest.raises(failure):
+        while True:
+            made.step(ahead(made))
+    with pytest.raises(ResetNeeded, match=rf'broken off \({failure.__name__}\). Call reset'):
+        made.step(ahead(made))
+    made.reset(seed=1, options=APART)
+    *_, infos = made.step(ahead(made))
+    assert {agent: info['step'] for agent, info in infos.items()} == {'cart_a': 1, 'cart_b': 1}
+    made.close()
+    with pytest.raises(BoundaryError, match='Expect an open environment, actually: it was closed'):
+        made.step({})
 
 
 def test_an_argument_that_its_world_does_not_take_is_named() -> None:

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium
+from gymnasium.wrappers import TimeLimit
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -156,6 +158,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         Raises
         ------
+        BoundaryError
+            If a ``TimeLimit`` of Gymnasium is around it.
         LinkError
             If the options are not plain data, which all that goes into a record is; if a node is
             missing (the message names it), refuses, or does not answer within its deadline.
@@ -164,6 +168,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         """
         self._check_open()
+        limit = self._time_limit_around()
+        if limit is not None:
+            raise refused(limit, self.contract)
         super().reset(seed=seed)
         if self._link is None:
             self._link = make_link(self._link_name, self._loaded, **self._link_arguments)
@@ -292,6 +299,20 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
                 'Expect an open environment, actually: it was closed. Make a new one.'
             )
 
+    def _time_limit_around(self) -> TimeLimit[Any, Any] | None:
+        """
+        Return a ``TimeLimit`` around this environment that resets it just now.
+
+        An environment does not know what is wrapped around it, but it sees who calls it.
+        """
+        frame = inspect.currentframe()
+        while frame is not None:
+            caller = frame.f_locals.get('self')
+            if isinstance(caller, TimeLimit) and caller.unwrapped is self:
+                return caller
+            frame = frame.f_back
+        return None
+
     def _observed(self, *deliveries: Delivery) -> Observations:
         for delivery in deliveries:
             self._last = delivery
@@ -314,6 +335,22 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             rate = self.metadata['render_fps'] if lockstep else None
             self._window = Window(self.contract.name, rate)
         self._window.show(self._picture(self._last))
+
+
+def refused(limit: TimeLimit[Any, Any], contract: Contract) -> BoundaryError:
+    """
+    Return why a ``TimeLimit`` is refused.
+
+    It would truncate a step that the task has terminated, so that both flags are set, and end an
+    episode that no record knows to be over.
+    """
+    steps = getattr(limit, '_max_episode_steps', '')
+    return BoundaryError(
+        'Expect the time limit of the contract alone '
+        f'(episode.time_limit: {contract.episode.time_limit:g} s), actually: '
+        f'TimeLimit(max_episode_steps={steps}) around it. Leave max_episode_steps out, and change '
+        'the contract.'
+    )
 
 
 def _rate(period: float) -> int | float:

@@ -18,7 +18,7 @@ from gymnasium.wrappers import TimeLimit
 import numpy as np
 
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.facade.env import BoundaryEnv, refused
 
 #: Characters of an argument that are told; a chain is a line to read, not a program.
 _MOST = 80
@@ -40,8 +40,7 @@ class RecordWrappers(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
     Raises
     ------
     BoundaryError
-        If there is no such environment within, or a ``TimeLimit``: it would truncate a step that
-        the task has terminated, and end an episode that no record knows to be over.
+        If there is no such environment within, or a ``TimeLimit``.
 
     """
 
@@ -56,12 +55,7 @@ class RecordWrappers(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self._base = base
         for wrapper in _wrappers(env):
             if isinstance(wrapper, TimeLimit):
-                raise BoundaryError(
-                    'Expect the time limit of the contract alone '
-                    f'(episode.time_limit: {base.contract.episode.time_limit:g} s), actually: '
-                    f'{_told(wrapper)} around it. Leave max_episode_steps out, and change the '
-                    'contract.'
-                )
+                raise refused(wrapper, base.contract)
         self.chain = tuple(_told(wrapper) for wrapper in _wrappers(env))
 
     def reset(

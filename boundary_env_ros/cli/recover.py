@@ -9,6 +9,7 @@ from pathlib import Path
 
 from boundary_env_ros.cli.command import Command, DONE
 from boundary_env_ros.cli.progress import Progress
+from boundary_env_ros.errors import RecordError
 
 _MEGABYTE = 1e6
 
@@ -29,12 +30,14 @@ def _run(options: argparse.Namespace) -> int:
         recovery = recover(options.path, progress)
     finally:
         show.done()
-    if not recovery.done:
+    if not (recovery.done or recovery.damaged):
         print(f'{options.path} is whole; nothing was changed.')
     for sentence in recovery.done:
         print(f'{sentence}.')
     for sentence in recovery.lost:
         print(f'Lost: {sentence}.')
+    if recovery.damaged:
+        raise RecordError(' '.join(recovery.damaged))
     return DONE
 
 
@@ -53,7 +56,8 @@ Messages are copied as they are, and none is made up. A file of which something 
 is kept beside the new one, as NAME.torn. Each file is written beside the old one (it needs as much
 space as that), and takes its place when it is complete and on the disk; a recovery that is
 interrupted is simply begun again. A run that is being recorded is refused, one that is whole is
-left alone. A bag of other recorders is made whole too, if it is of MCAP files.
+left alone: it is read through, and a file that was damaged after it was closed is named, since
+no recovery is for that. A bag of other recorders is made whole too, if it is of MCAP files.
 
 The audit still says of a recovered record that it ends where its writer died.
 
@@ -61,7 +65,8 @@ The audit still says of a recovered record that it ends where its writer died.
   boundary-env recover bag/bag_3.mcap""",
     exit_codes="""\
   0  it is whole now; what is lost is said
-  2  wrong arguments, no run, somebody still writes it, or the new files cannot be written""",
+  2  wrong arguments, no run, somebody still writes it, the new files cannot be written, or a file
+     was damaged after its writer had closed it""",
     arguments=_arguments,
     run=_run,
 )

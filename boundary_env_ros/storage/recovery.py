@@ -61,11 +61,15 @@ class Recovery:
         What was done, a sentence each; empty if everything was whole.
     lost
         What is known to be missing, likewise.
+    damaged
+        Why files cannot be read that their writer had closed: no recovery is for that, and they
+        are as they were.
 
     """
 
     done: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
 
 def recover(path: Path, progress: Progress = lambda what, done, total: None) -> Recovery:
@@ -107,7 +111,8 @@ def _recovered(path: Path, progress: Progress) -> Recovery:
     if run.has_records:
         if run.bag.is_dir():
             work.bag(run.bag)
-        work.copies(run)
+        if not work.recovery.damaged:
+            work.copies(run)
     elif any(path.glob('*.mcap')):
         work.bag(path)
     else:
@@ -125,16 +130,21 @@ class _Work:
         self._progress = progress
         self._done: list[str] = []
         self._lost: list[str] = []
+        self._damaged: list[str] = []
 
     @property
     def recovery(self) -> Recovery:
-        return Recovery(done=tuple(self._done), lost=tuple(self._lost))
+        return Recovery(
+            done=tuple(self._done), lost=tuple(self._lost), damaged=tuple(self._damaged)
+        )
 
     # Bag -----------------------------------------------------------------------------------------
 
     def file(self, path: Path) -> None:
         """Make one MCAP file whole that belongs to no bag."""
-        if not _is_whole(path):
+        if _is_whole(path):
+            self._read_through(path)
+        else:
             self._put(path, self._repair(path, {}, ''))
 
     def bag(self, folder: Path) -> None:
@@ -160,6 +170,20 @@ class _Work:
             write_atomically(folder / METADATA, text.encode())
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
+        for file in files:
+            if file not in torn:
+                self._read_through(file)
+
+    def _read_through(self, path: Path) -> None:
+        """Find out whether a file that was closed can still be read."""
+        size = path.stat().st_size
+        self._progress(path.name, 0, size)
+        try:
+            for _ in McapScan(path).messages(lambda _: False):
+                pass
+        except RecordError as error:
+            self._damaged.append(str(error))
+        self._progress(path.name, size, size)
 
     def _repair(self, path: Path, custom_data: dict[str, str], ros_distro: str) -> Repair:
         return repair(

@@ -201,6 +201,26 @@ def test_whole_run_is_not_touched(recording: Recording) -> None:
     assert contents(run.path) == before
 
 
+def test_file_that_was_damaged_after_it_was_closed_is_not_called_whole(
+    recording: Recording, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording.steps(0, 50)
+    recording.made.close()
+    run = recording.crash()
+    file = next(run.bag.glob('*.mcap'))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    file.write_bytes(data)
+    before = contents(run.path)
+    for place in (run.path, run.bag, file):
+        assert main(['recover', str(place)]) == 2
+        told = capsys.readouterr()
+        assert 'is whole' not in told.out
+        assert f'{file.name} is torn at byte' in told.err
+        assert 'damaged after it was written' in told.err
+    assert contents(run.path) == before
+
+
 def test_run_that_is_being_recorded_is_refused(recording: Recording) -> None:
     recording.steps(0, 5)
     recording.made.flush()

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forging import Forge
 from bag_maker import drive, each, make_tape, record_of, Tape, wire, write_bag
-from record_maker import Bench, MS
+from record_maker import Bench, MS, Sent
 from storage_wire import definition, type_of
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -164,6 +164,35 @@ def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
     write_bag(tmp_path / 'bag', starved)
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
+
+
+def test_gate_that_tells_nothing_of_what_it_heard_is_not_taken_for_starved(
+    tmp_path: Path, tape: Tape, contract: Contract, task: Task
+) -> None:
+    forge = Forge(list(tape), contract, task)
+    episode = forge.decisions[0].id.episode_id
+    at = [
+        decision.commanded.ros.nanoseconds
+        for decision in forge.decisions
+        if decision.id.episode_id == episode and decision.commanded is not None
+    ]
+    pressed = max(at) - 150 * MS
+
+    def silent(value: Any) -> Any:
+        if (
+            isinstance(value, GateDecision)
+            and value.id.episode_id == episode
+            and value.commanded is not None
+            and value.commanded.ros.nanoseconds > pressed
+        ):
+            return replace(value, measurements=(), received=None)
+        return value
+
+    forge.everywhere(silent)
+    for when, data in (pressed, True), (pressed + 20 * MS, False):
+        forge.tape.append(Sent('/emergency_stop', when, when, {'data': data}, 'std_msgs/msg/Bool'))
+    write_bag(tmp_path / 'bag', forge.tape)
+    assert 'emergency-stop-heard' in audit_path(tmp_path / 'bag').counts
 
 
 def test_topic_in_a_namespace_is_found_by_its_end() -> None:

@@ -279,12 +279,13 @@ class DecisionChecks:
         Return the log time up to which the gate surely received.
 
         What receives is not what decides: while it gets no processor, nothing comes from anybody.
-        For longer than the timeout of the sensors the gate does not go by what it had before.
+        For longer than the timeout of the sensors the gate does not go by what it had before. A
+        decision that tells nothing of what it received is no evidence that nothing came.
         """
-        had = [measurement.received_steady for measurement in decision.measurements]
+        had = [m.received_steady for m in decision.measurements if m.received_steady]
         if decision.received is not None:
             had.append(decision.received.steady)
-        silent = instant.steady - max(had, default=0)
+        silent = instant.steady - max(had, default=instant.steady)
         return now - min(silent, to_nanoseconds(self._limits.safety.sensor_timeout))
 
     def _rule_again(self, decision: GateDecision, said: dict[str, Measurement]) -> None:

@@ -11,6 +11,7 @@ import uuid
 
 import rclpy
 from rclpy.context import Context
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
@@ -45,7 +46,7 @@ class OwnNode:
     Raises
     ------
     LinkError
-        If ROS does not start.
+        If ROS does not start, or there can be no such domain or namespace.
 
     """
 
@@ -67,16 +68,21 @@ class OwnNode:
             _check_domain(self.domain_id)
             if unique:
                 name = f'{name}_{uuid.uuid4().hex[:8]}'
-            self.node = rclpy.create_node(
-                name,
-                namespace=namespace or None,
-                context=self.context,
-                # `ros2 launch` renames the node of a process, which means every node in it.
-                cli_args=['--ros-args', '-r', f'__node:={name}'] if unique else None,
-                parameter_overrides=list(parameters),
-                enable_rosout=not listens_only,
-                start_parameter_services=not listens_only,
-            )
+            try:
+                self.node = rclpy.create_node(
+                    name,
+                    namespace=namespace or None,
+                    context=self.context,
+                    # `ros2 launch` renames the node of a process, which means every node in it.
+                    cli_args=['--ros-args', '-r', f'__node:={name}'] if unique else None,
+                    parameter_overrides=list(parameters),
+                    enable_rosout=not listens_only,
+                    start_parameter_services=not listens_only,
+                )
+            except InvalidNamespaceException as error:
+                raise LinkError(
+                    f'Expect a namespace of ROS, such as cart_1, actually: {namespace!r}.'
+                ) from error
             made.callback(self.node.destroy_node)
             self.executor = SingleThreadedExecutor(context=self.context)
             made.callback(self.executor.shutdown)
@@ -125,7 +131,7 @@ def _context(domain_id: int | None) -> Context:
             domain_id=domain_id,
             signal_handler_options=SignalHandlerOptions.NO,
         )
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise LinkError(
             f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
         ) from error

@@ -9,13 +9,13 @@ import gc
 import os
 import sys
 import threading
+from typing import Any
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from rclpy.context import Context
-from rclpy.exceptions import InvalidNamespaceException
 from ros_world import ports_of, reserved_domain
 
 from boundary_env_ros.errors import LinkError
@@ -71,7 +71,7 @@ def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(
 
 def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None:
     before = len(open_contexts())
-    with pytest.raises(InvalidNamespaceException) as error:
+    with pytest.raises(LinkError, match="such as cart_1, actually: 'no namespace'") as error:
         OwnNode('own', domain_id=domain, namespace='no namespace')
     # As long as the error is held, so is what it went through.
     assert error.value
@@ -80,10 +80,14 @@ def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None
 
 @pytest.mark.parametrize(
     ('number', 'message'),
-    [(-1, 'Expect ROS to start, actually: .*zero'), (233, 'Expect a ROS domain, 0 to 232')],
+    [
+        (-1, 'Expect ROS to start, actually: .*zero'),
+        (233, 'Expect a ROS domain, 0 to 232'),
+        ('seven', "Expect ROS to start, actually: .*'str'"),
+    ],
 )
 def test_a_domain_that_cannot_be_is_an_error_and_leaves_no_context_open(
-    number: int, message: str
+    number: Any, message: str
 ) -> None:
     before = len(open_contexts())
     with pytest.raises(LinkError, match=message):

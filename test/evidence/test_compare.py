@@ -194,9 +194,16 @@ def test_without_a_simulation_recorded_pieces_with_equal_commands_are_matched() 
 def test_why_nothing_is_replayed_is_told() -> None:
     contract = CONTRACT.contract
     assert simulations(contract, contract, 'none')[0] == (None, None)
-    worlds, how = simulations(contract, contract, 'unheard_of')
+    other = replace(contract, name='unheard_of')
+    worlds, how = simulations(other, other)
     assert worlds == (None, None)
     assert "no simulated robot 'unheard_of' is installed" in how
+
+
+def test_a_simulation_that_is_named_is_not_done_without() -> None:
+    contract = CONTRACT.contract
+    with pytest.raises(RecordError, match="'unheard_of' is installed. Name another robot, or"):
+        simulations(contract, contract, 'unheard_of')
 
 
 def test_agents_whose_commands_belong_together_are_not_replayed_one_by_one() -> None:

@@ -132,7 +132,14 @@ def test_transitions_without_a_contract_are_refused(
 
 
 @pytest.mark.parametrize(
-    'wrong', [('--alpha', '0'), ('--alpha', '2'), ('--relevance', 'much'), ('--agent', 'arm')]
+    'wrong',
+    [
+        ('--alpha', '0'),
+        ('--alpha', '2'),
+        ('--relevance', 'much'),
+        ('--agent', 'arm'),
+        ('--simulation', 'warehouse_car'),
+    ],
 )
 def test_wrong_arguments_exit_2(runs: Path, wrong: tuple[str, str], capsys: Output) -> None:
     assert main([*words(runs, 'thought', 'again'), *wrong]) == 2

@@ -148,7 +148,8 @@ def compare(
     Raises
     ------
     RecordError
-        If there are several agents and none is named, or there is no such agent.
+        If there are several agents and none is named, or there is no such agent, or no such
+        simulation.
 
     """
     who = _agent(contract_a, contract_b, agent)
@@ -264,6 +265,11 @@ def simulations(
     name
         As ``simulation`` of :func:`compare`.
 
+    Raises
+    ------
+    RecordError
+        If one is named that there is not.
+
     """
     why = 'as asked for'
     wanted = name or contract_a.name
@@ -275,6 +281,12 @@ def simulations(
                 f'{wanted!r}, made from their contracts.'
             )
         why = next(one for one in (first, second) if isinstance(one, str))
+        if name:
+            raise RecordError(
+                f'Expect a simulation that the recorded commands can be replayed in, actually: '
+                f'{why.rstrip(".")}. Name another robot, or {NO_SIMULATION!r} to match recorded '
+                'pieces.'
+            )
     return (None, None), (
         f'Instead of a replay in a simulation ({why.rstrip(".")}), recorded pieces of '
         f'{LENGTH} steps with equal commands are matched.'

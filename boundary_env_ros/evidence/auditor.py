@@ -234,6 +234,7 @@ class Auditor:
             not_checked=self._not_checked(),
             from_topics={} if self._raw is None else dict(self._raw.tape.checked),
             unsupported=self._unsupported(),
+            starved={} if self._raw is None else dict(self._raw.tape.starved),
             imported=self._imported,
         )
 

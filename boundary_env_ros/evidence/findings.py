@@ -96,6 +96,9 @@ class AuditReport:
         How many measurements, fields, commands ... were held against a raw message.
     unsupported
         How many were not, because the recorder came late or says that it lost messages.
+    starved
+        How many are older than what was there, because who took them received nothing from anybody
+        just then: a machine that is late now and then.
     imported
         How many of the transitions were not recorded, but made afterwards from a bag.
 
@@ -111,6 +114,7 @@ class AuditReport:
     not_checked: tuple[NotChecked, ...] = ()
     from_topics: Mapping[str, int] = field(default_factory=dict)
     unsupported: Mapping[str, int] = field(default_factory=dict)
+    starved: Mapping[str, int] = field(default_factory=dict)
     imported: int = 0
 
     def count(self, severity: Severity) -> int:
@@ -157,6 +161,9 @@ class AuditReport:
         if self.unsupported:
             counts = ', '.join(f'{count} of {what}' for what, count in self.unsupported.items())
             yield f'Not checked, as the recorder came late or lost messages: {counts}.'
+        if self.starved:
+            counts = ', '.join(f'{count} of {what}' for what, count in self.starved.items())
+            yield f'Excused, as who took them received nothing from anybody just then: {counts}.'
         yield from self._not_checked_lines()
         order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
         for name in order:
@@ -199,6 +206,7 @@ class AuditReport:
             'not_checked': [{'rule': i.rule, 'why': i.why} for i in self.not_checked],
             'from_topics': dict(self.from_topics),
             'unsupported': dict(self.unsupported),
+            'starved': dict(self.starved),
             'counts': dict(self.counts),
             'findings': [finding.to_json() for finding in self.findings],
         }

@@ -32,6 +32,7 @@ from boundary_env_ros.evidence import memory
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.live import contract_of, LiveAudit
 from boundary_env_ros.evidence.raw import published, window
+from boundary_env_ros.evidence.raw import tape as tape_module
 from boundary_env_ros.evidence.raw.wiring import same_topic
 from boundary_env_ros.evidence.rules import sensors
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
@@ -164,6 +165,19 @@ def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
     write_bag(tmp_path / 'bag', starved)
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
+    assert report.starved
+    assert 'Excused, as who took them received nothing from anybody just then' in str(report)
+
+
+def test_who_is_starved_again_and_again_is_not_excused(contract: Contract) -> None:
+    taken = tape_module.Tape(contract, {}, lambda *_: None)
+    second = 1_000 * MS
+    for moment in (0, 1, 1, 2, 3):
+        assert taken.excuse_starved('cart gate', moment * second, 'gate obstacle')
+    assert not taken.excuse_starved('cart gate', 9 * second, 'gate obstacle')
+    assert taken.excuse_starved('cart environment', 9 * second, 'field pose')
+    assert taken.excuse_starved('cart gate', 10 * second, 'gate obstacle')
+    assert taken.starved == {'gate obstacle': 6, 'field pose': 1}
 
 
 def test_gate_that_tells_nothing_of_what_it_heard_is_not_taken_for_starved(

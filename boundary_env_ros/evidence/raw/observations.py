@@ -352,7 +352,14 @@ class ObservationChecks:
             slack = tape.slack(f'{frozen.id.agent} {use.name}', delay, frozen.late)
             listened = now if frozen.listened is None else min(now, frozen.listened)
             deaf = min(now - listened, self._most_deaf)
-            newest = tape.window(use).last_before(now - deaf - slack, use.name)
+            newest = tape.newest_had(
+                use,
+                heard,
+                now=now,
+                until=now - slack,
+                listened=now - deaf - slack,
+                who=f'{frozen.id.agent} environment',
+            )
         if newest is None or newest.number == heard.number:
             return heard
         if newest.number < heard.number and not tape.lockstep:

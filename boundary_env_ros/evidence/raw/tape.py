@@ -29,6 +29,10 @@ _REPORTS = 128
 #: Messages that got lost, of which further records may speak, that are remembered.
 _MISSED = 256
 
+#: For how many moments a listener that received nothing from anybody is excused, and in how many
+#: nanoseconds: a machine may be late now and then, and what is late all the time is accused.
+MOST_STARVED, STARVED_IN = 4, 10 * NANOSECONDS
+
 #: Delays of the transport that are remembered.
 _DELAYS = 512
 
@@ -63,6 +67,9 @@ class Tape:
     unsupported
         How many could not, because the message is older than the record, or the recorder says
         that it lost some.
+    starved
+        How many are older than what was there, because their listener received nothing from
+        anybody just then.
 
     """
 
@@ -78,6 +85,7 @@ class Tape:
         }
         self.checked: Counter[str] = Counter()
         self.unsupported: Counter[str] = Counter()
+        self.starved: Counter[str] = Counter()
         self.now = 0
         # After the first message of a topic, so long nobody must have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
@@ -95,6 +103,7 @@ class Tape:
         self._announced: dict[str, dict[int, int]] = {}
         self._reports: deque[tuple[StepId, Mapping[str, int]]] = deque(maxlen=_REPORTS)
         self._delays: dict[str, deque[int]] = {}
+        self._excuses: dict[str, deque[int]] = {}
 
     @property
     def reports(self) -> bool:
@@ -246,3 +255,49 @@ class Tape:
             # The record knows simulated time only as finely as `/clock` told it.
             floor += to_nanoseconds(self.contract.period)
         return floor + max(known) + sum(max(0, delay) for delay in delays)
+
+    # Who received nothing ------------------------------------------------------------------------
+
+    def newest_had(
+        self, use: Use, heard: Heard, *, now: int, until: int, listened: int, who: str
+    ) -> Heard | None:
+        """
+        Return the newest message of a topic that a listener can have had.
+
+        Parameters
+        ----------
+        use
+            The use of the topic.
+        heard
+            The message that it says it had.
+        now
+            Log time at which it went by that.
+        until
+            Log time before which what came was there for it.
+        listened
+            The same, if it received nothing since it had the last of all that it says it had. What
+            receives is not what decides: while it gets no processor, nothing comes from anybody.
+        who
+            The listener.
+
+        """
+        window = self.window(use)
+        newest = window.last_before(until, use.name)
+        if newest is None or newest.number <= heard.number:
+            return newest
+        older = window.last_before(listened, use.name)
+        if (older is None or older.number <= heard.number) and self.excuse_starved(
+            who, now, use.name
+        ):
+            return older
+        return newest
+
+    def excuse_starved(self, who: str, now: int, what: str) -> bool:
+        """Return whether a listener is excused that had received nothing just then."""
+        excuses = self._excuses.setdefault(who, deque(maxlen=MOST_STARVED))
+        if now not in excuses:
+            if len(excuses) == MOST_STARVED and now - excuses[0] < STARVED_IN:
+                return False
+            excuses.append(now)
+        self.starved[what] += 1
+        return True

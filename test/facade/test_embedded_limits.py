@@ -70,7 +70,7 @@ def test_a_field_that_never_comes_fails_the_reset_at_the_deadline_of_its_step() 
 
 
 def test_the_link_of_one_agent_refuses_several_and_says_what_takes_them() -> None:
-    with pytest.raises(LinkError, match=r'one agent .*cart_a, cart_b.*EmbeddedWorld'):
+    with pytest.raises(LinkError, match=r'one agent .*cart_a, cart_b.*multi_agent'):
         EmbeddedLink(load('two_carts', Pacing.LOCKSTEP))
 
 

@@ -51,21 +51,16 @@ help:
 demo: $(BUILT)
 	@$(VENV)/bin/boundary-env demo $(ARGS)
 
-# Without ARGS, in three rounds, whatever the first ones said: two processes share the tests that do
-# not look at the time; beside those over DDS that are patient, which mostly wait, the package is
-# built and installed; those over DDS that look at the time have the machine for themselves.
+# Without ARGS: two processes share the tests that do not look at the time; those over DDS that do,
+# and those that build, come one after the other, whatever the first ones said.
 test: $(BUILT)
 ifdef ARGS
 	@$(RUN) -m pytest $(ARGS)
 else
-	@failed=; built=$$(mktemp); \
+	@failed=; \
 	$(RUN) -m pytest -m 'not (ros or packaging)' -n 2 --dist worksteal || failed=1; \
-	nice $(RUN) -m pytest -m packaging >$$built 2>&1 & building=$$!; \
-	trap 'kill $$building; rm $$built; exit 130' INT TERM; \
 	$(RUN) -m pytest -m patient -n 2 --dist loadfile || failed=1; \
-	wait $$building || failed=1; trap - INT TERM; \
-	cat $$built; rm $$built; \
-	$(RUN) -m pytest -m 'ros and not patient' || failed=1; \
+	$(RUN) -m pytest -m '(ros or packaging) and not patient' || failed=1; \
 	test -z "$$failed"
 endif
 

@@ -61,7 +61,12 @@ _LONG = 120.0
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
     """Return one world that waits for its clients, for all tests of this module."""
-    changes = {**PATIENT, 'episode': {'time_limit': LIMIT / 10}}
+    # Some tests stop the robot, and look around meanwhile.
+    changes = {
+        **PATIENT,
+        'lockstep': {'deadline': _LONG},
+        'episode': {'time_limit': LIMIT / 10},
+    }
     made = make_world(pacing='lockstep', services=True, changes=changes)
     made.probe.listen(names.EVENT, msg.EnvironmentEvent, names.RECORD)
     return made

@@ -19,7 +19,7 @@ from typing import Any
 import uuid
 
 from faulty_robot import APPLIED, FAULT
-from ros_world import Heard, Probe, World
+from ros_world import Heard, Probe, SENT_AGAIN, World
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from two_hosts import HERE, TwoHosts
@@ -507,6 +507,9 @@ class FaultWorld(World):
         if dead:
             self._bring_up(dead)
             self.probe.until(self._connected, READY, 'listeners of the probe')
+        if 'safety_gate' in dead:
+            # Nobody sees from here when the recorder has found it, and hears its first decision.
+            time.sleep(SENT_AGAIN)
 
     def close_run(self) -> Path:
         """Let the recorder complete its run; return the folder. :meth:`revive` begins another."""

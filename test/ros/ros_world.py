@@ -18,6 +18,7 @@ import time
 from typing import Any
 import uuid
 
+from lifecycle_msgs.srv import ChangeState, GetState
 import numpy as np
 from rcl_interfaces.srv import SetParametersAtomically
 import rclpy
@@ -79,6 +80,7 @@ every 3 s what there was."""
 _LOOK = 0.01
 
 _REPEATABLE = (
+    GetState,
     srv.EndEpisode,
     srv.Observe,
     srv.Plan,
@@ -254,11 +256,15 @@ class Probe:
         """
         Call a service and return its answer.
 
-        Of what may be asked twice no answer is lost: see :mod:`boundary_env_ros.ros.asking`.
+        Of what may be asked twice no answer is lost: see :mod:`boundary_env_ros.ros.asking`. Of a
+        lifecycle neither: whoever has told its state has found the client for its change, too.
         """
         client = self.node.create_client(kind, service)
         again = SIGN_OF_LIFE if kind in _REPEATABLE else math.inf
         try:
+            if kind is ChangeState:
+                state = f'{service.rpartition("/")[0]}/get_state'
+                self.call(GetState, state, GetState.Request(), seconds)
             self.until(client.service_is_ready, seconds, f'the service {service}')
             answer = ask(client, request, until=time.monotonic() + seconds, patience=again)
             assert answer is not None, f'Expect an answer of {service} within {seconds:g} s.'

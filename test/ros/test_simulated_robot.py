@@ -154,13 +154,15 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
             for _ in range(3):
                 peer.ask(GetParameters, 'simulated_robot/get_parameters', GetParameters.Request())
 
-        def go_on(step: int, command_stamp: int, duration: int = 100_000_000) -> None:
-            asked = WorldAdvance(
+        def wish(step: int, command_stamp: int, duration: int) -> WorldAdvance:
+            return WorldAdvance(
                 id=StepId(digest='', agent='arm', step=step),
                 duration=duration,
                 command_stamp=RosTime(command_stamp),
             )
-            send(advance, to_msg(asked))
+
+        def go_on(step: int, command_stamp: int) -> None:
+            send(advance, to_msg(wish(step, command_stamp, 100_000_000)))
 
         def command(stamp: int) -> JointTrajectory:
             made = JointTrajectory(joint_names=list(arm_group.source.names))  # type: ignore[union-attr]
@@ -176,6 +178,6 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
             peer.until(lambda step=step: len(answers) == step)
         assert all(answer.success for answer in answers)
         for never in (2**63 - 1, -1):
-            go_on(3, 0, never)
+            advance.publish(to_msg(wish(3, 0, never)))
         go_on(3, 0)
         peer.until(lambda: len(answers) == 3)

@@ -23,6 +23,7 @@ from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.mark import MarkVerdict
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.asking import ask, spinning
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
@@ -332,15 +333,10 @@ class _Terminal:
                     'nobody serves it.'
                 )
             self._spin()
-        future = client.call_async(request)
-        while not future.done():
-            if time.monotonic() > deadline:
-                client.remove_pending_request(future)
-                return (
-                    f'expect an answer of {client.srv_name} within {_ANSWER:g} s, actually: none.'
-                )
-            self._spin()
-        result = future.result().result
+        answer = ask(client, request, until=deadline, wait=spinning(self._spin))
+        if answer is None:
+            return f'expect an answer of {client.srv_name} within {_ANSWER:g} s, actually: none.'
+        result = answer.result
         return str(result.message or f'code {result.code}') if result.code else ''
 
 

@@ -28,7 +28,7 @@ import rclpy
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.own_node import OwnNode
 
@@ -273,16 +273,13 @@ class BringUp:
         deadline: float,
         patience: float = math.inf,
     ) -> Any:
-        def wait(future: Any, seconds: float) -> bool:
-            until = time.monotonic() + seconds
-            while not future.done() and time.monotonic() < until:
-                self._check(process, verb, deadline)
-                self._own.executor.spin_once(timeout_sec=_LOOK)
-            return bool(future.done())
-
-        while not client.service_is_ready():
+        def spin() -> None:
             self._check(process, verb, deadline)
             self._own.executor.spin_once(timeout_sec=_LOOK)
+
+        while not client.service_is_ready():
+            spin()
+        wait = spinning(spin)
         answer = ask(client, request, until=deadline, patience=patience, wait=wait)
         if answer is None:
             self._check(process, verb, deadline)

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # make demo       run the demonstration         make demo ARGS='--episodes 3'
-# make test       run all tests                 make test ARGS='-m "not packaging"'
+# make quick      lint, and the tests of core and contract, in a minute
+# make test       run all tests                 make test ARGS='test/core -k hold'
 # make lint       run the static checks
+# make nightly    run what takes long           make nightly-mutations runs one part; see NIGHTLY
 # make campaign   flood the core of the gate    make campaign ARGS='--commands 100000000 --seed 7'
 # make mutations  take each invariant out of the gate: its tests must notice
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
@@ -43,7 +45,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean demo env faults help lint mutations test
+.PHONY: bench campaign clean demo env faults help lint mutations nightly quick test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -51,18 +53,80 @@ help:
 demo: $(BUILT)
 	@$(VENV)/bin/boundary-env demo $(ARGS)
 
-# Without ARGS: two processes share the tests that do not look at the time; those over DDS that do,
-# and those that build, come one after the other, whatever the first ones said.
+# The parts of all tests, and the minutes after which each is ended. Only what is judged against the
+# wall clock (timed) runs alone. All parts run, whatever the first ones said.
+RESULTS := build/checks
+PARTS := plain ros packaging timed
+plain := 25m -n 2 --dist worksteal -m 'not (ros or packaging or nightly)'
+ros := 25m -n 3 --dist loadfile -m 'ros and not (timed or nightly)'
+packaging := 15m -m 'packaging and not nightly'
+timed := 10m -m 'timed and not nightly'
+TESTS = timeout --signal=INT --kill-after=60 $(firstword $($(1))) $(RUN) -m pytest -q --durations=10 \
+  --junitxml=$(RESULTS)/$(1).xml $(wordlist 2,99,$($(1)))
+
 test: $(BUILT)
 ifdef ARGS
 	@$(RUN) -m pytest $(ARGS)
 else
-	@failed=; \
-	$(RUN) -m pytest -m 'not (ros or packaging)' -n 2 --dist worksteal || failed=1; \
-	$(RUN) -m pytest -m patient -n 2 --dist loadfile || failed=1; \
-	$(RUN) -m pytest -m '(ros or packaging) and not patient' || failed=1; \
-	test -z "$$failed"
+	@rm -rf $(RESULTS); failed=; \
+	$(foreach part,$(PARTS),echo '== $(part)'; $(call TESTS,$(part)) || failed=1;) \
+	$(RUN) .ci/judge.py $(RESULTS) $(PARTS) && test -z "$$failed"
 endif
+
+# The contract is read and checked in storage. What floods the core takes as long as all else.
+QUICK := $(filter-out %campaign.py %machine.py %any_contract.py %fuzz.py,\
+  $(wildcard test/core/test_*.py test/storage/test_*contract*.py))
+
+quick: lint
+	@$(RUN) -m pytest -q -n 2 --dist worksteal -m 'not (ros or nightly)' $(QUICK)
+
+# What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
+NIGHTLY := tests properties campaign mutations faults bench soak learners \
+  python3.10 python3.12 python3.13 kilted
+SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+
+nightly: $(BUILT)
+	@failed=; \
+	for part in $(NIGHTLY); do \
+	  echo "== nightly-$$part"; timeout --kill-after=60 40m $(MAKE) nightly-$$part || failed="$$failed $$part"; \
+	done; \
+	test -z "$$failed" || { echo "Failed:$$failed. One alone: make nightly-<part>"; exit 1; }
+
+# What `make test` leaves out.
+nightly-tests: $(BUILT)
+	@$(RUN) -m pytest -m nightly $(ARGS)
+
+# The same properties as in `make test`, with cases of their own every night.
+nightly-properties: $(BUILT)
+	@$(RUN) -m pytest -q -n 2 --dist worksteal -m 'not (ros or packaging)' \
+	  --hypothesis-profile=random $(ARGS)
+
+nightly-campaign: $(BUILT)
+	@echo 'Seed: $(SEED)' && $(RUN) test/core/gate_campaign.py --commands 10000000 --seed $(SEED)
+
+nightly-mutations: mutations
+
+nightly-faults: faults
+
+nightly-bench: bench
+
+nightly-soak: $(BUILT)
+	@$(RUN) -m bench.recording_soak --duration 1200
+
+# What policies learn with, and films are made with: gigabytes that no other check needs.
+nightly-learners: $(BUILT)
+	@$(UV) moviepy --editable '.[sb3,lerobot]' && \
+	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py
+
+# Other Pythons, and another ROS 2: all tests, in a clone with an environment of its own.
+nightly-python3.%:
+	@$(call ELSEWHERE,$@) PYTHON=python3.$*
+
+nightly-kilted:
+	@$(call ELSEWHERE,$@) BOUNDARY_ENV_ROS_DISTRO=kilted
+
+ELSEWHERE = rm -rf build/$(1) && git clone -q . build/$(1) && \
+  PATH="$${PATH\#*:}" $(MAKE) -C build/$(1) test
 
 campaign: $(BUILT)
 	@$(RUN) test/core/gate_campaign.py $(ARGS)

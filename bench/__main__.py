@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import sys
 
-from bench import embedded_steps, gate_latency
+from bench import embedded_steps, gate_latency, step_path
 
 
 def main() -> int:
     """Run every benchmark and print its figures."""
     gate_latency.main()
     embedded_steps.main()
+    step_path.main()
     return 0
 
 

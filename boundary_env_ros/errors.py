@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+#: What code that was not written for it raises at wrong input.
+WRONG_INPUT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
 
 class BoundaryError(Exception):
     """Raised when the boundary was used against its contract; the base of all the others."""
@@ -111,6 +114,10 @@ class ResetFailed(BoundaryError):
     """Raised when a reset could not bring the world to the state that the task sampled."""
 
 
+class TaskFailed(BoundaryError):
+    """Raised when a task raised something, or returned what its protocol does not allow."""
+
+
 class SimulationFailed(BoundaryError):
     """Raised when the simulation of the robot cannot go on."""
 
@@ -176,7 +183,16 @@ class Refused(LinkError):
 
 
 class MissingDependency(BoundaryError, ImportError):
-    """Raised when something needs an optional package; the message names the extra to install."""
+    """Raised when something needs an optional package; the message says how to install it."""
+
+
+#: How ROS comes in. A second installation alone changes nothing where the first one left out the
+#: package's own messages.
+INSTALL_ROS = (
+    'Source the ROS 2 workspace that the package was built in, or install it with its messages, '
+    'in its source folder: '
+    "`BOUNDARY_ENV_ROS_INTERFACES=on pip install --force-reinstall '.[ros,sim]'`"
+)
 
 
 #: Errors that come out of an answer as they went in, and what they travel as.

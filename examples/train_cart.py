@@ -28,7 +28,7 @@ import torch
 
 from boundary_env_ros.facade import RecordWrappers
 
-CART = 'boundary_env_ros.facade:boundary_env_ros/WarehouseCart-v0'
+CART = 'boundary_env_ros:boundary_env_ros/WarehouseCart-v0'
 
 #: Goal in the frame of the cart, m, then forward speed, m/s, and turn rate, rad/s.
 SEEN = np.array([16.0, 16.0, 2.0, 6.0], dtype=np.float32)

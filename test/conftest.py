@@ -1,12 +1,25 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests."""
+"""What holds for all tests: how Hypothesis searches, and that a process can be interrupted."""
 
 from __future__ import annotations
 
+import os
 import signal
+from typing import Any
 
+from hypothesis import HealthCheck, settings
 import pytest
+
+#: A property that a machine under load checks slowly is still the same property.
+_COMMON: dict[str, Any] = {'deadline': None, 'suppress_health_check': [HealthCheck.too_slow]}
+# The same cases every time, so that a change is judged and not its luck. `make nightly` looks for
+# others: --hypothesis-profile=random.
+settings.register_profile('fixed', derandomize=True, max_examples=60, **_COMMON)
+settings.register_profile(
+    'random', max_examples=600, stateful_step_count=120, print_blob=True, **_COMMON
+)
+settings.load_profile('fixed')
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -15,5 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A shell that runs the tests in the background ignores Ctrl-C, and they would inherit that.
     """
+    # A fault is to end a test with its traceback, in commands of other processes too.
+    os.environ.setdefault('BOUNDARY_ENV_TRACEBACK', '1')
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

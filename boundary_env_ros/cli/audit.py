@@ -17,6 +17,9 @@ from boundary_env_ros.errors import BoundaryError
 if TYPE_CHECKING:
     from boundary_env_ros.evidence.findings import AuditReport
 
+#: Exit code for a record without an error of which not all could be checked.
+NOT_ALL = 3
+
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
@@ -76,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
         print_json(report.to_json())
     else:
         print(report)
-    return DONE if report.ok else FOUND
+    return _exit_code(report)
 
 
 def _live(options: argparse.Namespace) -> int:
@@ -112,7 +115,17 @@ def _live(options: argparse.Namespace) -> int:
         print_json(report.to_json())
     else:
         print(report)
-    return DONE if report.ok else FOUND
+    return _exit_code(report)
+
+
+def _exit_code(report: AuditReport) -> int:
+    from boundary_env_ros.evidence.findings import Outcome
+
+    return {
+        Outcome.SUPPORTED: DONE,
+        Outcome.CONSISTENT: NOT_ALL,
+        Outcome.CONTRADICTED: FOUND,
+    }[report.outcome]
 
 
 COMMAND = Command(
@@ -132,9 +145,10 @@ that runs now, from the next episode on. doc/audit.md has a page for each rule.
   boundary-env audit --live --episodes 10
   boundary-env audit --explain fields-from-sensors""",
     exit_codes="""\
-  0  no error was found (warnings do not count)
-  1  at least one error was found
-  2  wrong arguments, no record, no such rule, or nobody to listen to""",
+  0  SUPPORTED: no error was found (warnings do not count), and all was checked
+  1  CONTRADICTED: at least one error was found
+  2  wrong arguments, no record, no such rule, or nobody to listen to
+  3  CONSISTENT: no error was found, but not all could be checked, or too much was excused""",
     arguments=_arguments,
     run=_run,
 )

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from boundary_env_ros.cli.command import Command, count
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import BoundaryError, INSTALL_ROS, MissingDependency
 
 #: Commands that need ROS are reached by entry point, so that this module runs without.
 _GROUP = 'boundary_env_ros.commands'
@@ -87,9 +87,7 @@ def ros_command(name: str) -> Callable[..., int]:
             raise
         except ImportError as error:
             raise MissingDependency(
-                f'Expect ROS 2 for `boundary-env {name}`, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[ros,sim]'`, "
-                'or source a ROS 2 workspace.'
+                f'Expect ROS 2 for `boundary-env {name}`, actually: {error}. {INSTALL_ROS}.'
             ) from error
         return command
     raise BoundaryError(

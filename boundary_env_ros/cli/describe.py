@@ -10,6 +10,7 @@ import shutil
 import sys
 
 from boundary_env_ros.cli.command import Command, DONE, print_json
+from boundary_env_ros.terminal import steer
 
 _NARROWEST, _WIDEST = 80, 100
 _BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
@@ -43,7 +44,11 @@ def _run(options: argparse.Namespace) -> int:
     can_bold = sys.stdout.isatty() and os.environ.get('TERM') != 'dumb'
     on, off = (_BOLD, _PLAIN) if can_bold else ('', '')
     for number, section in enumerate(sections):
-        print('\n' * (number > 0) + f'{on}{section.title}{off}')
+        print('\n' * (number > 0), end='')
+        steer(sys.stdout, on)
+        print(section.title, end='')
+        steer(sys.stdout, off)
+        print()
         for line in section.lines:
             print(line)
     return DONE

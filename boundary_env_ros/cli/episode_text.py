@@ -11,6 +11,7 @@ from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
 from boundary_env_ros.storage.episode_store import EpisodeRow
+from boundary_env_ros.terminal import one_line
 
 _NANOSECONDS = 1_000_000_000
 
@@ -23,7 +24,7 @@ def table(episodes: Sequence[FoundEpisode]) -> str:
         return 'No such episode.'
     columns = list(_columns(episodes))
     rows = [[name for name, _, _ in columns]]
-    rows += [[cell(found) for _, cell, _ in columns] for found in episodes]
+    rows += [[one_line(cell(found)) for _, cell, _ in columns] for found in episodes]
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
     lines = []
     for row in rows:
@@ -78,7 +79,7 @@ def whole(found: FoundEpisode) -> str:
     """Return one episode, everything that the index knows of it."""
     row = found.row
     lines = [
-        f'Episode {row.episode_id}',
+        f'Episode {one_line(row.episode_id)}',
         '',
         *_pairs(
             ('run', str(found.run)),
@@ -107,7 +108,9 @@ def whole(found: FoundEpisode) -> str:
     ]
     counting = latest(row.marks)
     for mark in row.marks:
-        lines.append(f'  {_mark(mark)}{"" if mark in counting else " (said otherwise later)"}')
+        lines.append(
+            f'  {one_line(_mark(mark))}{"" if mark in counting else " (said otherwise later)"}'
+        )
     return '\n'.join(lines)
 
 
@@ -143,7 +146,7 @@ def plain(found: FoundEpisode) -> dict[str, object]:
 def _pairs(*pairs: tuple[str, str]) -> Iterator[str]:
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
-        yield f'  {name.ljust(width)}  {value}'
+        yield f'  {name.ljust(width)}  {one_line(value)}'
 
 
 def _time(nanoseconds: int, *, whole: bool = False) -> str:

@@ -12,7 +12,13 @@ import sys
 
 from boundary_env_ros.cli.command import Command, DONE, FOUND
 from boundary_env_ros.cli.progress import Progress
-from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, RecordError
+from boundary_env_ros.errors import (
+    BoundaryError,
+    ContractError,
+    INSTALL_ROS,
+    MissingDependency,
+    RecordError,
+)
 
 _GROUP, _NAME = 'boundary_env_ros.commands', 'init'
 
@@ -105,8 +111,7 @@ def _live() -> Callable[..., str]:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect ROS 2 to look at a live robot, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[ros]'`, source a ROS 2 "
-                'workspace, or look at a bag with --bag.'
+                f'{INSTALL_ROS}; or look at a bag with --bag.'
             ) from error
         return look
     raise BoundaryError(

@@ -30,10 +30,12 @@ from boundary_env_ros.cli import (
     run,
     schema,
     summary,
+    up,
     verdict,
 )
 from boundary_env_ros.cli.command import Command, complain, DONE, Parser
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.terminal import printing
 
 #: Every command, in the order of the help.
 COMMANDS: tuple[Command, ...] = (
@@ -43,6 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     diff.COMMAND,
     schema.COMMAND,
     demo.COMMAND,
+    up.COMMAND,
     run.COMMAND,
     confirm.COMMAND,
     audit.COMMAND,
@@ -60,12 +63,17 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 INTERRUPTED = 130
+#: Exit code for an error that nobody foresaw (EX_SOFTWARE).
+FAULT = 70
+#: Environment variable with which such an error ends with its traceback.
+TRACEBACK = 'BOUNDARY_ENV_TRACEBACK'
 
 _EXIT_CODES = """\
 exit codes:
   0    done, and nothing was found
   1    something was found
   2    wrong arguments, unreadable input, or something missing
+  70   a fault of this program; BOUNDARY_ENV_TRACEBACK=1 shows where
   130  interrupted
 A command whose codes say more has them in its own help: boundary-env COMMAND --help"""
 
@@ -105,14 +113,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Words after ``boundary-env``; default: those of this process.
 
     """
-    try:
-        options, unknown = parser().parse_known_args(arguments)
-        if unknown:
-            options.parser.error(f'unrecognized arguments: {" ".join(unknown)}')
-    except SystemExit as stop:
-        # Help was asked for, or the arguments are wrong; it is said already.
-        return stop.code if isinstance(stop.code, int) else DONE
-    return _run(options.command, options)
+    with printing():
+        try:
+            options, unknown = parser().parse_known_args(arguments)
+            if unknown:
+                options.parser.error(f'unrecognized arguments: {" ".join(unknown)}')
+        except SystemExit as stop:
+            # Help was asked for, or the arguments are wrong; it is said already.
+            return stop.code if isinstance(stop.code, int) else DONE
+        return _run(options.command, options)
 
 
 def _run(command: Command, options: argparse.Namespace) -> int:
@@ -128,6 +137,15 @@ def _run(command: Command, options: argparse.Namespace) -> int:
         return command.unusable
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        what = ' '.join(str(error).split())
+        complain(
+            f'{type(error).__name__}: {what} (expected no such error, so boundary_env_ros has a '
+            f'fault); set {TRACEBACK}=1 to see where, and report it'
+        )
+        return FAULT
     return code
 
 

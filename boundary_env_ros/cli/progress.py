@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import sys
 
+from boundary_env_ros.terminal import steer
+
 
 class Progress:
     """One line that changes, on the terminal of the error output only."""
@@ -16,7 +18,8 @@ class Progress:
     def __call__(self, text: str) -> None:
         """Show a text instead of the one before."""
         if self._live:
-            print(f'\r\x1b[K{text}', end='', file=sys.stderr, flush=True)
+            steer(sys.stderr, '\r\x1b[K')
+            print(text, end='', file=sys.stderr, flush=True)
 
     def done(self) -> None:
         """Take the line away."""

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback
+from boundary_env_ros.core.angles import ROOM
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback, Interface
 from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.field_parser import bounds, report_beyond_float32
 from boundary_env_ros.core.grammar import (
@@ -29,12 +30,24 @@ from boundary_env_ros.core.source_parser import (
     parse_unit,
     Values,
 )
-from boundary_env_ros.core.sources import Paths, Trajectory, Vector
+from boundary_env_ros.core.sources import Joints, Paths, Trajectory, Vector
 
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 
-#: Difference of the norm from 1 that a quaternion written with three digits may have.
-_UNIT_IN_DIGITS = 2e-3
+#: What a command is, where its type alone says it; that of joints says it by its quantity.
+_INTERFACES = {
+    TRAJECTORY: Interface.POSITION,
+    **{
+        f'geometry_msgs/msg/{name}{stamped}': interface
+        for interface, names in (
+            (Interface.VELOCITY, ('Twist',)),
+            (Interface.POSITION, ('Pose', 'Point', 'Quaternion', 'Transform')),
+            (Interface.EFFORT, ('Wrench',)),
+        )
+        for name in names
+        for stamped in ('', 'Stamped')
+    },
+}
 
 
 def parse_action(section: Reader) -> tuple[ActionSpec, ...]:
@@ -54,6 +67,7 @@ def _group(section: Reader, name: str) -> ActionSpec:
     )
     _writable(key, values)
     count = values.count
+    interface = _interface(key, type_name, values)
     low, high = bounds(key, count)
     report_beyond_float32(
         key, low, high, 'a bound that float32 can hold, as the action space does'
@@ -65,12 +79,13 @@ def _group(section: Reader, name: str) -> ActionSpec:
         topic=key.text('topic', expected=A_TOPIC, check=is_topic),
         type=type_name,
         source=values.source,
+        interface=interface,
         unit=parse_unit(key, values),
         frame=key.text('frame', default=''),
         low=low,
         high=high,
         beyond=Beyond(key.choice('beyond', ('clip', 'reject'), default='clip')),
-        safe=_safe(key, low, high),
+        safe=_safe(key, interface, low, high),
         rate=key.numbers('rate', count, unit='unit/s', above=0.0),
         stop=key.numbers('stop', count, unit='unit/s', above=0.0),
         driver_timeout=_driver_timeout(key),
@@ -84,13 +99,17 @@ def _group(section: Reader, name: str) -> ActionSpec:
         depart=_limit(key, 'depart', count, 'in the unit of the value'),
         rotation=_indices(key, 'rotation', count, 4),
         curvature=_indices(key, 'curvature', count, None),
+        wrap=key.dimensions('wrap', count),
         probe=_probe(key, low, high),
     )
     feedback.finish()
     key.finish()
     _report_curvature(key, spec)
     _report_probe(key, spec)
-    return _with_rotation(key, spec) if spec.rotation else spec
+    if spec.rotation:
+        _report_rotation(key, spec)
+    _report_wrap(key, spec)
+    return spec
 
 
 def _trajectory(key: Reader) -> Values:
@@ -124,15 +143,86 @@ def _angles(*paths: str) -> bool:
     return all(split_call(path)[0] for path in paths)
 
 
-def _safe(key: Reader, low: Vector, high: Vector) -> Vector:
-    """Return the safe command; NaN where ``hold`` stands."""
-    if key.is_word('safe', 'hold'):
-        return (math.nan,) * len(low)
-    safe = key.numbers(
-        'safe', len(low), unit='in the unit of the value, or the word hold', words=('hold',)
+def implied_interface(
+    type_name: str, quantities: Sequence[str], size: int
+) -> tuple[Interface, ...]:
+    """
+    Return what each dimension of a command is, where its type says it; empty where it does not.
+
+    Parameters
+    ----------
+    type_name
+        Type of its message.
+    quantities
+        Of joints, what of them is commanded.
+    size
+        Number of dimensions.
+
+    """
+    if type_name == JOINTS and quantities:
+        each = size // len(quantities)
+        return tuple(Interface(quantity) for quantity in quantities for _ in range(each))
+    known = _INTERFACES.get(type_name)
+    return () if known is None else (known,) * size
+
+
+def _interface(key: Reader, type_name: str, values: Values) -> tuple[Interface, ...]:
+    """Return what each dimension of the command is: what its type says, or else its key."""
+    source, count = values.source, values.count
+    quantities = source.quantities if isinstance(source, Joints) else ()
+    implied: tuple[Interface, ...] = ()
+    if set(quantities) <= {'position', 'velocity', 'effort'}:
+        implied = implied_interface(type_name, quantities, count)
+    names = [interface.value for interface in Interface]
+    if implied and not key.has('interface'):
+        return implied
+    said_so = key.texts(
+        'interface',
+        expected=f'one of {", ".join(names)}',
+        check=lambda text: text in names,
     )
-    _inside(key, 'safe', safe, low, high)
-    return safe
+    found = tuple(Interface(text) if text in names else Interface.VELOCITY for text in said_so)
+    if len(found) == 1:
+        found *= count
+    if len(found) != count:
+        if key.has('interface'):
+            key.problem(
+                ('interface',),
+                f'one interface, or one for each of {count} values',
+                said(f'{len(found)}'),
+            )
+        return implied or (Interface.VELOCITY,) * count
+    if implied and found != implied and all(text in names for text in said_so):
+        key.problem(
+            ('interface',), f'{implied[0].value}, as {type_name} says', said(' '.join(said_so))
+        )
+    return found
+
+
+def _safe(key: Reader, interface: Sequence[Interface], low: Vector, high: Vector) -> Vector:
+    """Return the safe command: NaN for a position, which is held where it is."""
+    held = tuple(one is Interface.POSITION for one in interface)
+    if any(held) and key.is_word('safe', 'hold'):
+        safe: Vector = (math.nan,) * len(low)
+    else:
+        safe = key.numbers(
+            'safe',
+            len(low),
+            unit='in the unit of the value' + (', or the word hold' if any(held) else ''),
+            words=('hold',) if any(held) else (),
+        )
+        _inside(key, 'safe', safe, low, high)
+    for index, (holds, value) in enumerate(zip(held, safe, strict=True)):
+        if holds and not math.isnan(value):
+            key.problem(
+                ('safe', index),
+                'hold, of a position',
+                value,
+                'A stop sends a robot nowhere; a pose to begin in belongs to the reset.',
+            )
+        elif not holds and any(held) and math.isnan(value):
+            key.problem(('safe', index), f'a number, of {interface[index].value}', said('hold'))
+    return tuple(math.nan if holds else value for holds, value in zip(held, safe, strict=True))
 
 
 def _limit(key: Reader, name: str, count: int, unit: str) -> Vector:
@@ -206,8 +296,8 @@ def _report_probe(key: Reader, spec: ActionSpec) -> None:
         )
 
 
-def _with_rotation(key: Reader, spec: ActionSpec) -> ActionSpec:
-    """Return a group with a rotation, its quaternions made unit ones; report what cannot be."""
+def _report_rotation(key: Reader, spec: ActionSpec) -> None:
+    """Ask for four dimensions that can be one unit quaternion."""
     four = spec.rotation
     if spec.kind is not ActionKind.CONTINUOUS:
         key.problem(('kind',), 'continuous, with rotation', spec.kind.value)
@@ -224,27 +314,28 @@ def _with_rotation(key: Reader, spec: ActionSpec) -> ActionSpec:
         turning = [numbers[i] for i in four]
         if len(set(turning)) > 1 and not any(map(math.isnan, turning)):
             key.problem((name,), 'one number (rad/s) for all four of the rotation', turning)
-    return replace(
-        spec,
-        safe=_unit_quaternion(key, 'safe', spec.safe, four),
-        probe=_unit_quaternion(key, 'probe', spec.probe, four) if spec.probe else (),
-    )
+    others = {spec.interface[i].value for i in four} - {Interface.POSITION.value}
+    if others:
+        key.problem(('interface',), 'position, of a rotation', said(' '.join(sorted(others))))
 
 
-def _unit_quaternion(key: Reader, name: str, values: Vector, four: tuple[int, ...]) -> Vector:
-    """Return values in which four, that are nearly a unit quaternion, are one."""
-    quaternion = [values[i] for i in four]
-    if all(map(math.isnan, quaternion)):
-        return values  # to stay, or reported already
-    norm = math.hypot(*quaternion)
-    if not abs(norm - 1.0) <= _UNIT_IN_DIGITS:
-        expected = 'a unit quaternion (x, y, z, w)' + (', or hold' if name == 'safe' else '')
-        key.problem((name,), expected, said(str(quaternion).replace('nan', 'hold')))
-        return values
-    found = list(values)
-    for i in four:
-        found[i] = values[i] / norm
-    return tuple(found)
+def _report_wrap(key: Reader, spec: ActionSpec) -> None:
+    """Ask for angles of a joint, and for numbers that go on where a turn ends."""
+    if spec.wrap and spec.kind not in (ActionKind.CONTINUOUS, ActionKind.DELTA):
+        key.problem(('kind',), 'continuous or delta, with wrap', spec.kind.value)
+    for i in spec.wrap:
+        if spec.interface[i] is not Interface.POSITION or spec.unit[i] != 'rad':
+            actual = f'{spec.interface[i].value} in {spec.unit[i] or "no unit"}'
+            key.problem(('wrap',), f'positions in rad, in dimension {i}', said(actual))
+        elif spec.high[i] - spec.low[i] < ROOM:
+            key.problem(
+                ('wrap',),
+                f'at least two turns from low to high ({ROOM} rad), in dimension {i}',
+                spec.high[i] - spec.low[i],
+                'The numbers that are sent go on where a turn ends: from 3.1 to 3.2, not to -3.1.',
+            )
+    if set(spec.wrap) & set(spec.rotation):
+        key.problem(('wrap',), 'no dimension of the rotation', list(spec.wrap))
 
 
 def _most(key: Reader, count: int) -> Vector:

@@ -15,8 +15,10 @@ counts as in time.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
@@ -66,10 +68,13 @@ class Actuation:
         Change towards the command that counts, for each dimension, command units.
     patience
         Seconds after which feedback would rather show a later command.
+    angles
+        Dimensions that wrap: the feedback may say them a whole turn further on.
 
     """
 
-    def __init__(self, threshold: Vector, patience: float) -> None:
+    def __init__(self, threshold: Vector, patience: float, angles: Collection[int] = ()) -> None:
+        self._angles = angles
         self._threshold = threshold
         self._patience = to_nanoseconds(patience)
         self._history: deque[Feedback] = deque(maxlen=_HISTORY)
@@ -84,6 +89,11 @@ class Actuation:
     def latest(self) -> Feedback | None:
         """Return the latest feedback."""
         return self._history[-1] if self._history else None
+
+    @property
+    def open(self) -> bool:
+        """Whether a command still lacks its evidence."""
+        return bool(self._open)
 
     def commanded(self, decision: GateDecision) -> None:
         """Take note of a command that was published, if its execution could be seen."""
@@ -147,6 +157,9 @@ class Actuation:
         return None
 
     def _moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
+        if self._angles:
+            now = all_near(now, decision.previous_command, self._angles)
+            before = all_near(before, decision.previous_command, self._angles)
         for previous, command, was, value, least in zip(
             decision.previous_command, decision.command, before, now, self._threshold, strict=False
         ):

@@ -26,14 +26,20 @@ class Arrivals:
     """
 
     def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
-        # Field and feedback of one topic are listened to apart: what one of them has, the other
-        # may still wait for.
+        # Field and feedback of one topic may be read apart: what one of them has, the other may
+        # still wait for.
         self._uses = {
             **{f'field {spec.name}': topics[spec.topic] for spec in contract.fields if spec.topic},
             **{
                 f'feedback {group.name}': topics[group.feedback.topic] for group in contract.action
             },
         }
+        self._of_topic: dict[str, list[str]] = {}
+        for use, topic in (
+            *((f'field {spec.name}', spec.topic) for spec in contract.fields if spec.topic),
+            *((f'feedback {group.name}', group.feedback.topic) for group in contract.action),
+        ):
+            self._of_topic.setdefault(topic, []).append(use)
         self._seen: dict[str, int] = {}
         self._counts: Counter[str] = Counter()
 
@@ -51,10 +57,18 @@ class Arrivals:
 
         Return whether it is a sign of life of the robot, which a look-up in tf is not.
         """
+        self._note(use, None if captured is None else captured.nanoseconds)
+        return use in self._uses
+
+    def note_all(self, topic: str, captured: int | None) -> None:
+        """Take note of a message for all uses of its topic, which the contract names so."""
+        for use in self._of_topic[topic]:
+            self._note(use, captured)
+
+    def _note(self, use: str, captured: int | None) -> None:
         self._counts[use] += 1
         if captured is not None:
-            self._seen[use] = max(self._seen.get(use, -1), captured.nanoseconds)
-        return use in self._uses
+            self._seen[use] = max(self._seen.get(use, -1), captured)
 
     def awaited(self, advanced: Advanced) -> tuple[str, ...]:
         """Return the topics whose last message of an advance has not come yet for every use."""

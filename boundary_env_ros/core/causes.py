@@ -20,6 +20,7 @@ ENVIRONMENT_LOST = 'environment_lost'
 RECORDER_LOST = 'recorder_lost'
 ROBOT_LOST = 'robot_lost'
 SIMULATION_FAILED = 'simulation_failed'
+TASK_FAILED = 'task_failed'
 RESET_FAILED = 'reset_failed'
 
 
@@ -42,6 +43,7 @@ BUILT_IN: Mapping[str, Ending] = {
     ENVIRONMENT_LOST: Ending.TRUNCATED,
     RESET_FAILED: Ending.TRUNCATED,
     SIMULATION_FAILED: Ending.TRUNCATED,
+    TASK_FAILED: Ending.TRUNCATED,
     ROBOT_LOST: Ending.TRUNCATED,
     GATE_LOST: Ending.TRUNCATED,
     RECORDER_LOST: Ending.TRUNCATED,

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.actuation import Actuation, Execution
-from boundary_env_ros.core.causes import foremost, TIME_LIMIT
+from boundary_env_ros.core.causes import foremost, TASK_FAILED, TIME_LIMIT
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateDecision, KeyValue, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.observation import Observation, ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.task import judge, Outcome, StepView, Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -23,7 +23,7 @@ from boundary_env_ros.core.transition import (
     ResetRecord,
     Transition,
 )
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.errors import TaskFailed
 
 #: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
 TURN = 'turn'
@@ -121,11 +121,6 @@ def close(
     causes
         Causes of an ending that were found elsewhere, with their declarer and a sentence each.
 
-    Raises
-    ------
-    BoundaryError
-        If the task ends the episode for a cause that the contract does not declare.
-
     """
     contract = step.contract
     index = answering(step.decisions)
@@ -139,17 +134,18 @@ def close(
         ),
         None,
     )
-    outcome = _judge(step, task, decision)
+    by_task = f'task:{contract.task.name}'
     found = dict(causes)
+    try:
+        outcome = judge(task, contract, _step_view(step, decision))
+    except TaskFailed as error:
+        # The task is a user's code: that it fails ends the episode, not the environment.
+        outcome = Outcome()
+        causes = {**causes, TASK_FAILED: (by_task, str(error))}
+        found[TASK_FAILED] = causes[TASK_FAILED]
     found.update(_stops(step))
     if outcome.cause:
-        if outcome.cause not in contract.episode.causes:
-            raise BoundaryError(
-                f'Expect the task {contract.task.name!r} to name a cause of the contract: '
-                f'{", ".join(contract.episode.causes)}, actually: {outcome.cause!r}. '
-                'Declare it under episode.causes.'
-            )
-        found[outcome.cause] = (f'task:{contract.task.name}', '')
+        found[outcome.cause] = (by_task, '')
     if step.after.id.step >= contract.max_steps:
         found.setdefault(
             TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over')
@@ -278,17 +274,15 @@ def _values(observation: Observation, state: tuple[ObservationField, ...]) -> Ma
     return {f.name: f.values for f in (*observation.fields, *state) if f.values}
 
 
-def _judge(step: Step, task: Task, decision: GateDecision | None) -> Outcome:
-    return task.judge(
-        StepView(
-            agent=step.after.id.agent,
-            before=_values(step.before, step.state_before),
-            after=_values(step.after, step.state),
-            commanded=decision.command if decision else (),
-            reset=by_name(step.reset.sampled) if step.reset else {},
-            step=step.after.id.step,
-            period=step.contract.period,
-        )
+def _step_view(step: Step, decision: GateDecision | None) -> StepView:
+    return StepView(
+        agent=step.after.id.agent,
+        before=_values(step.before, step.state_before),
+        after=_values(step.after, step.state),
+        commanded=decision.command if decision else (),
+        reset=by_name(step.reset.sampled) if step.reset else {},
+        step=step.after.id.step,
+        period=step.contract.period,
     )
 
 

@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import math
 from typing import Any
 
+import numpy as np
+
+from boundary_env_ros.core.angles import short_way
 from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond
 from boundary_env_ros.core.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.paths import split_call
@@ -50,7 +53,7 @@ def translate(
     for group, values, start in _slices(groups, action):
         before = None if previous is None else previous[start : start + group.size]
         if group.kind is ActionKind.CONTINUOUS:
-            command += values
+            command += turned(group, values, before)
         elif group.kind is ActionKind.DELTA:
             if before is None:
                 known = False
@@ -65,6 +68,29 @@ def translate(
                 results.append(refusal)
                 known = False
     return (tuple(command) if known else None), tuple(results)
+
+
+def turned(group: ActionSpec, values: Vector, previous: Vector | None) -> Vector:
+    """Return a command of one group, with each angle that wraps on the short way from before."""
+    if not group.wrap or not previous:
+        return values
+    return tuple(
+        short_way(value, was, low, high) if i in group.wrap else value
+        for i, (value, was, low, high) in enumerate(
+            zip(values, previous, group.low, group.high, strict=True)
+        )
+    )
+
+
+def turned_all(groups: Sequence[ActionSpec], command: Vector, previous: Vector | None) -> Vector:
+    """Return the same of a command of all groups; one of another size as it is."""
+    if len(command) != sum(group.size for group in groups):
+        return command
+    found: list[float] = []
+    for group in groups:
+        part = slice(len(found), len(found) + group.size)
+        found += turned(group, command[part], previous and previous[part])
+    return tuple(found)
 
 
 def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | None) -> Vector:
@@ -131,6 +157,12 @@ def admitted_action(
         end = start + group.size
         rest = left[taken : taken + group.action_size]
         taken += group.action_size
+        if group.kind is ActionKind.CONTINUOUS and group.wrap and previous is not None:
+            meant = turned(group, values, previous[start:end])
+            rest = tuple(
+                value if goal == published else published
+                for value, goal, published in zip(values, meant, rest, strict=True)
+            )
         if group.kind is ActionKind.DELTA and previous is not None:
             # A sum less one of its parts is the other part but for rounding.
             rest = tuple(
@@ -237,6 +269,37 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
         case Array(path=path):
             return _nested((path,), (list(values),))
     raise TypeError(f'Expect a source that can be written to, actually: {group.source}.')
+
+
+def as_sent(group: ActionSpec, values: Vector, single: Sequence[bool]) -> Vector:
+    """
+    Return a command in the precision of its message, rounded inwards.
+
+    A float32 next to a bound may be beyond it. A value that is outside already is a place that
+    stays there, and is the nearest.
+
+    Parameters
+    ----------
+    group
+        The group of the action.
+    values
+        Its part of the command.
+    single
+        Which of them its message holds as float32.
+
+    """
+    sent = list(values)
+    for i, value in enumerate(values):
+        if not single[i]:
+            continue
+        low, high = group.low[i], group.high[i]
+        rounded = np.float32(value)
+        if value <= high < float(rounded):
+            rounded = np.nextafter(rounded, np.float32(-np.inf))
+        elif float(rounded) < low <= value:
+            rounded = np.nextafter(rounded, np.float32(np.inf))
+        sent[i] = float(rounded)
+    return tuple(sent)
 
 
 def _nested(paths: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:

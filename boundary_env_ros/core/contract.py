@@ -16,6 +16,7 @@ import math
 from typing import TypeAlias
 
 from boundary_env_ros.core.causes import Ending
+from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import (
     Derived,
@@ -170,6 +171,12 @@ class FieldSpec:
         return isinstance(self.source, Picture)
 
     @property
+    def angles(self) -> tuple[int, ...]:
+        """Return which of its values are angles of a quaternion, ``yaw(...)`` and the others."""
+        paths = self.source.paths if isinstance(self.source, Paths) else ()
+        return tuple(i for i, path in enumerate(paths) if split_call(path)[0])
+
+    @property
     def size(self) -> int:
         """Return the number of its values."""
         return math.prod(self.shape)
@@ -211,6 +218,19 @@ class ActionKind(Enum):
     MULTI_DISCRETE = 'multi_discrete'
 
 
+class Interface(Enum):
+    """
+    What a command does to the robot, which decides what it is to stop.
+
+    A position is held; a velocity or an effort moves the robot for as long as it is in force, and
+    is taken to its safe value.
+    """
+
+    VELOCITY = 'velocity'
+    POSITION = 'position'
+    EFFORT = 'effort'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionSpec:
     """
@@ -220,6 +240,8 @@ class ActionSpec:
     ----------
     topic, type, source
         Command topic, its ROS type, and where in the message the dimensions of the command go.
+    interface
+        What each dimension of the command does to the robot.
     unit, frame
         Unit of each dimension of the command; frame that it is expressed in.
     low, high
@@ -227,8 +249,7 @@ class ActionSpec:
     beyond
         ``CLIP`` limits an action outside them and says so; ``REJECT`` refuses it whole.
     safe
-        The command that is always right; NaN in a dimension that is to stay where it is, as a
-        position does.
+        The command that is always right; NaN in a position, which is to stay where it is.
     rate, stop
         Most that the command may change, unit/s: normally, and while stopping.
     acceleration, jerk
@@ -243,6 +264,8 @@ class ActionSpec:
     curvature
         Dimensions that are scaled together when one is limited, as a twist that keeps its
         curvature.
+    wrap
+        Dimensions that are angles (rad) of a joint that turns on and on: it takes the short way.
     probe
         A small command, and back to the safe one by falling silent, by which the driver's timeout
         is measured before the first arming; empty: it is not.
@@ -267,6 +290,7 @@ class ActionSpec:
     topic: str
     type: str
     source: Source
+    interface: tuple[Interface, ...]
     unit: tuple[str, ...]
     frame: str
     low: Vector
@@ -286,6 +310,7 @@ class ActionSpec:
     depart: Vector = ()
     rotation: tuple[int, ...] = ()
     curvature: tuple[int, ...] = ()
+    wrap: tuple[int, ...] = ()
     probe: Vector = ()
 
     @property
@@ -363,6 +388,8 @@ class WaitStep:
         The value, or the name of the sampled value that it is to have.
     tolerance
         Greatest difference of each value, in its unit.
+    wrap
+        Which of the values are angles (rad), that differ by half a turn at most.
 
     """
 
@@ -371,6 +398,7 @@ class WaitStep:
     sampled: str
     tolerance: Vector
     deadline: float
+    wrap: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,6 +427,8 @@ class ResetProcedure:
         Seconds, steady, for the whole reset.
     tolerance
         Greatest difference between sampled and achieved, by name of the sampled value.
+    wrap
+        Which of its values are angles (rad), that differ by half a turn at most.
 
     """
 
@@ -406,6 +436,7 @@ class ResetProcedure:
     settle: float
     deadline: float
     tolerance: Mapping[str, Vector]
+    wrap: Mapping[str, tuple[int, ...]]
 
     @property
     def service(self) -> str:
@@ -533,6 +564,16 @@ class Contract:
     def flat(self, attribute: str) -> Vector:
         """Return an attribute of all action groups in their order, for example ``flat('low')``."""
         return tuple(value for group in self.action for value in getattr(group, attribute))
+
+    @property
+    def angles(self) -> frozenset[int]:
+        """Return the dimensions of the command that are angles and wrap."""
+        found: set[int] = set()
+        start = 0
+        for group in self.action:
+            found.update(start + i for i in group.wrap)
+            start += group.size
+        return frozenset(found)
 
     @property
     def command_unit(self) -> tuple[str, ...]:

@@ -74,6 +74,10 @@ class Reader:
             None,
         )
         shown = str(actual) if isinstance(actual, _Said) else _shown(actual)
+        key = next((whole[:n] for n in range(len(whole), 0, -1) if type(whole[n - 1]) is str), ())
+        if self._lines and key not in self._lines and isinstance(actual, float):
+            # A value of a key that the file does not have is its default, and stands on no line.
+            line, shown = None, f'{shown}, its default'
         self.problems.append(
             Problem(
                 path=tuple(printable(key) if isinstance(key, str) else key for key in whole),
@@ -282,11 +286,27 @@ class Reader:
             for index, item in enumerate(value)
         )
 
-    def list_of_numbers(self, key: str, *, unit: str, least: float) -> tuple[float, ...]:
-        """Return finite numbers, as many as there are; one number is a list of one."""
-        value = self._data.get(key)
-        count = len(value) if isinstance(value, (list, tuple)) else 1
+    def list_of_numbers(
+        self, key: str, *, unit: str, least: float, like: str = ''
+    ) -> tuple[float, ...]:
+        """
+        Return finite numbers, as many as there are.
+
+        One number stands for all that there are under the key ``like``, or is a list of one.
+        """
+        value, other = self._data.get(key), self._data.get(like)
+        count = next((len(v) for v in (value, other) if isinstance(v, (list, tuple))), 1)
         return self.numbers(key, count, unit=unit, least=least)
+
+    def dimensions(self, key: str, count: int) -> tuple[int, ...]:
+        """Return places in a vector of a size, each once; none if the key is absent."""
+        if not self.has(key):
+            return ()
+        values = self.list_of_numbers(key, unit='places in the vector', least=0.0)
+        if len(set(values)) != len(values) or any(v % 1 or v >= count for v in values):
+            self.problem((key,), f'different whole numbers below {count}', list(values))
+            return ()
+        return tuple(map(int, values))
 
     def is_word(self, key: str, word: str) -> bool:
         """Return whether a key holds exactly this word, and if so count the key as asked for."""

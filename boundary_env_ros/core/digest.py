@@ -55,6 +55,8 @@ def _meaning(value: object) -> object:
                 del named['turns']  # a contract from before there were turns means the same
         if isinstance(value, Obstacle) and not value.frame:
             del named['frame']  # and so does one from before sensors had a frame
+        if not named.get('wrap', True):
+            del named['wrap']  # or before angles were told from numbers
         return named
     if isinstance(value, Enum):
         return value.name

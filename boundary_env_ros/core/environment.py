@@ -26,6 +26,7 @@ from boundary_env_ros.core.decision import (
     GateDecision,
     GateState,
     GateStatus,
+    Reason,
     StepId,
     Verdict,
 )
@@ -46,9 +47,9 @@ from boundary_env_ros.core.reset import (
 from boundary_env_ros.core.resetting import ResetEffect, Resetting
 from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.sight import Sight, View
-from boundary_env_ros.core.silence import Heard, robot_silent, silent
+from boundary_env_ros.core.silence import Heard, recorder_silent, robot_died, silent
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.task import sample, supply, Task
 from boundary_env_ros.core.timebase import (
     Clock,
     elapsed,
@@ -135,6 +136,7 @@ class Environment:
         self._actuation = Actuation(
             tuple(value for group in contract.action for value in group.feedback.threshold),
             patience=contract.safety.command_timeout,
+            angles=contract.angles,
         )
         self._episode = Episode()
         self._reset: Resetting | None = None
@@ -220,7 +222,11 @@ class Environment:
         self._episode = self._episode.begin(episode_id=episode_id, seed=seed, client=begin.client)
         self._begin = begin
         self._reset = Resetting(
-            self._contract.episode.reset, seed=seed, sampled=sampled, asked=now
+            self._contract.episode.reset,
+            seed=seed,
+            sampled=sampled,
+            asked=now,
+            angles={field.name: field.angles for field in self._contract.fields},
         )
         self._record = None
         self._before = None
@@ -233,7 +239,7 @@ class Environment:
         self._held_back = ''
         self._advance = None
         self._advanced = None
-        effects += [self.status(now), *self._go_on(now)]
+        effects += [self.status(now), *self.go_on(now)]
         return seed, tuple(effects)
 
     def _sample(self, seed: int, options: str) -> tuple[NamedValues, ...]:
@@ -244,7 +250,8 @@ class Environment:
         if not isinstance(parsed, dict):
             raise Refused(f'Expect reset options as a JSON object, actually: {options}.')
         try:
-            return self._task.sample_reset(np.random.default_rng(seed_of(seed)), parsed)
+            rng = np.random.default_rng(seed_of(seed))
+            return sample(self._task, self._contract, rng, parsed)
         except BoundaryError as error:
             raise Refused(str(error)) from error
 
@@ -256,12 +263,13 @@ class Environment:
         if answer.error:
             return self._reset_failed(answer.error, now)
         effects = reset.world(answer, now)
+        procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
-            reset.sampled, answer.achieved, tolerances(self._contract.episode.reset)
+            reset.sampled, answer.achieved, tolerances(procedure), procedure.wrap
         )
         if wrong:
             return self._reset_failed('; '.join(wrong), now)
-        return (*effects, *self._go_on(now))
+        return (*effects, *self.go_on(now))
 
     def called(self, service: str, error: str, now: Instant) -> Effects:
         """Take the answer of a service that the reset procedure called; empty error: it worked."""
@@ -270,7 +278,7 @@ class Environment:
             return ()  # the answer to a reset that was given up
         if error:
             return self._reset_failed(f'{service}: {error}', now)
-        return (*reset.called(service, now), *self._go_on(now))
+        return (*reset.called(service, now), *self.go_on(now))
 
     def confirm(self, who: str, confirmed: bool, message: str, now: Instant) -> Effects:
         """
@@ -290,7 +298,7 @@ class Environment:
         if not confirmed:
             return self._reset_failed(f'{who} did not confirm: {message or reset.prompt}', now)
         effects = reset.confirmed(who, now)
-        return (*effects, self.status(now), *self._go_on(now))
+        return (*effects, self.status(now), *self.go_on(now))
 
     @property
     def _resetting(self) -> Resetting | None:
@@ -311,28 +319,54 @@ class Environment:
 
     def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
         """
-        Take a sample of a field, of whatever section of the contract.
+        Take a sample of a field, of whatever section of the contract, as it arrives.
 
         One with a NaN measured nothing: it is passed over, and the field ages.
         """
-        self._sight.take(name, sample)
+        self.take(name, sample)
         return self._arrival(f'field {name}', sample.captured, now)
 
     def feedback(
         self, group: str, values: Vector, captured: Stamp | None, now: Instant
     ) -> Effects:
-        """Take the measured state of one group of the command's dimensions."""
+        """Take the measured state of one group of the command's dimensions, as it arrives."""
+        late = self.measured(group, values, captured)
+        return (*late, *self._arrival(f'feedback {group}', captured, now))
+
+    def heard(self, topic: str, captured: int | None, steady: int) -> bool:
+        """
+        Take note of a message that nobody has looked into, and return whether it is time to.
+
+        What it holds follows by :meth:`take` and :meth:`measured`, then :meth:`go_on`.
+
+        Parameters
+        ----------
+        topic
+            Topic, as the contract names it.
+        captured
+            Its stamp, ns; needed in lockstep only.
+        steady
+            When it arrived, ns.
+
+        """
+        self._heard.robot = steady
+        self._arrivals.note_all(topic, captured)
+        return self.state is EpisodeState.RESETTING or (
+            self._advanced is not None and not self._arrivals.awaited(self._advanced)
+        )
+
+    def take(self, name: str, sample: Sample) -> bool:
+        """Take a sample of a field whose arrival is known; return whether it measured anything."""
+        return self._sight.take(name, sample)
+
+    def measured(self, group: str, values: Vector, captured: Stamp | None) -> Effects:
+        """Take the measured state of a group whose arrival is known; feedback in its order."""
         self._feedback[group] = values
         if captured is not None and len(self._feedback) == len(self._contract.action):
             whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
             self._actuation.measured(Feedback(captured=captured, values=whole))
-        late = late_evidence(self._actuation, self._feedback_source) if self._closed_all else ()
-        return (*late, *self._arrival(f'feedback {group}', captured, now))
-
-    @property
-    def _closed_all(self) -> bool:
-        """Whether all that is still without evidence belongs to steps that were closed."""
-        return not self._decisions
+        # While a step is open, its evidence may still be that of its own transition.
+        return () if self._decisions else late_evidence(self._actuation, self._feedback_source)
 
     @property
     def _feedback_source(self) -> str:
@@ -342,7 +376,7 @@ class Environment:
         if self._arrivals.note(use, captured):
             self._heard.robot = now.steady
         if self._advanced is not None or self.state is EpisodeState.RESETTING:
-            return self._go_on(now)
+            return self.go_on(now)
         return ()
 
     def gate_status(self, status: GateStatus, now: Instant) -> Effects:
@@ -350,12 +384,15 @@ class Environment:
         if status.digest != self._digest or status.agent != self._agent:
             return ()
         self._gate, self._heard.gate = status, now.steady
-        return self._go_on(now) if self.state is EpisodeState.RESETTING else ()
+        self._heard.gate_falls_silent = (
+            status.state is GateState.INACTIVE or Reason.DEACTIVATED in status.reasons
+        )
+        return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def recorder_status(self, now: Instant) -> Effects:
         """Take the recorder's sign of life."""
         self._heard.recorder = now.steady
-        return self._go_on(now) if self.state is EpisodeState.RESETTING else ()
+        return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def decision(self, decision: GateDecision, now: Instant) -> Effects:
         """
@@ -403,11 +440,11 @@ class Environment:
                 return self._reset_failed(message, now)
             return self.end(causes.SIMULATION_FAILED, self._name, message, now)
         self._advanced = report
-        return self._go_on(now)
+        return self.go_on(now)
 
     # Going on ------------------------------------------------------------------------------------
 
-    def _go_on(self, now: Instant) -> Effects:
+    def go_on(self, now: Instant) -> Effects:
         """Start the episode, or close a step of lockstep, if all that it waits for has come."""
         if self.state is EpisodeState.RESETTING:
             return self._go_on_resetting(now)
@@ -444,8 +481,11 @@ class Environment:
             return (*effects, self._ask(self._contract.period, RosTime(0), now))
         if not self._supplied:
             self._supplied = True
-            supplied = self._task.observe(by_name(reset.sampled), self._agent)
-            wrong = self._sight.supply(supplied, now)
+            try:
+                supplied = supply(self._task, self._contract, by_name(reset.sampled), self._agent)
+                wrong = self._sight.supply(supplied, now)
+            except BoundaryError as error:
+                wrong = str(error)
             if wrong:
                 return (*effects, *self._reset_failed(wrong, now))
             if lockstep:
@@ -517,7 +557,7 @@ class Environment:
             or gate.state not in (GateState.ARMED, GateState.RUNNING)
         ):
             lacking.append('the arming of the safety gate for this episode')
-        if self._contract.recorder_required and self._heard.recorder is None:
+        if recorder_silent(self._contract, self._heard, now):
             lacking.append('the recorder')
         # What came after the reset may have grown old while the rest was waited for.
         return tuple(lacking) or self._sight.unfit(self._world_time(now))
@@ -536,9 +576,9 @@ class Environment:
         self._keep(view)
         return (
             self.status(at),
+            self._reset_transition(view),
             view.observation,
             self._sight.evaluator(self._id(0), at),
-            self._reset_transition(view),
         )
 
     def _keep(self, view: View) -> None:
@@ -548,7 +588,8 @@ class Environment:
     def _reset_record(self, reset: Resetting, now: Instant) -> ResetRecord:
         answer = reset.answer
         achieved = () if answer is None else answer.achieved
-        tolerance = tolerances(self._contract.episode.reset)
+        procedure = self._contract.episode.reset
+        tolerance = tolerances(procedure)
         return ResetRecord(
             seed=reset.seed,
             seed_given=self._begin.seed is not None,
@@ -556,8 +597,9 @@ class Environment:
             sampled=reset.sampled,
             achieved=achieved,
             tolerance=tolerance,
-            within_tolerance=answer is not None
-            and not out_of_tolerance(reset.sampled, achieved, tolerance),
+            within_tolerance=not out_of_tolerance(
+                reset.sampled, achieved, tolerance, procedure.wrap
+            ),
             confirmed_by=reset.confirmed_by,
             duration=(now.steady - reset.asked.steady) / NANOSECONDS,
         )
@@ -615,6 +657,12 @@ class Environment:
             return ()
         return self._close(now, late, {})
 
+    def looks(self, now: Instant) -> bool:
+        """Return whether :meth:`watch` would look at what the sensors sent."""
+        if self.state is EpisodeState.RUNNING:
+            return self._contract.pacing is Pacing.LOCKSTEP and bool(self._silent(now))
+        return self.state is EpisodeState.RESETTING or self._actuation.open
+
     def watch(self, now: Instant) -> Effects:
         """
         Look at the deadlines that no tick sees.
@@ -634,7 +682,7 @@ class Environment:
                 return self._reset_failed(
                     f'Expect a reset within {deadline:g} s, actually still missing: {lacking}', now
                 )
-            return self._go_on(now)
+            return self.go_on(now)
         if self.state is EpisodeState.RUNNING and self._contract.pacing is Pacing.LOCKSTEP:
             found = self._silent(now)
             if found:
@@ -695,7 +743,7 @@ class Environment:
             task=self._task,
             actuation=self._actuation,
             causes={
-                **dict.fromkeys(self._sensor_causes(view, now), (self._name, '')),
+                **self._sensor_causes(view, now),
                 **(self._silent(now) if contract.pacing is Pacing.REALTIME else {}),
                 **found,
             },
@@ -705,10 +753,11 @@ class Environment:
         self._episode = self._episode.stepped()
         self._keep(view)
         self._heard.own = now.steady
+        # What the policy waits for goes first.
         effects: list[Effect] = [
+            record.transition,
             observation,
             self._sight.evaluator(self._id(step), now),
-            record.transition,
         ]
         if record.transition.cause:
             self._episode = self._episode.end(
@@ -720,12 +769,13 @@ class Environment:
         effects += [*record.evidence, self.status(now)]
         return tuple(effects)
 
-    def _sensor_causes(self, view: View, now: Instant) -> tuple[str, ...]:
-        if not self._sight.lost(view):
-            return ()
-        if robot_silent(self._contract, self._heard, now):
-            return (causes.ROBOT_LOST,)
-        return (causes.SENSOR_LOST,)
+    def _sensor_causes(self, view: View, now: Instant) -> Mapping[str, tuple[str, str]]:
+        why = self._sight.why_lost(view)
+        if not why:
+            return {}
+        if robot_died(self._contract, self._heard, now, self._sight.quickest(view)):
+            return {causes.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
+        return {causes.SENSOR_LOST: (self._name, why)}
 
     def _silent(self, now: Instant) -> Mapping[str, tuple[str, str]]:
         """Return which parties have been silent for too long, as causes."""

@@ -47,6 +47,8 @@ class Reading:
         In [0, 1]; None if the field has none.
     image
         For an image.
+    problem
+        Why the message could not be read, where that is no error; there are no values then.
 
     """
 
@@ -54,6 +56,7 @@ class Reading:
     stamp: int | None
     confidence: float | None = None
     image: ImageReference | None = None
+    problem: str = ''
 
 
 def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:

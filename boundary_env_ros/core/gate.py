@@ -15,7 +15,7 @@ caller publishes the command of a decision, then the decision. Time is an argume
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -111,7 +111,7 @@ class Gate:
         self._agent = agent
         self._version = software_version
         self._authority = Authority(digest, agent)
-        self._senses = Senses(contract, topics, self._limits.alive)
+        self._senses = Senses(contract, topics, self._limits.needs)
         self._output = Output(contract)
         self._health = Health(contract)
         # In lockstep the world stands still, and no driver's time runs out.
@@ -224,7 +224,7 @@ class Gate:
         In lockstep, decide on the next action of a chunk if that is its turn, or to hold if the
         step is the turn of another agent.
         """
-        if status.id.digest != self._digest:
+        if (status.id.digest, status.id.agent) != (self._digest, self._agent):
             return ()
         self._heard_environment = now.steady
         was_running = self._authority.running
@@ -313,9 +313,20 @@ class Gate:
         """The least and the greatest command, as strict as they are now."""
         return self._limits.low, self._limits.high
 
-    def competing(self, count: int) -> None:
-        """Take the number of publishers on the command topics that are not this gate."""
-        self._health.competing = count
+    def competing(self, count: int, crowded: Mapping[str, int] | None = None) -> None:
+        """
+        Take the number of publishers that there must not be.
+
+        Parameters
+        ----------
+        count
+            On the command topics: those that are not this gate.
+        crowded
+            On each topic that the gate goes by, by name: those beyond one. Which of them tells the
+            truth nobody knows.
+
+        """
+        self._health.competing, self._health.crowded = count, dict(crowded or {})
 
     def tighten(self, tightened: Tightened) -> None:
         """
@@ -611,9 +622,11 @@ class Gate:
 
         def reached(bounds: Vector) -> Vector:
             return tuple(
-                bound if i in turned else towards(was, bound, rate * situation.time_step)
-                for i, (was, bound, rate) in enumerate(
-                    zip(previous, bounds, limits.rate, strict=True)
+                bound
+                if i in turned
+                else towards(was, bound, rate * min(situation.time_step, within))
+                for i, (was, bound, rate, within) in enumerate(
+                    zip(previous, bounds, limits.rate, limits.within, strict=True)
                 )
             )
 
@@ -702,6 +715,31 @@ class Gate:
             return ()
         return (self._emit(ruling, situation, now),)
 
+    def deactivate(self, now: Instant) -> Decisions:
+        """
+        Go one step further along the stop profile, before the gate falls silent itself.
+
+        To be called at ``safety.gate_period`` until it decides nothing any more: then the last
+        command is the safe one, and the lease has ended. It needs nothing that could still arrive:
+        it brakes from what was commanded last.
+        """
+        if self._probe is not None and self._probe.running:
+            self._probe.fail('the gate was deactivated')
+        self._memory.pending = self._memory.chunk = None
+        if self._output.command is None:
+            self._end_lease()
+            return ()
+        # From here on nobody is heard who asks for something.
+        self._authority.braking = self._authority.id
+        situation = replace(self._situation(Trigger.TIMER, now), deactivated=True)
+        ruling = rule(self._limits, situation, None)
+        decision = self._emit(ruling, situation, now)
+        self._health.tick(now)
+        if not ruling.command or not self._moving:
+            self._authority.lease = None
+            self._forget_command()
+        return (decision,)
+
     def _wind_down(self, situation: Situation, now: Instant) -> Decisions:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
@@ -736,6 +774,7 @@ class Gate:
             since_tick=health.since_tick(now),
             clock_error=health.clock_error(now),
             competing=health.competing,
+            crowded=health.crowded,
             overruns=health.overruns,
             recent=output.recent(now),
             measurements=measurements,
@@ -805,7 +844,7 @@ class Gate:
             since_environment=situation.since_environment,
             since_tick=situation.since_tick,
             clock_error=situation.clock_error,
-            competing_publishers=situation.competing,
+            competing_publishers=situation.foreign,
             overruns=situation.overruns,
             tightened=self._tightened,
             recent=situation.recent,
@@ -815,24 +854,27 @@ class Gate:
 
     # What it says --------------------------------------------------------------------------------
 
+    @property
+    def state(self) -> GateState:
+        """What the gate is about."""
+        authority = self._authority
+        if authority.emergency:
+            return GateState.EMERGENCY_STOPPED
+        if self.probing:
+            return GateState.PROBING
+        if authority.lease is None:
+            return GateState.DISARMED
+        if authority.over or self._memory.stopping or authority.braking is not None:
+            return GateState.STOPPING
+        return GateState.RUNNING if authority.running else GateState.ARMED
+
     def status(self, now: Instant) -> GateStatus:
         """Return the state to be latched for the others."""
-        probe, authority = self._probe, self._authority
-        lease = authority.lease
-        if authority.emergency:
-            state = GateState.EMERGENCY_STOPPED
-        elif probe is not None and probe.running:
-            state = GateState.PROBING
-        elif lease is None:
-            state = GateState.DISARMED
-        elif authority.over or self._memory.stopping or authority.braking is not None:
-            state = GateState.STOPPING
-        else:
-            state = GateState.RUNNING if authority.running else GateState.ARMED
+        probe, lease = self._probe, self._authority.lease
         return GateStatus(
             digest=self._digest,
             agent=self._agent,
-            state=state,
+            state=self.state,
             lease_id='' if lease is None else lease.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
@@ -840,7 +882,7 @@ class Gate:
             sequence=self._memory.sequence,
             command=self._output.command or (),
             reasons=self._memory.reasons if self._memory.stopping else (),
-            competing_publishers=self._health.competing,
+            competing_publishers=self._health.competing + sum(self._health.crowded.values()),
             driver_timeouts=() if probe is None else probe.timeouts,
             tightened=self._tightened,
             taken=now,

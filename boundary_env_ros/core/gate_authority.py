@@ -85,24 +85,33 @@ class Authority:
         """
         Return the lease that a client holds for an episode; None if there is none yet.
 
+        A client may ask again as long as it has used the lease for nothing, since an answer may
+        get lost. Whoever asks by its name afterwards is another process.
+
         Raises
         ------
         Refused
-            If the episode is another, or somebody else holds the lease for it.
+            If the client has no name, the episode is another, or another client holds the lease.
 
         """
-        episode, lease = self.episode, self.lease
-        if episode is None or episode.id.episode_id != episode_id or episode.state.over:
-            known = 'none' if episode is None else episode.id.episode_id
+        if not client:
             raise Refused(
-                f'Expect the episode that the environment announced ({known}), '
-                f'actually: {episode_id}. '
+                'Expect the name of a client, actually: none. Let each process arm by a name of '
+                'its own.',
+                ResultCode.INVALID_ARGUMENT,
+            )
+        episode, lease = self.episode, self.lease
+        known = '' if episode is None or episode.state.over else episode.id.episode_id
+        if not known or episode_id != known:
+            raise Refused(
+                f'Expect the episode that the environment announced ({known or "none"}), '
+                f'actually: {episode_id or "none"}. '
                 'Begin an episode first, and arm while it lasts.',
                 ResultCode.UNKNOWN_EPISODE,
             )
         if lease is None or lease.episode_id != episode_id:
             return None
-        if lease.holder == client:
+        if lease.holder == client and not lease.last_sequence:
             return lease
         raise Refused(
             f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',

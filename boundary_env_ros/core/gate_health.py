@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
@@ -21,11 +23,15 @@ class Health:
     ----------
     competing
         Publishers on the command topics that are not the gate.
+    crowded
+        How many publishers there are beyond the one that there may be, by the topic that the gate
+        goes by.
 
     """
 
     def __init__(self, contract: Contract) -> None:
         self.competing = 0
+        self.crowded: Mapping[str, int] = {}
         self._sim_time = contract.sim_time
         # There the world stands still between two requests, however long that takes: what the
         # wall clock says would only make the record depend on it.

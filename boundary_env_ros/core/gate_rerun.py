@@ -34,7 +34,12 @@ from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.gate_chunk import Chunk
 from boundary_env_ros.core.gate_rules.admission import Lease
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
-from boundary_env_ros.core.gate_rules.recorded import situation_of, was_over, was_unheard
+from boundary_env_ros.core.gate_rules.recorded import (
+    situation_of,
+    was_deactivated,
+    was_over,
+    was_unheard,
+)
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
@@ -161,7 +166,7 @@ class GateRerun(Gate):
         if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
             chunk = None if chunk is None else chunk.next(self._period)
         self._memory.chunk = None if then.verdict is Verdict.STOPPED else chunk
-        if was_over(then) and not self._moving:
+        if (was_over(then) or was_deactivated(then)) and not self._moving:
             self._forget_command()
         self._sent_alike = self._asked_alike = True
 
@@ -311,7 +316,8 @@ class GateRerun(Gate):
             decided = self._hold_turn(self._now)
         elif then.trigger is Trigger.TIMER:
             self._let_be_due()
-            decided = self._tick(self._now)
+            step = self.deactivate if was_deactivated(then) else self._tick
+            decided = step(self._now)
         return decided[-1] if decided else None
 
     def _let_be_due(self) -> None:

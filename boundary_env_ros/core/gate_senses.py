@@ -8,11 +8,12 @@ from collections.abc import Mapping
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Measurement
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate_rules.limits import Need, OPERATOR
 from boundary_env_ros.core.lockstep import Advanced, awaited
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.usable import is_fresh
 
 #: What the operator's switch reads at least while it is held.
 HELD = 0.5
@@ -28,23 +29,20 @@ class Senses:
         The contract.
     topics
         Resolved topic of each input, by the name of the input.
-    alive
-        Greatest age, s, of each input of which only that it lives is asked, by name.
+    needs
+        When the rules can go by each input that they need, by name.
 
     """
 
     def __init__(
-        self, contract: Contract, topics: Mapping[str, str], alive: Mapping[str, float]
+        self, contract: Contract, topics: Mapping[str, str], needs: Mapping[str, Need]
     ) -> None:
         safety = contract.safety
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._operator = safety.operator
         self._topics = topics
-        feedback = tuple(f'{FEEDBACK}.{group.name}' for group in contract.action)
-        #: What the rules and the seeding of the limits need.
-        self._needed = (*safety.inputs, *alive, *feedback)
-        self._told = self._needed if safety.operator is None else (*self._needed, OPERATOR)
-        self._most = {name: alive.get(name, safety.sensor_timeout) for name in self._needed}
+        self._needs = needs
+        self._told = tuple(needs) if safety.operator is None else (*needs, OPERATOR)
         self._latest: dict[str, Measurement] = {}
         self._advanced: Advanced | None = None
 
@@ -65,11 +63,11 @@ class Senses:
     def unheard(self, now: Instant) -> tuple[str, ...]:
         """Return what is needed and was not heard, or not lately, each with its topic."""
         found = []
-        for name in self._needed:
+        for name, need in self._needs.items():
             measurement = self._aged(name, now)
             if measurement.age is None:
                 found.append(f'{name} ({measurement.topic}, never heard)')
-            elif measurement.age > self._most[name]:
+            elif not need.fresh(measurement):
                 found.append(f'{name} ({measurement.topic}, {measurement.age:.3g} s old)')
         return tuple(found)
 
@@ -101,11 +99,7 @@ class Senses:
         if self._operator is None:
             return False
         measurement = self._aged(OPERATOR, now)
-        return (
-            measurement.age is not None
-            and measurement.age <= self._operator.timeout
-            and measurement.values[-1] >= HELD
-        )
+        return is_fresh(measurement.age, self._operator.timeout) and measurement.values[-1] >= HELD
 
     @property
     def by_hand(self) -> Vector:
@@ -126,7 +120,7 @@ class Senses:
         if report.report.id.step < step - 1:
             return True
         seen: dict[str, int] = {}
-        for name in self._needed:
+        for name in self._needs:
             # Two inputs of one topic are listened to apart: both must have its last message.
             latest, topic = self._latest.get(name), self._topics[name]
             captured = None if latest is None else latest.captured

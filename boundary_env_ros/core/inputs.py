@@ -15,7 +15,8 @@ from boundary_env_ros.core.paths import Message
 from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
 from boundary_env_ros.core.source_parser import JOINTS
 from boundary_env_ros.core.sources import Joints, Lookup, Paths, Source, Vector
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.core.usable import is_measured, RANGES
+from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class Input:
         From the message to the reading.
     qos
         How the topic is listened to.
+    infinite
+        How many of its values, from the first one on, may be infinite.
 
     """
 
@@ -42,6 +45,7 @@ class Input:
     type: str
     read: Callable[[Message], Reading]
     qos: Qos = Qos()
+    infinite: int = 0
 
 
 def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
@@ -57,7 +61,14 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 
     """
     return tuple(
-        Input(name=s.name, topic=s.topic, type=s.type, read=adapter(s, topics[s.topic]), qos=s.qos)
+        Input(
+            name=s.name,
+            topic=s.topic,
+            type=s.type,
+            read=adapter(s, topics[s.topic]),
+            qos=s.qos,
+            infinite=infinite_values(s),
+        )
         for s in contract.fields
         if s.topic
     )
@@ -80,25 +91,29 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     """
     Return the inputs of the gate's rules, which the gate subscribes itself.
 
-    Where the contract declares the frame of an obstacle's sensor or of a place, a message whose
-    header names another raises :class:`RecordError`: the same numbers would bound something else.
+    A message that cannot be read gives a reading without values, which the rules cannot go by: of
+    another frame than that which the contract declares for the sensor of an obstacle or a place
+    (the same numbers would bound something else), without a joint, of another size, or with a
+    header that was never stamped (nobody knows how old it is). Only of the operator's device such
+    a message raises :class:`RecordError`, and is passed over: a person may let go of it at any
+    time.
     """
     inputs = [
-        Input(name=f'{FEEDBACK}.{i.name}', topic=i.topic, type=i.type, read=i.read)
+        Input(name=f'{FEEDBACK}.{i.name}', topic=i.topic, type=i.type, read=_or_nothing(i.read))
         for i in feedback_inputs(contract)
     ]
     safety = contract.safety
     for rule in safety.obstacles:
-        read = _in_frame(_stamped(distance_reader(rule)), rule, contract)
+        read = _or_nothing(_in_frame(_stamped(distance_reader(rule)), rule, contract))
         inputs.append(Input(name=rule.input, topic=rule.topic, type=rule.type, read=read))
     for place in safety.workspaces:
-        read = _in_frame(_plain(place.source), place, contract)
+        read = _or_nothing(_in_frame(_plain(place.source), place, contract))
         inputs.append(Input(name=place.input, topic=place.topic, type=place.type, read=read))
     if safety.operator is not None:
         hand = safety.operator
         inputs.append(Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand)))
     inputs += [
-        Input(name=f'{ALIVE}.{s.name}', topic=s.topic, type=s.type, read=_stamp_alone, qos=s.qos)
+        Input(name=f'{ALIVE}.{s.name}', topic=s.topic, type=s.type, read=_alive(s), qos=s.qos)
         for s in (*contract.observation, *contract.state)
         if s.when_stale is WhenStale.HOLD
     ]
@@ -126,8 +141,48 @@ def _plain(source: Source) -> Callable[[Message], Reading]:
     return _stamped(reader(source))
 
 
-def _stamp_alone(message: Message) -> Reading:
-    return Reading(values=(), stamp=stamp_of(message))
+def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
+    """Return a reader of one value, 1, for a message in which a field was measured."""
+    if spec.is_image:
+        # What is in it is for the policy to see, and takes longer than the gate has.
+        return _or_nothing(_stamped(lambda message: (1.0,)))
+    read, infinite = adapter(spec, spec.topic), infinite_values(spec)
+
+    def alive(message: Message) -> Reading:
+        reading = read(message)
+        if not is_measured(reading.values, infinite=infinite):
+            raise RecordError(
+                f'Expect finite values of {spec.name} on {spec.topic}, actually: '
+                f'{", ".join(map(str, reading.values))}. Let the driver leave out what it could '
+                'not measure.'
+            )
+        return Reading(values=(1.0,), stamp=reading.stamp)
+
+    return _or_nothing(alive)
+
+
+def infinite_values(spec: FieldSpec) -> int:
+    """Return how many values of a field may be infinite: all of ranges, none of anything else."""
+    return spec.size if spec.type in RANGES else 0
+
+
+def _or_nothing(read: Callable[[Message], Reading]) -> Callable[[Message], Reading]:
+    """Return a reader that gives no values for a message that cannot be read, whatever it is."""
+
+    def read_or_nothing(message: Message) -> Reading:
+        try:
+            reading = read(message)
+            if reading.stamp is None and hasattr(message, 'header'):
+                raise RecordError(
+                    'Expect a stamp in the header, actually: 0. Let the driver stamp what it '
+                    'measures.'
+                )
+        except (BoundaryError, *WRONG_INPUT) as error:
+            problem = str(error) if isinstance(error, BoundaryError) else repr(error)
+            return Reading(values=(), stamp=stamp_of(message), problem=problem)
+        return reading
+
+    return read_or_nothing
 
 
 def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
@@ -156,7 +211,7 @@ def _in_frame(
         if actual not in frames:
             raise RecordError(
                 f'Expect the frame {rule.frame!r} in the header of {rule.topic} ({rule.input}), '
-                f'actually: {actual!r}. Such a message is not read. Let it be published in the '
+                f'actually: {actual!r}. Such a message is not used. Let it be published in the '
                 'frame of the contract, or mend `frame` there and all that it bounds.'
             )
         return read(message)

@@ -3,9 +3,11 @@
 """
 A ``sensor_msgs/LaserScan``: what the observation and the obstacle rule read from it.
 
-By the message's definition a range outside [range_min, range_max] is to be discarded, and by
-REP-117 +inf means that nothing was in reach, -inf that something was too near to measure, and NaN
-that the measurement failed.
+By REP-117 +inf means that nothing was in reach, -inf that something was too near to measure, and
+NaN that the measurement failed. By the message's definition a range outside [range_min, range_max]
+is to be discarded; but a range below range_min, 0.0 too, is what drivers of before REP-117 report
+where something is too near, so nothing here takes it for free space: the obstacle rule reads it as
+an obstacle at distance 0. A driver that reports 0.0 where nothing was in reach has to report +inf.
 """
 
 from __future__ import annotations
@@ -62,21 +64,21 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     tuple
         Nearest distance ahead and behind (m, +inf if no beam is usable), and the fraction of
         usable beams in each of the two sectors; a sector that the scan does not cover has fraction
-        0. A beam that says "too near to measure" (-inf) counts as distance 0, and one that says
+        0. A beam below ``range_min`` counts as usable and as distance 0, and one that says
         "nothing in reach" (+inf) as ``range_max``: it tells nothing of what is farther away.
 
     """
     ranges, usable = _ranges(scan)
-    known = usable | np.isneginf(ranges)
-    ranges = np.minimum(ranges, scan.range_max)
+    too_near = ranges < scan.range_min
+    known = usable | too_near
+    ranges = np.where(too_near, 0.0, np.minimum(ranges, scan.range_max))
     result = []
     valid = []
     for sector in _sectors(len(ranges), scan.angle_min, scan.angle_increment, half_angle):
         count = len(sector)
         near = ranges[sector][known[sector]]
         number = len(near)
-        distance = float(np.min(near)) if number else math.inf
-        result.append(max(distance, 0.0))
+        result.append(float(np.min(near)) if number else math.inf)
         valid.append(number / count if count else 0.0)
     return (*result, *valid)
 
@@ -97,5 +99,10 @@ def _sectors(
 def _ranges(scan: Scan) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """Return the ranges and which of them are usable."""
     ranges = np.asarray(scan.ranges, dtype=np.float64)
+    if not 0.0 <= scan.range_min <= scan.range_max:
+        raise RecordError(
+            'Expect 0 <= range_min <= range_max in a scan, actually: '
+            f'{scan.range_min} and {scan.range_max}. Let the driver report what it can measure.'
+        )
     usable = ((ranges >= scan.range_min) & (ranges <= scan.range_max)) | (ranges == np.inf)
     return ranges, usable

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import math
 
 from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.contract_reader import Reader, said
@@ -28,6 +29,15 @@ def _profile(contract: Contract, group: ActionSpec, top: Reader) -> None:
     the robot would have stood still for the rest of that time, and its sequence would have a kink.
     """
     most = contract.period - contract.safety.gate_period
+    duration = getattr(group.source, 'duration', math.inf)
+    if duration < contract.period:
+        top.problem(
+            ('action', group.name, 'duration'),
+            f'at least period ({contract.period:g} s), with `acceleration` or `jerk`',
+            duration,
+            'The profile is that of a driver that takes as long to a point as the gate to the '
+            'next.',
+        )
     again = contract.safety.republish
     if again is not None and again <= most:
         return

@@ -31,7 +31,7 @@ than ten microseconds, so that a number that was written for "as much as you lik
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import math
 
 from boundary_env_ros.core.sources import Vector
@@ -95,7 +95,8 @@ class MotionLimits:
             'dimensions',
             tuple(_Dimension.of(*numbers) for numbers in zip(*vectors, strict=True)),
         )
-        if any(dimension.order > 1 for dimension in self.dimensions):
+        # One is made to see that Ruckig is there, and kept; limits come and go.
+        if not _POOL and any(dimension.order > 1 for dimension in self.dimensions):
             _POOL.append(_Proposer())
 
 
@@ -136,19 +137,21 @@ def advance(
     limits
         What is kept.
     state
-        :func:`at_rest` within the bounds, or what this function returned under the same limits.
-        Any other is braked as fast as the limits allow; if that is not fast enough for the bounds,
-        the bounds are kept and the limits are not.
+        :func:`at_rest` anywhere, or what this function returned under the same limits. From
+        outside the bounds it only comes back. Any other state is braked as fast as the limits
+        allow; if that is not fast enough for the bounds, the bounds are kept and the limits are
+        not.
     goal
-        Where to go, within the bounds; what is outside is taken to be on the bound.
+        Where to go; what is farther outside the bounds than the state is taken to be where that
+        ends.
     time_step
         Seconds, 0.0 or more. After 0.0 nothing has changed.
 
     Returns
     -------
     MotionState
-        Within the bounds, without exception. Exactly the goal, at rest, if that can be reached in
-        the time. The same bits for the same arguments.
+        Within the bounds, or no farther outside than before, without exception. Exactly the goal,
+        at rest, if that can be reached in the time. The same bits for the same arguments.
 
     """
     if time_step <= 0.0:
@@ -156,7 +159,7 @@ def advance(
     steps = [
         _advance(*numbers, time_step)
         for numbers in zip(
-            limits.dimensions,
+            map(_Dimension.around, limits.dimensions, state.position),
             state.position,
             state.velocity,
             state.acceleration,
@@ -178,7 +181,7 @@ def settle(limits: MotionLimits, state: MotionState) -> Vector:
     As a goal it leads there without a detour, and stays the same while it is followed.
     """
     return tuple(
-        _braked(dimension, x, v, a, PROPOSED, math.inf)[0]
+        _braked(dimension.around(x), x, v, a, PROPOSED, math.inf)[0]
         for dimension, x, v, a in zip(
             limits.dimensions, state.position, state.velocity, state.acceleration, strict=True
         )
@@ -251,6 +254,14 @@ class _Dimension:
             resolution=math.ulp(max(abs(low), abs(high))),
             proposed=(*within, slow),
         )
+
+    def around(self, x: float) -> _Dimension:
+        """Return the same limits with bounds that reach as far as a value."""
+        low, high = min(self.low, x), max(self.high, x)
+        if (low, high) == (self.low, self.high):
+            return self
+        resolution = math.ulp(max(abs(low), abs(high)))
+        return replace(self, low=low, high=high, resolution=resolution)
 
     def inside(self, x: float) -> float:
         """Return the nearest value within the bounds."""
@@ -413,7 +424,7 @@ class _Proposer:
         except ImportError as error:
             raise MissingDependency(
                 'Expect Ruckig, which plans within limits on acceleration and jerk, actually: it '
-                "is not installed. Install it: pip install 'boundary_env_ros[motion]'."
+                'is not installed. Install it: pip install ruckig.'
             ) from error
         self.error = ruckig.RuckigError
         self.planner = ruckig.Ruckig(1)

@@ -28,6 +28,7 @@ from boundary_env_ros.core.timebase import (
     RosTime,
     Stamp,
 )
+from boundary_env_ros.core.usable import is_fresh
 from boundary_env_ros.errors import ClockMismatch
 
 
@@ -193,7 +194,7 @@ def _field(
             name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
         )
     age = age_of(sample.captured, observed)
-    fresh = spec.max_age is None or (age is not None and age <= spec.max_age)
+    fresh = spec.max_age is None or is_fresh(age, spec.max_age)
     if spec.skew is not None and newest is not None:
         lag = None if sample.captured is None else newest - sample.captured.nanoseconds
         fresh = fresh and lag is not None and lag <= spec.skew * NANOSECONDS
@@ -308,3 +309,15 @@ def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tupl
         if stale or beyond:
             ending.append(spec.name)
     return tuple(ending)
+
+
+def why_lost(spec: FieldSpec, field: ObservationField) -> str:
+    """Return one sentence on a field that :func:`lost` names."""
+    if field.status is FieldStatus.FRESH:
+        why = 'left its bounds'
+    elif field.age is None:
+        why = 'has not come'
+    else:
+        allowed = '' if spec.max_age is None else f', {spec.max_age:g} s is allowed'
+        why = f'is {field.age:.3g} s old{allowed}'
+    return f'{field.name} ({field.source}) {why}' if field.source else f'{field.name} {why}'

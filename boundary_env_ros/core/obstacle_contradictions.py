@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from operator import attrgetter
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract import Contract, Interface
 from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.safety import Obstacle
@@ -34,7 +34,10 @@ def _is_speed(contract: Contract, rule: Obstacle, top: Reader) -> bool:
     index = rule.dimension
     unit, safe = contract.command_unit[index], contract.flat('safe')[index]
     low, high = contract.flat('low')[index], contract.flat('high')[index]
-    if unit != 'm/s':
+    interface = [one for group in contract.action for one in group.interface][index]
+    if interface is not Interface.VELOCITY:
+        expected, actual = 'a velocity', f'which is {interface.value}'
+    elif unit != 'm/s':
         expected, actual = 'a dimension in m/s', f'which is in {unit!r}'
     elif low > 0.0 or high < 0.0:
         expected = 'a dimension whose bounds hold 0, since the robot may have to stand'
@@ -62,7 +65,8 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
     )
     if not (stop > 0.0 and rate > 0.0 and rule.stop_distance < rule.slow_distance):
         return
-    path, slow, fastest = obstacle_path(rule), rule.slow_speed, max(abs(low), abs(high))
+    path, fastest = obstacle_path(rule), max(abs(low), abs(high))
+    slow = min(rule.slow_speed, fastest)
     delay = contract.period + _build_up(contract, rule.dimension, rate)
     room = rule.slow_distance - rule.stop_distance
     needed = fastest * delay + max(0.0, fastest**2 - slow**2) / (2.0 * rate)
@@ -97,7 +101,9 @@ def _braking(contract: Contract, rule: Obstacle, top: Reader) -> None:
 
 def _up(value: float) -> str:
     """Return a number rounded up, so that it is enough."""
-    return f'{math.ceil(100.0 * (value - _ROUNDING)) / 100.0:.2f}'
+    # At a rate of almost nothing it is more than any number.
+    up = math.ceil(100.0 * (value - _ROUNDING)) / 100.0 if value < 1e12 else value
+    return f'{up:.2f}'
 
 
 def _speed_at_stop(speed: float, slow_speed: float) -> str:

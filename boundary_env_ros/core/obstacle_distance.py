@@ -38,9 +38,9 @@ def range_distances(message: Message, side: Side) -> Vector:
 
     By REP-117 and the definition of the message, +inf means that nothing was in reach, -inf that
     something was too near to measure (or, for a sensor of a fixed distance, whose ``min_range``
-    and ``max_range`` are the same, that something was within it), NaN that the measurement failed;
-    and a range outside [min_range, max_range] is to be discarded, as is any but the infinite ones
-    of a sensor of a fixed distance.
+    and ``max_range`` are the same, that something was within it), NaN that the measurement failed.
+    A range below ``min_range``, 0.0 too, is read as too near; one above ``max_range`` is
+    discarded, as is one at the distance of a sensor of a fixed distance.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def range_distances(message: Message, side: Side) -> Vector:
 def _range(value: float, least: float, most: float) -> tuple[float, float]:
     if not 0.0 <= least <= most:
         return math.inf, 0.0  # says nothing, whatever the value
-    if value == -math.inf:
+    if value < least:
         return 0.0, 1.0
     if value == math.inf:
         return most, 1.0

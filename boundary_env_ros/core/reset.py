@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract import ResetProcedure
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import NamedValues
@@ -56,12 +55,32 @@ def tolerances(procedure: ResetProcedure) -> tuple[NamedValues, ...]:
     return tuple(NamedValues(name=n, values=v) for n, v in procedure.tolerance.items())
 
 
+def is_within(
+    actual: Vector, target: Vector, tolerance: Vector, wrap: Collection[int] = ()
+) -> bool:
+    """Return whether every value is as near as that; one tolerance may stand for all."""
+    each = tolerance * len(target) if len(tolerance) == 1 else tolerance
+    nearest = all_near(actual, target, wrap)
+    return all(abs(a - b) <= most for a, b, most in zip(nearest, target, each, strict=True))
+
+
 def out_of_tolerance(
     sampled: tuple[NamedValues, ...],
     achieved: tuple[NamedValues, ...],
     tolerance: tuple[NamedValues, ...],
+    wrap: Mapping[str, Collection[int]] | None = None,
 ) -> tuple[str, ...]:
-    """Return one sentence for each value that is missing, or farther off than its tolerance."""
+    """
+    Return one sentence for each value that is missing, or farther off than its tolerance.
+
+    Parameters
+    ----------
+    sampled, achieved, tolerance
+        What was asked for, what came of it, and how far they may differ.
+    wrap
+        By name, which values are angles; see ``ResetProcedure``.
+
+    """
     targets, reached = by_name(sampled), by_name(achieved)
     sentences = []
     for item in tolerance:
@@ -77,8 +96,7 @@ def out_of_tolerance(
                 f'actually: {len(item.values)}'
             )
             continue
-        error = np.abs(np.asarray(actual) - np.asarray(target))
-        if not bool(np.all(error <= np.asarray(item.values))):
+        if not is_within(actual, target, item.values, (wrap or {}).get(item.name, ())):
             sentences.append(
                 f'Expect {item.name!r} within {list(item.values)} of {list(target)}, '
                 f'actually: {list(actual)}'

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import math
 
 from boundary_env_ros.core.contract import (
@@ -34,6 +35,10 @@ def parse_reset(key: Reader) -> ResetProcedure:
     """Return the procedure; ``service`` is short for one of a single ``world`` step."""
     deadline = key.number('deadline', unit='s', above=0.0)
     tolerance = key.section('tolerance', required=False)
+    within = {
+        name: tolerance.list_of_numbers(name, unit='in the unit of the value', least=0.0)
+        for name in tolerance.names()
+    }
     steps: tuple[ResetStep, ...]
     if key.has('procedure'):
         steps = tuple(_step(item) for item in key.sections('procedure'))
@@ -63,13 +68,23 @@ def parse_reset(key: Reader) -> ResetProcedure:
         steps=steps,
         settle=key.number('settle', unit='s', least=0.0, default=0.0),
         deadline=deadline,
-        tolerance={
-            name: tolerance.list_of_numbers(name, unit='in the unit of the value', least=0.0)
-            for name in tolerance.names()
-        },
+        tolerance=within,
+        wrap=_wrap(key, within),
     )
     key.finish()
     return procedure
+
+
+def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[int, ...]]:
+    section = key.section('wrap', required=False)
+    for name in section.names():
+        if name not in tolerance:
+            section.problem((name,), 'a value with a `tolerance`', said(name))
+    return {
+        name: section.dimensions(name, len(tolerance[name]))
+        for name in section.names()
+        if name in tolerance
+    }
 
 
 def _step(key: Reader) -> ResetStep:
@@ -110,7 +125,9 @@ def _one_step(key: Reader) -> ResetStep:
 
 def _wait(key: Reader, deadline: float) -> WaitStep:
     field = key.text('wait', expected=A_NAME, check=is_name)
-    tolerance = key.list_of_numbers('tolerance', unit='in the unit of the value', least=0.0)
+    tolerance = key.list_of_numbers(
+        'tolerance', unit='in the unit of the value', least=0.0, like='target'
+    )
     sampled = ''
     target: Vector = ()
     if key.has('sampled'):
@@ -118,5 +135,10 @@ def _wait(key: Reader, deadline: float) -> WaitStep:
     else:
         target = key.numbers('target', len(tolerance), unit='in the unit of the value')
     return WaitStep(
-        field=field, target=target, sampled=sampled, tolerance=tolerance, deadline=deadline
+        field=field,
+        target=target,
+        sampled=sampled,
+        tolerance=tolerance,
+        deadline=deadline,
+        wrap=key.dimensions('wrap', len(tolerance)),
     )

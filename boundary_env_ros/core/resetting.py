@@ -9,11 +9,9 @@ Answers come in, what is to be asked for comes out. Every step has a deadline; w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
-
-import numpy as np
 
 from boundary_env_ros.core.contract import (
     CallStep,
@@ -25,7 +23,7 @@ from boundary_env_ros.core.contract import (
     WorldStep,
 )
 from boundary_env_ros.core.observation import Sample
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.reset import by_name, is_within, ResetWorld, WorldReset
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
@@ -72,6 +70,8 @@ class Resetting:
         Seed of the episode, and what the task sampled from it.
     asked
         When the reset was asked for.
+    angles
+        By name of a field, which of its values are angles.
 
     Attributes
     ----------
@@ -91,8 +91,10 @@ class Resetting:
         seed: int,
         sampled: tuple[NamedValues, ...],
         asked: Instant,
+        angles: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         self._procedure = procedure
+        self._angles = angles or {}
         self.seed = seed
         self.sampled = sampled
         self.asked = asked
@@ -173,7 +175,10 @@ class Resetting:
 
     def called(self, service: str, now: Instant) -> ResetEffects:
         """Take the answer of a service that was called."""
-        return self._next(now) if self.calls(service) else ()
+        if not self.calls(service):
+            return ()
+        self._confirmed.append(service)
+        return self._next(now)
 
     def confirmed(self, who: str, now: Instant) -> ResetEffects:
         """Take a person's word that it is done."""
@@ -184,8 +189,10 @@ class Resetting:
 
     def seen(self, latest: Mapping[str, Sample], now: Instant) -> ResetEffects:
         """Look whether what is waited for has come."""
-        if not isinstance(self.step, WaitStep) or self._off(self.step, latest):
+        step = self.step
+        if not isinstance(step, WaitStep) or self._off(step, latest):
             return ()
+        self._confirmed.append(f'field {step.field}')
         return self._next(now)
 
     def _target(self, step: WaitStep) -> Vector:
@@ -195,8 +202,8 @@ class Resetting:
         sample, target = latest.get(step.field), self._target(step)
         if sample is None or len(sample.values) != len(target):
             return True
-        error = np.abs(np.subtract(sample.values, target))
-        return not bool(np.all(error <= step.tolerance))
+        wrap = {*step.wrap, *self._angles.get(step.field, ())}
+        return not is_within(sample.values, target, step.tolerance, wrap)
 
     # Deadlines -----------------------------------------------------------------------------------
 

@@ -33,12 +33,22 @@ from types import UnionType
 import typing
 from typing import Any, TypeVar, Union
 
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.timebase import (
+    FIRST_TIME,
+    Instant,
+    LAST_TIME,
+    NANOSECONDS,
+    RosTime,
+    Stamp,
+)
 from boundary_env_ros.errors import RecordError
 
 T = TypeVar('T')
 Json = Any  # what json.loads gives: recursive, which the type checker does not follow
 Message = Any  # anything with the attributes of the message
+
+#: A whole number of a record is one that an index and a data set can hold, too.
+_MOST = 2**63
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -225,11 +235,11 @@ def _set(
     if kind == 'number':
         setattr(message, name, value)
     elif kind == 'time':
-        _set_time(getattr(message, name), value)
+        set_time(getattr(message, name), value)
     elif kind == 'times':
         times = [factory(_any(RosTime)) for _ in value]
         for time, nanoseconds in zip(times, value, strict=True):
-            _set_time(time, nanoseconds)
+            set_time(time, nanoseconds)
         setattr(message, name, times)
     elif kind == 'optional number':
         setattr(message, name, math.nan if value is None else value)
@@ -255,7 +265,9 @@ def _set(
         setattr(message, name, list(value))
 
 
-def _set_time(time: Message, nanoseconds: int) -> None:
+def set_time(time: Message, nanoseconds: int) -> None:
+    """Write nanoseconds to a ``builtin_interfaces/Time``, or what it can hold next to it."""
+    nanoseconds = min(max(nanoseconds, FIRST_TIME), LAST_TIME)
     time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
 
 
@@ -301,7 +313,8 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
     if inner is float:
         return lambda m: None if math.isnan(m) else float(m)
     if inner is not None:
-        return lambda m: inner(m) if m else None
+        read = _message_reader(_any(inner))
+        return lambda m: read(m) if m else None
     element = element_of(hint)
     if element is float:
         return lambda m: tuple(map(float, m))
@@ -316,7 +329,14 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
         return lambda m: bytes(bytearray(m))
     if hint is RosTime:
         return lambda m: RosTime(m.sec * NANOSECONDS + m.nanosec)
-    return typing.cast(Callable[[Message], Any], hint)
+    return _whole if hint is int else typing.cast(Callable[[Message], Any], hint)
+
+
+def _whole(value: Any) -> int:
+    number = int(value)
+    if not -_MOST <= number < _MOST:
+        raise ValueError(f'{number}, where a whole number ends at 2**63 - 1')
+    return number
 
 
 def _any(hint: object) -> Any:

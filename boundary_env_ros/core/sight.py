@@ -12,16 +12,20 @@ import math
 from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.derived import frames_needed
+from boundary_env_ros.core.inputs import infinite_values
 from boundary_env_ros.core.observation import (
+    FieldStatus,
     freeze,
     lost,
     Observation,
     ObservationField,
     Sample,
+    why_lost,
 )
 from boundary_env_ros.core.sources import Lookup, Vector
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.core.transition import EvaluatorRecord
+from boundary_env_ros.core.usable import is_measured
 
 #: Observations that are remembered for actions that answer them.
 ANSWERABLE = 1024
@@ -64,6 +68,7 @@ class Sight:
         self._sources = {
             spec.name: _source(spec, topics) for spec in contract.fields if spec.derived is None
         }
+        self._infinite = {spec.name: infinite_values(spec) for spec in contract.fields}
         needed = (frames_needed(s.derived) - 1 for s in self._judged_by if s.derived is not None)
         self._frames: deque[Mapping[str, Vector]] = deque(maxlen=max(needed, default=0))
 
@@ -73,14 +78,16 @@ class Sight:
         self.captured.clear()
         self._frames.clear()
 
-    def take(self, name: str, sample: Sample) -> None:
+    def take(self, name: str, sample: Sample) -> bool:
         """
-        Take a sample of a field.
+        Take a sample of a field, and return whether it measured anything.
 
-        One with a NaN measured nothing: it is passed over, and the field ages.
+        One that measured nothing is passed over, and the field ages.
         """
-        if not any(map(math.isnan, sample.values)):
-            self.latest[name] = sample
+        if not is_measured(sample.values, infinite=self._infinite[name]):
+            return False
+        self.latest[name] = sample
+        return True
 
     def supply(self, values: Mapping[str, Vector], now: Instant) -> str:
         """Take the fields of the task; return one sentence if one is not as it should be."""
@@ -152,6 +159,28 @@ class Sight:
     def lost(self, view: View) -> tuple[str, ...]:
         """Return the fields whose staleness or range ends the episode."""
         return lost(self._judged_by, (*view.observation.fields, *view.state))
+
+    def why_lost(self, view: View) -> str:
+        """Return those fields in words, and why; empty if there are none."""
+        fields = (*view.observation.fields, *view.state)
+        ending = self.lost(view)
+        return '; '.join(
+            why_lost(spec, field)
+            for spec, field in zip(self._judged_by, fields, strict=True)
+            if spec.name in ending
+        )
+
+    def quickest(self, view: View) -> float | None:
+        """Return the shortest age at which a field that is too old ends an episode; None: none."""
+        specs = {spec.name: spec for spec in self._judged_by}
+        ages = [
+            age
+            for field in (*view.observation.fields, *view.state)
+            if field.name in self.lost(view)
+            and field.status is FieldStatus.STALE
+            and (age := specs[field.name].max_age) is not None
+        ]
+        return min(ages, default=None)
 
     def evaluator(self, id_: StepId, now: Instant) -> EvaluatorRecord:
         """Freeze the evaluator's fields."""

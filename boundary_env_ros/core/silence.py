@@ -21,12 +21,15 @@ class Heard:
     ----------
     gate, recorder, robot, policy
         The parties.
+    gate_falls_silent
+        Whether the gate said that it is being, or was, deactivated.
     own
         When the environment last did what it waits for the others to let it do.
 
     """
 
     gate: int | None = None
+    gate_falls_silent: bool = False
     recorder: int | None = None
     robot: int | None = None
     policy: int | None = 0
@@ -36,6 +39,33 @@ class Heard:
 def robot_silent(contract: Contract, heard: Heard, now: Instant) -> bool:
     """Return whether every sensor has been silent for too long."""
     return _too_long(heard.robot, contract.safety.robot_timeout, now)
+
+
+def recorder_silent(contract: Contract, heard: Heard, now: Instant) -> bool:
+    """Return whether a recorder that is required was not heard, or not for too long."""
+    return contract.recorder_required and (
+        heard.recorder is None or _too_long(heard.recorder, contract.safety.recorder_timeout, now)
+    )
+
+
+def robot_died(contract: Contract, heard: Heard, now: Instant, max_age: float | None) -> bool:
+    """
+    Return whether a field that is too old is a sign that the whole robot is gone.
+
+    Where a driver dies all topics fall silent at once, and the field that may be the least old
+    tells of it first. If its sensor alone died, something else has come in the meantime.
+
+    Parameters
+    ----------
+    max_age
+        Age that the field may have; None: it is not its age that ended the episode.
+
+    """
+    if robot_silent(contract, heard, now):
+        return True
+    if max_age is None or contract.pacing is Pacing.LOCKSTEP:
+        return False
+    return _too_long(heard.robot, max_age / 2.0, now)
 
 
 def silent(
@@ -54,7 +84,9 @@ def silent(
     found: dict[str, str] = {}
     if _too_long(heard.gate, safety.gate_timeout, now):
         found[causes.GATE_LOST] = 'the safety gate is silent'
-    if contract.recorder_required and _too_long(heard.recorder, safety.recorder_timeout, now):
+    elif heard.gate_falls_silent:
+        found[causes.GATE_LOST] = 'the safety gate was deactivated'
+    if recorder_silent(contract, heard, now):
         found[causes.RECORDER_LOST] = 'the recorder is silent'
     if contract.pacing is Pacing.REALTIME:
         # Whoever was stopped itself has heard nobody: the others have given it up, and are not to

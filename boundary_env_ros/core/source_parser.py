@@ -22,8 +22,9 @@ JOINTS = 'sensor_msgs/msg/JointState'
 
 QUANTITIES = ('position', 'velocity', 'effort')
 
-#: More numbers than that in one field are an image, or too many to copy into every record.
-MOST_VALUES = 4096
+#: Enough for a costmap of 128 x 128. More numbers in one field are an image, or too many to copy
+#: into every record.
+MOST_VALUES = 16_384
 
 _FORMS = ('fields', 'parts', 'joints', 'beams', 'points', 'array')
 #: What a command is written to, and measured by.

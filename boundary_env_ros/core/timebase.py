@@ -17,6 +17,9 @@ from boundary_env_ros.errors import ClockMismatch
 
 NANOSECONDS = 1_000_000_000
 
+#: The ends of what seconds of 32 bit, as messages have them, can say, ns.
+FIRST_TIME, LAST_TIME = -(2**31) * NANOSECONDS, 2**31 * NANOSECONDS - 1
+
 #: Nanoseconds that travel as ``builtin_interfaces/Time``: a message's ``header.stamp``.
 RosTime = NewType('RosTime', int)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract import Contract, Interface
 from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.safety import Moves, Workspace
 
@@ -37,8 +37,16 @@ def _units(contract: Contract, place: Workspace, top: Reader) -> None:
         units = list(place.unit)
         if (place.polygon or place.keep_out) and units[0] != units[1]:
             top.problem((*path, 'unit'), 'one unit for x and y, for an area', units[:2])
+    interface = [one for group in contract.action for one in group.interface]
     for dimension, unit in zip(place.moved_by, units, strict=True):
         actual = contract.command_unit[dimension]
+        if interface[dimension] is not Interface.VELOCITY and actual == f'{unit}/s':
+            top.problem(
+                (*path, 'turn' if dimension == place.turn else 'dimensions'),
+                'a velocity',
+                said(f'{dimension}, which is {interface[dimension].value}'),
+            )
+            return
         if actual != f'{unit}/s':
             top.problem(
                 (*path, 'turn' if dimension == place.turn else 'dimensions'),

@@ -16,9 +16,11 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.index import IndexCheck
 from boundary_env_ros.evidence.rules import whole
 from boundary_env_ros.evidence.rules.base import Mismatch, same
 from boundary_env_ros.evidence.run_files import read_lines, Run, Unreadable, with_task
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.records import Entry, Message
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -89,6 +91,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             Mismatch(field='contract', expected='a valid contract', actual=terms.problem),
         )
     copies = _Copies(path, auditor) if run.has_copies else None
+    folder = RunFolder(path)
+    index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     for piece in run.pieces(auditor.topics):
         if isinstance(piece, Unreadable):
             auditor.unreadable(piece.place, piece.why)
@@ -96,6 +100,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             auditor.message(piece)
         else:
             auditor.add(piece.record, piece.log_time)
+            if index is not None:
+                index.add(piece.record)
             if copies is not None and isinstance(piece.record, Transition):
                 copies.compare(piece.record)
     for file in run.changed():
@@ -107,6 +113,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
         )
     if copies is not None:
         copies.finish(torn=bool(run.tear))
+    for mismatch, of in index.mismatches(torn=bool(run.tear)) if index is not None else ():
+        auditor.find(whole.index_agrees, mismatch, of)
     return auditor.report(torn=bool(run.tear))
 
 
@@ -149,8 +157,8 @@ class _Copies:
         place = self._run.first_transition
         copy: Transition | Unreadable
         try:
-            copy = from_json(Transition, json.loads(place.read_bytes()))
-        except (RecordError, ValueError, RecursionError) as error:
+            copy = from_json(Transition, json.loads(limits.read_file(place, limits.LINE)))
+        except (RecordError, OSError, ValueError, RecursionError) as error:
             copy = Unreadable(place=place.name, why=str(error))
         if not same(copy, transition):
             self._different(transition, place.name, copy)

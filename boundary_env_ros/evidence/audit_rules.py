@@ -40,6 +40,7 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         whole.contract_described,
         whole.copies_agree,
         whole.first_transition_saved,
+        whole.index_agrees,
     ),
     'Who made it, under which contract': identity.RULES,
     'Order of the steps, and resets': (

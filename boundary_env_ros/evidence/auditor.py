@@ -233,19 +233,22 @@ class Auditor:
             digest=terms.digest if terms else '',
             not_checked=self._not_checked(),
             from_topics={} if self._raw is None else dict(self._raw.tape.checked),
-            unsupported=self._unsupported(),
-            starved={} if self._raw is None else dict(self._raw.tape.starved),
+            excused=self._excused(),
+            asked={} if self._raw is None else dict(self._raw.tape.asked),
             imported=self._imported,
         )
 
-    def _unsupported(self) -> Mapping[str, int]:
+    def _excused(self) -> Mapping[str, Mapping[str, int]]:
         if self._raw is None:
             return {}
-        found = self._raw.tape.unsupported
-        if self._imported < self._transitions:
-            return dict(found)
-        # No gate published the commands, so none of its decisions came late.
-        return {use: count for use, count in found.items() if not use.startswith('command ')}
+        found: Mapping[str, Mapping[str, int]] = self._raw.tape.excused
+        if self._imported == self._transitions:
+            # No gate published the commands, so none of its decisions came late.
+            found = {
+                reason: {what: n for what, n in counts.items() if not what.startswith('command ')}
+                for reason, counts in found.items()
+            }
+        return {reason: dict(counts) for reason, counts in found.items() if counts}
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
         lacking = tuple(
@@ -304,10 +307,8 @@ class Auditor:
             self._check_link(link, now.id)
             self._match_carried(agent, now.id, link.decision)
             agent.executed.put(link.decision, (link.decision, now))
-        if agent.truth is not None and agent.truth.id == now.id:
-            for mismatch in whole.leaking(agent.truth, now, agent.leaks):
-                self.find(whole.evaluator_leak, mismatch, now.id)
         agent.last = now
+        self._look_for_leaks(agent)
         agent.past.append(values_of((*now.after, *now.state)))
         agent.recent.append(now)
         if agent.status is not None:
@@ -463,8 +464,17 @@ class Auditor:
                 )
         self._marks.clear()
 
+    def _look_for_leaks(self, agent: Agent) -> None:
+        """Compare step and evaluator's record of it, whichever of the two came first."""
+        truth, step = agent.truth, agent.last
+        if truth is not None and step is not None and truth.id == step.id:
+            for mismatch in whole.leaking(truth, step, agent.leaks):
+                self.find(whole.evaluator_leak, mismatch, step.id)
+
     def _evaluator(self, record: EvaluatorRecord) -> None:
-        self._agents.setdefault(record.id.agent, Agent()).truth = record
+        agent = self._agents.setdefault(record.id.agent, Agent())
+        agent.truth = record
+        self._look_for_leaks(agent)
         if self._terms is not None:
             for mismatch in whole.wrong_evaluator(record, self._terms):
                 self.find(whole.evaluator_as_contract, mismatch, record.id)

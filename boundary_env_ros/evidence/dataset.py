@@ -33,9 +33,11 @@ from boundary_env_ros.evidence.parquet_records import (
     read_parquet,
     TOPIC,
 )
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.records import Entry, Record, RECORDS
+from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
 FORMATS = ('parquet', 'jsonl')
 MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'
@@ -94,7 +96,9 @@ class Dataset:
     def contract(self) -> str:
         """Return the text of the contract; empty if it was not known."""
         file = self.path / CONTRACT
-        return file.read_text(encoding='utf-8', errors='replace') if file.is_file() else ''
+        if not file.is_file():
+            return ''
+        return limits.read_file(file, MOST_BYTES).decode(errors='replace')
 
     def entries(self) -> Iterator[Entry]:
         """
@@ -152,7 +156,7 @@ def open_dataset(path: Path) -> Dataset | None:
     if not manifest.is_file():
         return None
     try:
-        data = json.loads(manifest.read_bytes())
+        data = json.loads(limits.read_file(manifest, limits.TEXT))
         if data.get('records') == WITHIN:
             return _open_within(path, data)
         counts = {str(kind): int(count) for kind, count in data['records'].items()}
@@ -161,7 +165,15 @@ def open_dataset(path: Path) -> Dataset | None:
         if not set(counts) <= set(_CLASSES):
             raise ValueError(f'records {", ".join(set(counts) - set(_CLASSES))}')
         return Dataset(path=path, format=data['format'], counts=counts, tear=str(data['tear']))
-    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+    except (
+        ArithmeticError,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OSError,
+        RecursionError,
+    ) as error:
         raise RecordError(
             f'Expect a data set that this version can read, actually: {manifest}: '
             f'{type(error).__name__}: {error}.'
@@ -320,15 +332,22 @@ class _LineWriter:
 
 
 def _read_lines(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
-    with path.open('rb') as file:
-        for number, line in enumerate(file, 1):
-            where = f'{path.name}, line {number}'
-            try:
-                row: dict[str, Any] = json.loads(line)
-                order, log_time, topic = (row.pop(name) for name in (ORDER, LOG_TIME, TOPIC))
-                record: Record = from_json(cls, row, where)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise RecordError(
-                    f'{where}: expect one record as strict JSON, actually: {error}.'
-                ) from error
-            yield int(order), Entry(record, str(topic), int(log_time), path, number)
+    for number, line in enumerate(limits.read_lines(path), 1):
+        where = f'{path.name}, line {number}'
+        try:
+            row: dict[str, Any] = json.loads(line)
+            order, log_time = int(row.pop(ORDER)), int(row.pop(LOG_TIME))
+            topic = str(row.pop(TOPIC))
+            record: Record = from_json(cls, row, where)
+        except (
+            ArithmeticError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
+            raise RecordError(
+                f'{where}: expect one record as strict JSON, actually: {error}.'
+            ) from error
+        yield order, Entry(record, topic, log_time, path, number)

@@ -301,6 +301,9 @@ def _reset(contract: Contract) -> Iterator[tuple[str, str]]:
     for name, tolerance in reset.tolerance.items():
         shown = ', '.join(map(number, tolerance))
         yield 'tolerance', f'{name} within {shown} of what was sampled, else reset_failed'
+        if reset.wrap.get(name):
+            places = ', '.join(map(str, reset.wrap[name]))
+            yield 'wrap', f'{name}[{places}]: an angle differs by half a turn at most'
 
 
 def _reset_step(step: ResetStep) -> str:

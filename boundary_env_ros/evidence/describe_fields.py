@@ -165,7 +165,8 @@ def describe_group(group: ActionSpec, width: int) -> Iterator[str]:
         form = f': one point, {number(group.source.duration)} s ahead'
     elif isinstance(group.source, Array):
         form = f': {group.source.path}'
-    yield from _indented(f'to {group.topic} ({group.type}{frame}){form}', width)
+    does = ' and '.join(dict.fromkeys(one.value for one in group.interface))
+    yield from _indented(f'{does}, to {group.topic} ({group.type}{frame}){form}', width)
     head: Row = ('', 'unit', 'bounds', 'safe', 'rate', 'stop', 'evidence')
     delta = group.kind is ActionKind.DELTA
     names = group.dimensions

@@ -94,7 +94,10 @@ def _stopping(contract: Contract) -> Iterator[Term]:
             ),
         )
     if safety.competing_publisher is OnCompeting.STOP:
-        yield '  competing_publisher', 'somebody else publishes on a command topic'
+        yield (
+            '  competing_publisher',
+            'somebody else publishes on a command topic, or on one that the gate goes by',
+        )
     yield '  environment', f'silent for more than {number(safety.environment_timeout)} s'
     yield from _sensors(contract)
     for rule in safety.obstacles:
@@ -153,6 +156,8 @@ def _shaping(contract: Contract) -> Iterator[Term]:
     if any(group.rotation for group in contract.action):
         turned = _of_groups(contract, 'rotation')
         yield '  rotation', f'{turned}: one unit quaternion, turned as a whole'
+    if contract.angles:
+        yield '  wrap', f'{_of_groups(contract, "wrap")}: angles that take the short way'
     for rule in safety.obstacles:
         slow, near = number(rule.slow_speed), number(rule.slow_distance)
         yield (

@@ -220,6 +220,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'topic': _behavioural('topic', 'Another driver may carry out the command.'),
         'type': _behavioural('type', 'Another driver may carry out the command.'),
         'source': _breaking('', _OTHER_COMMAND),
+        'interface': _breaking('interface', 'A stop holds a position, and ends the others.'),
         'unit': _breaking('unit', 'The same number is another quantity.'),
         'frame': _breaking('frame', 'The same number is another place or direction.'),
         'low': _breaking('low', _SPACE),
@@ -230,7 +231,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'stop': _behavioural('stop', 'A stop takes another time and way.'),
         **{
             name: _behavioural(name, _LIMIT)
-            for name in ('acceleration', 'jerk', 'depart', 'rotation', 'curvature')
+            for name in ('acceleration', 'jerk', 'depart', 'rotation', 'curvature', 'wrap')
         },
         'driver_timeout': _behavioural('driver_timeout', _SAFETY),
         'probe': _behavioural('probe', 'The driver is asked otherwise whether it stops.'),
@@ -349,6 +350,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'settle': _behavioural('settle', _RESET),
         'deadline': _behavioural('deadline', _RESET),
         'tolerance': _behavioural('tolerance', _RESET),
+        'wrap': _behavioural('wrap', _RESET),
     },
     WorldStep: {
         'service': _behavioural('world', _RESET),
@@ -371,6 +373,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         'sampled': _behavioural('sampled', _RESET),
         'tolerance': _behavioural('tolerance', _RESET),
         'deadline': _behavioural('deadline', _RESET),
+        'wrap': _behavioural('wrap', _RESET),
     },
     ConfirmStep: {
         'prompt': _behavioural('confirm', 'A person is asked to do something else.'),

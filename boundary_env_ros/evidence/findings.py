@@ -6,11 +6,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from boundary_env_ros.evidence.audit_rules import RULE
 from boundary_env_ros.evidence.rules.base import NotChecked, Severity
+from boundary_env_ros.terminal import one_line
 
 Plain = dict[str, object]
+
+#: Share of the checks of one kind that may be excused in a record whose claims are supported.
+EXCUSED_SHARE = 0.05
+
+#: What no excuse is for: one is one too many.
+NEVER_EXCUSED = frozenset({'emergency stop'})
+
+#: Why a check was excused, by the name of the excuse.
+EXCUSES: Mapping[str, str] = {
+    'early': 'the message is from before the recorder heard the topic',
+    'lost': 'the recorder says that it lost messages',
+    'late': 'the listener says that it had messages later than the recorder',
+    'starved': 'the listener received nothing from anybody just then',
+    'unplaced': 'its instant is on no clock of the record',
+    'missed': 'the message need not have come: best effort, or the last before a silence',
+    'cut short': 'the episode was ended from outside while the world was on its way',
+}
+
+
+class Outcome(Enum):
+    """
+    What a record can be relied on for.
+
+    ``SUPPORTED``: no rule is broken, every rule was checked, and what was excused is below
+    :data:`EXCUSED_SHARE`.
+    ``CONSISTENT``: no rule is broken, but not all was checked.
+    ``CONTRADICTED``: the record contradicts itself, its contract or its sensors.
+    """
+
+    SUPPORTED = 'supported'
+    CONSISTENT = 'consistent'
+    CONTRADICTED = 'contradicted'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +91,7 @@ class Finding:
             self.field,
         ]
         where = ', '.join(part for part in place if part)
-        return f'{where}: expect {self.expected}, actually: {self.actual}'
+        return one_line(f'{where}: expect {self.expected}, actually: {self.actual}')
 
     def to_json(self) -> Plain:
         """Return the finding as plain data."""
@@ -94,11 +128,10 @@ class AuditReport:
         Rules that could not be applied, or not to all of the record, each with the reason.
     from_topics
         How many measurements, fields, commands ... were held against a raw message.
-    unsupported
-        How many were not, because the recorder came late or says that it lost messages.
-    starved
-        How many are older than what was there, because who took them received nothing from anybody
-        just then: a machine that is late now and then.
+    excused
+        By the name of the excuse: how many of each kind of check were excused by it.
+    asked
+        How many of each kind of check there were, excused ones included.
     imported
         How many of the transitions were not recorded, but made afterwards from a bag.
 
@@ -113,8 +146,8 @@ class AuditReport:
     digest: str = ''
     not_checked: tuple[NotChecked, ...] = ()
     from_topics: Mapping[str, int] = field(default_factory=dict)
-    unsupported: Mapping[str, int] = field(default_factory=dict)
-    starved: Mapping[str, int] = field(default_factory=dict)
+    excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    asked: Mapping[str, int] = field(default_factory=dict)
     imported: int = 0
 
     def count(self, severity: Severity) -> int:
@@ -123,8 +156,31 @@ class AuditReport:
 
     @property
     def ok(self) -> bool:
-        """Return whether the record may be believed: there was no error, warnings apart."""
+        """Return whether nothing in the record is contradicted: no error, warnings apart."""
         return self.count(Severity.ERROR) == 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the record can be relied on for."""
+        if not self.ok:
+            return Outcome.CONTRADICTED
+        torn = 'record-closed' in self.counts
+        if torn or self.imported or self.not_checked or self.beyond:
+            return Outcome.CONSISTENT
+        return Outcome.SUPPORTED
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Return the kinds of checks of which more were excused than may be."""
+        found: dict[str, int] = {}
+        for counts in self.excused.values():
+            for what, count in counts.items():
+                found[what] = found.get(what, 0) + count
+        return tuple(
+            what
+            for what, count in found.items()
+            if what in NEVER_EXCUSED or count > EXCUSED_SHARE * self.asked.get(what, 0)
+        )
 
     @property
     def not_applied(self) -> tuple[str, ...]:
@@ -140,30 +196,32 @@ class AuditReport:
             f'{_many(self.decisions, "decision")} of the gate'
         )
         errors, warnings = self.count(Severity.ERROR), self.count(Severity.WARNING)
+        outcome = self.outcome
+        found = f'{_many(errors, "error")}, {_many(warnings, "warning")} in {size}'
+        head = f'Audit{" of an import" if self.imported else ""}: {outcome.name}.'
+        if outcome is Outcome.SUPPORTED and not warnings:
+            yield f'{head} {size} keep all {len(RULE)} rules.'
+        elif outcome is Outcome.CONSISTENT:
+            yield f'{head} Not all could be checked; {found}.'
+        else:
+            yield f'{head} {found}.'
         if self.imported:
             yield (
-                f'Audit of an import: {_many(errors, "error")}, {_many(warnings, "warning")} in '
-                f'{size}.'
-            )
-            yield (
                 f'{_many(self.imported, "transition")} of it nobody recorded: they were made from '
-                'a bag, without a gate. This is no clean record of a run.'
+                'a bag, without a gate.'
             )
-        elif not self.counts:
-            yield f'Audit: clean. {size} keep all {len(RULE) - len(self.not_applied)} rules.'
-        else:
-            yield f'Audit: {_many(errors, "error")}, {_many(warnings, "warning")} in {size}.'
         if self.contract:
             yield f'Contract: {self.contract}, {self.digest[:19]}...'
         if self.from_topics:
             counts = ', '.join(f'{count} {what}' for what, count in self.from_topics.items())
             yield f'Held against the raw messages: {counts}.'
-        if self.unsupported:
-            counts = ', '.join(f'{count} of {what}' for what, count in self.unsupported.items())
-            yield f'Not checked, as the recorder came late or lost messages: {counts}.'
-        if self.starved:
-            counts = ', '.join(f'{count} of {what}' for what, count in self.starved.items())
-            yield f'Excused, as who took them received nothing from anybody just then: {counts}.'
+        for reason, excused in self.excused.items():
+            counts = ', '.join(
+                f'{count} of {self.asked.get(what, 0)} {what}' for what, count in excused.items()
+            )
+            yield f'Excused, as {EXCUSES[reason]}: {counts}.'
+        if self.beyond:
+            yield f'More was excused than may be: {", ".join(self.beyond)}.'
         yield from self._not_checked_lines()
         order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
         for name in order:
@@ -193,7 +251,7 @@ class AuditReport:
     def to_json(self) -> Plain:
         """Return the report as plain data."""
         return {
-            'ok': self.ok,
+            'outcome': self.outcome.value,
             'errors': self.count(Severity.ERROR),
             'warnings': self.count(Severity.WARNING),
             'transitions': self.transitions,
@@ -205,8 +263,9 @@ class AuditReport:
             'rules': len(RULE) - len(self.not_applied),
             'not_checked': [{'rule': i.rule, 'why': i.why} for i in self.not_checked],
             'from_topics': dict(self.from_topics),
-            'unsupported': dict(self.unsupported),
-            'starved': dict(self.starved),
+            'excused': {reason: dict(counts) for reason, counts in self.excused.items()},
+            'asked': dict(self.asked),
+            'excused_too_often': list(self.beyond),
             'counts': dict(self.counts),
             'findings': [finding.to_json() for finding in self.findings],
         }

@@ -90,7 +90,7 @@ def draw_overview(
     except ImportError as error:
         raise MissingDependency(
             'Expect matplotlib for the picture, actually: it is not installed. '
-            "Install it with `pip install 'boundary_env_ros[report]'`."
+            'Install it with `pip install matplotlib`.'
         ) from error
     if places is None:
         places = UNKNOWN_PLACES if contract is None else places_of(contract)

@@ -50,8 +50,7 @@ def arrow_library(what: str = 'Parquet') -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependency(
-            f'Expect pyarrow for {what}, actually: {error}. '
-            "Install it with `pip install 'boundary_env_ros[parquet]'`."
+            f'Expect pyarrow for {what}, actually: {error}. Install it with `pip install pyarrow`.'
         ) from error
     return pa
 

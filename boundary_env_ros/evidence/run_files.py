@@ -17,6 +17,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, RecordError
 from boundary_env_ros.evidence.dataset import Dataset, open_dataset
 from boundary_env_ros.evidence.raw.wiring import STOP_TYPE
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import is_torn, load_line
@@ -30,6 +31,7 @@ from boundary_env_ros.storage.records import (
     RecordSource,
 )
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +226,7 @@ class Run:
         run = folder_of(self.path)
         if run is not None:
             try:
-                return run.contract.read_text(encoding='utf-8', errors='replace')
+                return limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
             except OSError as error:
                 raise RecordError(
                     f'Expect to read {run.contract}, actually: {error.strerror or error}.'

@@ -1,17 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a policy's author imports: the Gymnasium environment and its links.
-
-Importing it makes the shipped contracts known to ``gymnasium.make``.
-"""
+"""What a policy's author imports: the Gymnasium environment and its links."""
 
 from __future__ import annotations
 
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.facade.registration import register
 from boundary_env_ros.facade.wrapper_chain import RecordWrappers
 
 __all__ = ['BoundaryEnv', 'RecordWrappers']
-
-register()

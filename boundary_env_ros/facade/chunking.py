@@ -12,7 +12,8 @@ import numpy as np
 
 from boundary_env_ros.core.contract import ActionKind, Contract
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import BoundaryError, InvalidAction
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.errors import InvalidAction
 from boundary_env_ros.facade.link import Delivery
 from boundary_env_ros.facade.spaces import action_vector
 

@@ -70,7 +70,7 @@ class Drawing:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect Pillow to draw a view, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[render]'`."
+                'Install it with `pip install Pillow pygame`.'
             ) from error
         self._image, self._draw, self._font = PIL.Image, PIL.ImageDraw, PIL.ImageFont
         self._contract = contract

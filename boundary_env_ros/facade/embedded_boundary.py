@@ -24,7 +24,8 @@ from boundary_env_ros.core.inputs import (
 from boundary_env_ros.core.observation import Sample
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.facade.link import Delivery, Image
-from boundary_env_ros.storage.contract_file import LoadedContract, make_task
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.task_check import fitting_task
 
 Listener: TypeAlias = Callable[[object, Instant], Sequence[Effect]]
 
@@ -76,7 +77,7 @@ class Boundary:
         self.environment = Environment(
             contract,
             digest=loaded.digest,
-            task=make_task(contract),
+            task=fitting_task(contract),
             agent=agent,
             topics=topics,
             software_version=__version__,

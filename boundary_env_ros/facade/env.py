@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.service_requests import options_text
-from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError, ResetNeeded
+from boundary_env_ros.errors import BoundaryError, LinkError
+from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery, Link, load_for, make_link, seed_for
 from boundary_env_ros.facade.rendering import as_text, Renderer

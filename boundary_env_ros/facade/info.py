@@ -49,8 +49,9 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     overrun, missed
         Whether no action came in time, and the steps that were closed without one since the last
         call, as ``(step, reward)``.
-    cause, declared_by
-        Of the ending; empty strings while the episode runs.
+    cause, declared_by, message
+        Of the ending; empty strings while the episode runs. The message is one sentence, such as
+        which sensor was lost; a stop of the gate is told by ``reasons``.
     unresolved_images
         Image fields that show an older image because theirs did not come in time.
     reset
@@ -86,6 +87,7 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
         'cause': transition.cause,
         'declared_by': transition.declared_by,
+        'message': _message(transition),
         'unresolved_images': list(delivery.unresolved),
     }
     if transition.reset is not None:
@@ -112,6 +114,12 @@ def outcome_of(deliveries: Sequence[Delivery]) -> tuple[float, Info]:
     missed = [d for d in deliveries[:-1] if d.transition.overrun]
     reward = sum(d.transition.reward for d in deliveries if d is last or not d.transition.overrun)
     return float(reward), step_info(last, missed)
+
+
+def _message(transition: Transition) -> str:
+    """Return what is said of the ending; empty if there is none."""
+    key = f'cause:{transition.cause}'
+    return next((item.value for item in transition.diagnostics if item.key == key), '')
 
 
 def _intervention(transition: Transition) -> Info | None:

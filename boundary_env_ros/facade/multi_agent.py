@@ -16,7 +16,8 @@ from typing import Any
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, MissingDependency
+from boundary_env_ros.errors import LinkError, MissingDependency
+from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery, load_for
 from boundary_env_ros.facade.shared_env import Array, SharedEnv
@@ -28,7 +29,7 @@ try:
 except ModuleNotFoundError as missing:
     raise MissingDependency(
         f'Expect PettingZoo for several agents, actually: {missing}. '
-        "Install it with `pip install 'boundary_env_ros[pettingzoo]'`."
+        'Install it with `pip install pettingzoo`.'
     ) from missing
 
 Observations = dict[str, dict[str, Array]]

@@ -15,7 +15,8 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.images import as_rgb
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import BoundaryError, InvalidAction, ResetNeeded
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.link import Delivery, seed_for
 from boundary_env_ros.facade.spaces import (
     action_space,

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import InvalidAction, LinkError
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.facade.errors import InvalidAction
 
 Array = npt.NDArray[Any]
 
@@ -157,18 +158,19 @@ def action_vector(contract: Contract, action: object) -> Vector:
         If it has another shape, is not numeric, or holds a number that is not finite.
 
     """
-    space = action_space(contract)
-    if not isinstance(space, spaces.Dict):
-        units = ', '.join(contract.command_unit) if isinstance(space, spaces.Box) else 'indices'
+    numbers = [group.kind in _NUMBERS for group in contract.action]
+    if all(numbers) or not any(numbers):
+        units = ', '.join(contract.command_unit) if all(numbers) else 'indices'
         shape: tuple[int, ...] = (contract.action_size,)
-        if isinstance(space, spaces.Discrete):
+        if [group.kind for group in contract.action] == [ActionKind.DISCRETE]:
             shape = ()
         if contract.horizon > 1:
             shape = _chunk_shape(contract, action)
         return _numbers(action, shape, f'an action of shape {shape}, {units}')
-    if not isinstance(action, Mapping) or set(action) != set(space.spaces):
+    names = [group.name for group in contract.action]
+    if not isinstance(action, Mapping) or set(action) != set(names):
         raise InvalidAction(
-            f'Expect an action with the groups {", ".join(space.spaces)}, actually: {action!r}.'
+            f'Expect an action with the groups {", ".join(names)}, actually: {action!r}.'
         )
     values: list[float] = []
     for group in contract.action:

@@ -46,7 +46,7 @@ class Window:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect pygame for a window, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[render]'`."
+                'Install it with `pip install Pillow pygame`.'
             ) from error
         if Window._open is not None:
             raise BoundaryError(

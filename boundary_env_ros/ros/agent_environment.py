@@ -14,7 +14,8 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, GateStatus
 from boundary_env_ros.core.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input, looked_up_fields
+from boundary_env_ros.core.fields import Reading
+from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, looked_up_fields
 from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.observation import Observation, Sample
 from boundary_env_ros.core.reset import ResetWorld
@@ -27,11 +28,12 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import Refused
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode
-from boundary_env_ros.ros.conversions import advanced_from, from_msg, message_class, to_msg
+from boundary_env_ros.ros.contract_node import ContractNode, RATE
+from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
 from boundary_env_ros.ros.transforms import Transforms
-from boundary_env_ros.storage.contract_file import make_task
+from boundary_env_ros.storage.task_check import fitting_task
 
 #: What an environment asks of somebody else than those who listen to its topics.
 Asked = ResetWorld | CallService | PublishMessage | AskPerson | WorldAdvance
@@ -79,7 +81,7 @@ class AgentEnvironment:
         self.environment = Environment(
             contract,
             digest=node.loaded.digest,
-            task=make_task(contract),
+            task=fitting_task(contract),
             agent=agent,
             topics=topics,
             software_version=__version__,
@@ -95,21 +97,25 @@ class AgentEnvironment:
                 (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
             )
         }
-        self._sensors: list[tuple[Any, Callable[[Any, Any], None], int]] = []
-        for inputs, hear in (
-            (field_inputs(contract, topics), self._field),
-            (feedback_inputs(contract), self._feedback),
-        ):
-            for item in inputs:
-                qos, on_message = names.sensor(item.qos, contract.pacing), hear(item)
-                made = self._listen(message_class(item.type), item.topic, on_message, qos)
-                self._sensors.append((made, on_message, qos.depth))
+        self._sensors = SensorBuffer(
+            node,
+            agent,
+            fields=field_inputs(contract, topics),
+            feedback=feedback_inputs(contract),
+            heard=self.environment.heard,
+            stamped=contract.pacing is Pacing.LOCKSTEP,
+            due=self._go_on,
+        )
         looked_up = looked_up_fields(contract)
         self._transforms = Transforms(node, looked_up) if looked_up else None
-        self._listen(msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD)
-        self._listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED)
-        if contract.pacing is Pacing.LOCKSTEP:
-            self._listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
+        for kind, topic, hear, qos in (
+            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
+            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED),
+            (msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD),
+        ):
+            if kind is not msg.WorldAdvanced or contract.pacing is Pacing.LOCKSTEP:
+                place = node.topic_of(agent, topic)
+                node.listen(kind, place, hear, qos, raw=True, rate=RATE)
         for service, name, callback in (
             (srv.BeginEpisode, names.BEGIN_EPISODE, self._on_begin),
             (srv.EndEpisode, names.END_EPISODE, self._on_end),
@@ -117,79 +123,50 @@ class AgentEnvironment:
         ):
             node.serve(service, node.topic_of(agent, name), callback)
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
-        return self._node.listen(kind, self._node.topic_of(self.agent, topic), callback, qos)
-
     # Events --------------------------------------------------------------------------------------
 
-    def _field(self, item: Input) -> Callable[[Any, Any], None]:
-        def on_message(message: Any, info: Any) -> None:
-            self._take(item, message, info)
+    def _go_on(self) -> None:
+        self.look()
+        self.carry(self.environment.go_on(self._node.clock.now()))
 
-        return on_message
+    def look(self) -> None:
+        """Look at all that the sensors have sent, and at the newest transforms."""
+        self._sensors.look(self._on_field, self._on_feedback)
+        for item, message in () if self._transforms is None else self._transforms.new():
+            reading = self._node.read(item, message)
+            if reading is not None:
+                sample = self._sample(reading)
+                self.carry(self.environment.sample(item.name, sample, self._node.clock.now()))
 
-    def _take(self, item: Input, message: Any, info: Any) -> None:
-        """Take a sample of a field; ``info`` is what the middleware says of its message."""
-        node = self._node
-        now = node.clock.now()
-        reading = node.read(item, message)
-        if reading is None:
-            return
-        sample = Sample(
+    def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
+        return self.environment.take(name, self._sample(reading, arrival))
+
+    def _sample(self, reading: Reading, arrival: Arrival | None = None) -> Sample:
+        clock = self._node.clock
+        return Sample(
             values=reading.values,
-            captured=node.clock.captured(reading.stamp, node.contract.robot_host),
-            published=None if info is None else node.clock.system(info['source_timestamp']),
-            arrived=None if info is None else node.clock.system(info['received_timestamp']),
+            captured=clock.captured(reading.stamp, self._node.contract.robot_host),
+            published=None if arrival is None else clock.system(arrival.published),
+            arrived=None if arrival is None else clock.system(arrival.arrived),
             confidence=reading.confidence,
             image=reading.image,
         )
-        self.carry(self.environment.sample(item.name, sample, now))
 
-    def _feedback(self, item: Input) -> Callable[[Any, Any], None]:
-        host = self._node.contract.robot_host
+    def _on_feedback(self, name: str, reading: Reading) -> None:
+        captured = self._node.clock.captured(reading.stamp, self._node.contract.robot_host)
+        self.carry(self.environment.measured(name, reading.values, captured))
 
-        def on_message(message: Any, info: Any) -> None:
-            now = self._node.clock.now()
-            reading = self._node.read(item, message)
-            if reading is None:
-                return
-            captured = self._node.clock.captured(reading.stamp, host)
-            self.carry(self.environment.feedback(item.name, reading.values, captured, now))
-
-        return on_message
-
-    def look_up(self) -> None:
-        """Take the newest transforms."""
-        if self._transforms is None:
-            return
-        for item, message in self._transforms.new():
-            self._take(item, message, None)
-
-    def catch_up(self) -> None:
-        """
-        Take what the sensors have sent and still waits.
-
-        The executor runs a timer first, and takes one message of a topic before it looks again: on
-        a busy machine a step would be closed on what is old while the newer is there already.
-        """
-        for subscription, hear, depth in self._sensors:
-            for _ in range(depth):
-                with subscription.handle:
-                    taken = subscription.handle.take_message(subscription.msg_type, False)
-                if taken is None:
-                    break
-                hear(*taken)
-
-    def _on_decision(self, message: Any) -> None:
-        decision = from_msg(GateDecision, message)
+    def _on_decision(self, data: bytes) -> None:
+        decision = from_bytes(GateDecision, data)
         self.carry(self.environment.decision(decision, self._node.clock.now()))
 
-    def _on_gate_status(self, message: Any) -> None:
-        status = from_msg(GateStatus, message)
+    def _on_gate_status(self, data: bytes) -> None:
+        status = from_bytes(GateStatus, data)
         self.carry(self.environment.gate_status(status, self._node.clock.now()))
 
-    def _on_advanced(self, message: Any) -> None:
-        report = advanced_from(message)
+    def _on_advanced(self, data: bytes) -> None:
+        report = advanced_from(data)
+        self.look()
         self.carry(self.environment.advanced(report, self._node.clock.now()))
 
     def say(self) -> None:
@@ -210,7 +187,9 @@ class AgentEnvironment:
             self._ask(self.agent, effect)
             return
         now = self._node.clock.now()
-        self._outgoing[type(effect)].publish(to_msg(effect, _stamp_of(effect, now)))
+        self._outgoing[type(effect)].publish(
+            to_bytes(effect, _stamp_of(effect, now).ros.nanoseconds)
+        )
         if isinstance(effect, Transition):
             self._log(effect)
             if effect.reset is not None and not effect.truncated:
@@ -220,9 +199,11 @@ class AgentEnvironment:
         whose = f' of {self.agent}' if self._several else ''
         episode = f'{transition.id.episode_id[:8]}{whose}'
         if transition.cause:
+            message = self.environment.message
             self._node.get_logger().info(
                 f'episode {episode} ended after {transition.id.step} steps: '
                 f'{transition.cause}, declared by {transition.declared_by}'
+                f'{": " if message else ""}{message}'
             )
         elif transition.reset is not None:
             self._node.get_logger().info(f'episode {episode} runs')
@@ -252,6 +233,7 @@ class AgentEnvironment:
             seed=request.seed if request.seed_given else None,
             options=request.options,
         )
+        self.look()  # an episode that still runs ends by this
         try:
             seed, effects = self.environment.begin(
                 begin,
@@ -270,15 +252,14 @@ class AgentEnvironment:
         environment, now = self.environment, self._node.clock.now()
         status = environment.status(now)
         causes = self._node.contract.episode.causes
-        if request.episode_id != status.id.episode_id or environment.state in (
-            EpisodeState.IDLE,
-            EpisodeState.TERMINATED,
-            EpisodeState.TRUNCATED,
-        ):
+        runs = environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+        if not runs or request.episode_id != status.id.episode_id:
             response.result.code = msg.Result.UNKNOWN_EPISODE
+            running = f'{status.id.episode_id}, which runs' if runs else 'none, since none runs'
+            ended = f' ({status.cause} ended it)' if status.cause and not runs else ''
             response.result.message = (
-                f'Expect the running episode ({status.id.episode_id or "none"}), '
-                f'actually: {request.episode_id}.'
+                f'The episode cannot be ended (expected {running}, '
+                f'got {request.episode_id}{ended}).'
             )
         elif request.cause not in causes:
             response.result.code = msg.Result.INVALID_ARGUMENT
@@ -287,6 +268,7 @@ class AgentEnvironment:
             )
         else:
             who = request.client or 'client'
+            self.look()
             self.carry(environment.end(request.cause, who, request.message, now))
         return response
 

@@ -51,7 +51,7 @@ from boundary_env_ros.facade.drawing import Drawing
 from boundary_env_ros.facade.link import Asked
 from boundary_env_ros.facade.rendering import VIEW
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.first_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
@@ -106,7 +106,7 @@ class AgentServices:
             (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY),
         ):
-            node.listen(message, contract.topic_of(agent, topic), callback, qos)
+            node.listen(message, contract.topic_of(agent, topic), callback, qos, rate=RATE)
         for kind, name, answer in (
             (srv.Reset, 'reset', self._reset),
             (srv.Step, 'step', self._step),

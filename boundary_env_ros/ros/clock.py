@@ -10,7 +10,7 @@ import time
 
 from rclpy.clock import Clock as RosClock
 
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+from boundary_env_ros.core.timebase import Clock, Instant, LAST_TIME, Stamp
 
 HOST = socket.gethostname()
 
@@ -63,7 +63,8 @@ class NodeClock:
         """
         for _ in range(_READINGS):
             before = time.monotonic_ns()
-            nanoseconds: int = self._clock.now().nanoseconds
+            # What is on /clock may be later than any message can say.
+            nanoseconds = min(int(self._clock.now().nanoseconds), LAST_TIME)
             steady = time.monotonic_ns()
             if steady - before < _APART:
                 break

@@ -18,28 +18,29 @@ import time
 import traceback
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 import rclpy
 from rclpy.clock import Clock as RosClock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
-from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile
+from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.fields import Reading
 from boundary_env_ros.core.inputs import Input, sensor_topics
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
 from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.once import Once
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS
@@ -48,9 +49,29 @@ Failure = TransitionCallbackReturn.FAILURE
 
 #: Variable with the process id of a parent without whom a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
+
+#: From the loss of a node to the end of the others, s, where they are started together: longer
+#: than the timeouts of the boundary, so that the others can declare what they lost, and record it.
+DECLARING_TIME = 5.0
 # For all that a node says last, s; who was killed does not acknowledge it.
 _LAST_WORD = 0.5
 
+#: Messages or requests a second beyond which one topic or service of this package is flooded.
+RATE = 1000.0
+
+# Nobody latches a contract often.
+_RATE_OF_CONTRACTS = 100.0
+
+# Nodes whose contract is remembered, and s in which the foreign one of each is logged once.
+_MOST_PEERS = 1000
+_AGAIN = 10.0
+
+# Seconds between two looks for publishers that are not heard.
+_LOOK = 5.0
+
+
+# Signals that end a node in order.
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
@@ -75,8 +96,9 @@ class ContractNode(LifecycleNode):
 
     Subclasses implement :meth:`configure`, :meth:`activate`, :meth:`deactivate` and
     :meth:`cleanup`; whatever :class:`BoundaryError` one of the first two raises is logged and
-    refuses the transition, and what it had begun is undone by the other two. What comes by
-    :meth:`listen` and is no message of this package is refused, and the node lives.
+    refuses the transition, and what it had begun is undone by the other two. Whatever arrives by
+    a subscription, a service or a parameter, those of rclpy itself included, goes through
+    :class:`Incoming`: what a callback raises is a refusal, and the node lives.
 
     Parameters
     ----------
@@ -85,17 +107,23 @@ class ContractNode(LifecycleNode):
 
     """
 
+    #: Whether a timer of its own has failed: such a node must not go on.
+    broken = False
+
     #: Whether the node knows what to do under a contract with several agents.
     several_agents = False
 
     def __init__(self, name: str, role: str) -> None:
+        # rclpy makes the first subscriptions and services itself.
+        self._incoming = Incoming(self, self._vital(self.urgent))
         super().__init__(name)
         self._role = role
         self._peers: dict[str, str] = {}
+        self._logged_peers = Once(_AGAIN)
         self._loaded: LoadedContract | None = None
-        self._incoming = Incoming(self)
         self._periodic: list[Any] = []
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
+        self._asked_for: dict[str, QoSProfile] = {}
         self.declare(
             'contract',
             'warehouse_cart',
@@ -111,19 +139,95 @@ class ContractNode(LifecycleNode):
             msg.ContractDescription, names.CONTRACT, names.LATCHED
         )
         self._listener = self.create_subscription(
-            msg.ContractDescription, names.CONTRACT, self._on_description, names.LATCHED_MANY
+            msg.ContractDescription,
+            names.CONTRACT,
+            self._on_description,
+            names.LATCHED_MANY,
+            rate=_RATE_OF_CONTRACTS,
         )
+        self.add_on_set_parameters_callback(self._on_clock_parameter)
         # rclpy raises in this callback at a transition that there is not, which ends the process.
         change = self._service_change_state
         change.callback = self._of_this_state_only(change.callback)
 
+    def urgent(self) -> None:
+        """Do what goes before anything that has arrived; a node with a deadline overrides it."""
+
+    # What arrives --------------------------------------------------------------------------------
+
+    def create_subscription(
+        self,
+        msg_type: Any,
+        topic: str,
+        callback: Callable[..., None],
+        qos_profile: QoSProfile | int,
+        *,
+        raw: bool = False,
+        rate: float = 0.0,
+        **options: Any,
+    ) -> Any:
+        """
+        Create a subscription behind the guard of the node.
+
+        Its bytes are decoded there, for rclpy would raise in its executor. It has no events: the
+        EventsExecutor crashes with those of what is destroyed (rclpy#1644). ``rate``: messages a
+        second beyond which they are refused unread.
+        """
+        guarded = self._incoming.subscription(topic, None if raw else msg_type, callback, rate)
+        silent = SubscriptionEventCallbacks(use_default_callbacks=False)
+        options.setdefault('event_callbacks', silent)
+        return super().create_subscription(
+            msg_type, topic, guarded, qos_profile, raw=True, **options
+        )
+
+    def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
+        """Create a publisher without events, as :meth:`create_subscription` does."""
+        return super().create_publisher(msg_type, topic, qos_profile, **_silent(options))
+
+    def create_lifecycle_publisher(self, *arguments: Any, **options: Any) -> Any:
+        """Create a publisher that is heard while the node is active, without events."""
+        return super().create_lifecycle_publisher(*arguments, **_silent(options))
+
+    def create_service(
+        self,
+        srv_type: Any,
+        srv_name: str,
+        callback: Callable[[Any, Any], Any],
+        *,
+        rate: float = RATE,
+        **options: Any,
+    ) -> Any:
+        """Create a service behind the guard of the node; ``rate`` is that of its requests."""
+        guarded = self._incoming.service(srv_name, srv_type, callback, rate)
+        return super().create_service(srv_type, srv_name, guarded, **options)
+
+    def add_on_set_parameters_callback(
+        self, callback: Callable[[list[Parameter]], SetParametersResult]
+    ) -> None:
+        """Have parameters looked at, behind the guard of the node."""
+        super().add_on_set_parameters_callback(self._incoming.parameters(callback))
+
+    def _on_clock_parameter(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Keep a configured node on the clock that its contract asks for."""
+        for parameter in parameters:
+            if parameter.name == 'use_sim_time' and self._loaded is not None:
+                return SetParametersResult(
+                    successful=False,
+                    reason='Expect use_sim_time as it was when the node was configured, '
+                    f'actually: {parameter.value} is to be set. Clean the node up first.',
+                )
+        return SetParametersResult(successful=True)
+
     def declare(
         self, name: str, default: Any, description: str, *, read_only: bool = True
     ) -> None:
-        """Declare a parameter; a type in place of the default is that of one without."""
+        """Declare a parameter; a type in place of the default is that of an empty array."""
         self.declare_parameter(
             name, default, ParameterDescriptor(description=description, read_only=read_only)
         )
+        if self.get_parameter_or(name).type_ is Parameter.Type.NOT_SET:
+            # With one that has no value rclpy answers nothing to who asks for several.
+            self.set_parameters([Parameter(name, default, [])])
 
     def value(self, name: str) -> Any:
         """Return the value of a parameter."""
@@ -163,15 +267,31 @@ class ContractNode(LifecycleNode):
         }
 
     def _on_description(self, description: Any) -> None:
-        if description.node == self.get_fully_qualified_name():
+        name = description.node
+        if name == self.get_fully_qualified_name():
             return
-        self._peers[description.node] = description.digest
-        if self._loaded is not None and description.digest != self._loaded.digest:
+        if name not in self._peers and len(self._peers) >= _MOST_PEERS:
+            raise RecordError(f'Expect at most {_MOST_PEERS} nodes, actually: {name!r} besides.')
+        self._peers[name] = description.digest
+        if (
+            self._loaded is not None
+            and description.digest != self._loaded.digest
+            and self._logged_peers.due(name)
+        ):
             self.get_logger().error(
                 f'Expect {description.node} under the contract {self._loaded.digest}, actually: '
                 f'{description.digest}. Start both with the same contract, pacing and task '
                 'version.'
             )
+
+    def _forget_gone_peers(self) -> None:
+        """Forget the contracts of nodes that are no more in the graph."""
+        there = {
+            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+            for topic in dict.fromkeys((names.CONTRACT, *self.elsewhere()))
+            for info in self.get_publishers_info_by_topic(self.resolve_topic_name(topic))
+        }
+        self._peers = {name: digest for name, digest in self._peers.items() if name in there}
 
     def _load(self) -> None:
         pacing = self.value('pacing')
@@ -180,10 +300,8 @@ class ContractNode(LifecycleNode):
             raise BoundaryError(
                 f'Expect the parameter pacing out of {", ".join(names_)}, actually: {pacing!r}.'
             )
-        self._loaded = load(self.value('contract'), names_.get(pacing))
-        contract = self._loaded.contract
-        if len(contract.agents) != 1:
-            self._meet_others()
+        loaded = load(self.value('contract'), names_.get(pacing))
+        contract = loaded.contract
         use_sim_time = self.get_parameter('use_sim_time').value
         if contract.sim_time and not use_sim_time:
             # The contract decides: a node on the wrong clock would stamp nonsense.
@@ -194,6 +312,9 @@ class ContractNode(LifecycleNode):
                 'Write `clock: sim` in the contract, or leave use_sim_time alone.'
             )
         self.clock = NodeClock(self.get_clock(), sim_time=contract.sim_time)
+        self._loaded = loaded
+        if len(contract.agents) != 1:
+            self._meet_others()
 
     def _meet_others(self) -> None:
         """Hear, in a world of several agents, of the contracts of the others."""
@@ -203,7 +324,13 @@ class ContractNode(LifecycleNode):
                 f'actually: {", ".join(self.contract.agents)}.'
             )
         for topic in self.elsewhere():
-            self.listen(msg.ContractDescription, topic, self._on_description, names.LATCHED_MANY)
+            self.listen(
+                msg.ContractDescription,
+                topic,
+                self._on_description,
+                names.LATCHED_MANY,
+                rate=_RATE_OF_CONTRACTS,
+            )
 
     def elsewhere(self) -> tuple[str, ...]:
         """Return where else than here contracts are latched in a world of several agents."""
@@ -279,6 +406,7 @@ class ContractNode(LifecycleNode):
     @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Act, unless somebody in the namespace works under another contract."""
+        self._forget_gone_peers()
         others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
         if others:
             self.get_logger().error(
@@ -287,6 +415,7 @@ class ContractNode(LifecycleNode):
             )
             return Failure
         before = len(self._periodic)
+        self.every(_LOOK, self._look_at_qos)
         try:
             self.activate()
         except BoundaryError as error:
@@ -331,6 +460,7 @@ class ContractNode(LifecycleNode):
         for destroy, entity in self._owned:
             destroy(entity)
         self._owned.clear()
+        self._asked_for.clear()
         self._loaded = None
 
     def finish(self) -> None:
@@ -361,28 +491,50 @@ class ContractNode(LifecycleNode):
         qos: QoSProfile,
         *,
         warn: bool = True,
+        raw: bool = False,
+        rate: float = 0.0,
+        group: Any = None,
     ) -> Any:
         """
         Return a subscription that lives until the cleanup.
 
-        ``warn`` of publishers whose QoS does not fit. A message that the callback cannot read is
-        refused, logged and counted in :attr:`refused`.
+        ``warn`` of publishers whose QoS does not fit; ``raw`` gives the bytes of a message. One
+        that the callback cannot read, or that exceeds a ``rate`` (1/s), is refused, logged and
+        counted in :attr:`refused`.
         """
-        heard = self._incoming.guarded(topic, callback)
 
         @wraps(callback)
         def on_message(*message: Any) -> None:
             # The executor may still hold a message that came before the cleanup.
             if self._loaded is not None:
-                heard(*message)
+                callback(*message)
 
-        events = SubscriptionEventCallbacks(use_default_callbacks=warn)
-        made = self.create_subscription(kind, topic, on_message, qos, event_callbacks=events)
+        made = self.create_subscription(
+            kind, topic, on_message, qos, raw=raw, rate=rate, callback_group=group
+        )
+        if warn:
+            self._asked_for[made.topic_name] = qos
         return self.own(self.destroy_subscription, made)
+
+    def _look_at_qos(self) -> None:
+        """Say what is not heard, because its publisher offers less than is asked for."""
+        for topic, asked in self._asked_for.items():
+            for info in self.get_publishers_info_by_topic(topic):
+                fits, why = qos_check_compatible(info.qos_profile, asked)
+                name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+                if fits == QoSCompatibility.ERROR and self._logged_peers.due((topic, name)):
+                    self.get_logger().warning(
+                        f'{topic}: nothing of {name} is heard (its QoS does not fit: {why}). '
+                        'Have it offer more, or ask for less in the contract.'
+                    )
+
+    def refuse(self, what: str, error: Exception) -> None:
+        """Count and log something that has arrived and could not be taken."""
+        self._incoming.refuse(what, error)
 
     @property
     def refused(self) -> int:
-        """How many messages were refused since the process began, for they could not be read."""
+        """How many messages, requests and parameters were refused since the process began."""
         return self._incoming.refused
 
     def serve(
@@ -398,26 +550,50 @@ class ContractNode(LifecycleNode):
         return entity
 
     def read(self, item: Input, message: Any) -> Reading | None:
-        """Return what an input reads from a message; None, and a log entry, if it cannot."""
+        """Return what an input reads from a message; None, which is a refusal, if it cannot."""
         try:
-            return item.read(message)
-        except BoundaryError as error:
-            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            reading = item.read(message)
+        except Exception as error:  # noqa: BLE001 - whatever a message leads to
+            self.refuse(item.topic or item.name, error)
             return None
+        if reading.problem:
+            self.get_logger().error(f'{item.topic}: {reading.problem}', throttle_duration_sec=1.0)
+        return reading
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:
-        """Call back periodically while active, on the steady clock: ``/clock`` may pause."""
+        """
+        Call back periodically while active, on the steady clock: ``/clock`` may pause.
+
+        What the callback raises is no refusal: it ends the process, in order.
+        """
         timer = self.create_timer(
-            seconds, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME)
+            seconds, self._vital(callback), clock=RosClock(clock_type=ClockType.STEADY_TIME)
         )
         self._periodic.append(timer)
         return timer
+
+    def _vital(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Return a callback without which the node must not go on."""
+
+        def called() -> None:
+            try:
+                callback()
+            except BaseException:
+                self.broken = True
+                raise
+
+        return called
 
     def _stop_timers(self, first: int = 0) -> None:
         """Stop the timers, from the one with this index on."""
         for timer in self._periodic[first:]:
             self.destroy_timer(timer)
         del self._periodic[first:]
+
+
+def _silent(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of a publisher that has no events."""
+    return {'event_callbacks': PublisherEventCallbacks(use_default_callbacks=False), **options}
 
 
 def run(
@@ -427,13 +603,15 @@ def run(
     Run a node until it is told to stop, and return the exit code.
 
     SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it
-    holds is let go of. So does the death of the parent, if that named itself in the variable
-    ``BOUNDARY_ENV_ROS_PARENT``.
+    holds is let go of. So do SIGHUP, that of a terminal which is closed, and the death of the
+    parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does.
     """
     parent = os.environ.get(PARENT)
     signals: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: signals.append(received))
+    for number in _ENDS:
+        # Of `nohup` a SIGHUP that is to be ignored stays so.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda received, _: signals.append(received))
     # Not rclpy's handlers: they close the context at once, and nobody could be told of the end.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = make()
@@ -442,10 +620,15 @@ def run(
     try:
         # Short waits: what ends the node is looked for between two of them.
         while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
-            runner.spin_once(timeout_sec=0.1)
+            try:
+                runner.spin_once(timeout_sec=0.1)
+            except Exception as error:  # whatever the bytes of a request lead to
+                if node.broken or not rclpy.ok():
+                    raise
+                node.refuse('executor', error)
     finally:
         # The end is under way, and after it the interpreter's: another signal must not tear them.
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _ENDS:
             signal.signal(number, signal.SIG_IGN)
         node.finish()
         runner.shutdown()

@@ -8,19 +8,33 @@ The rules are those of :mod:`boundary_env_ros.core.serialization`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from struct import unpack_from
+from typing import Any, cast, TypeVar
 
+from rclpy.serialization import deserialize_message
+
+from boundary_env_ros.core.contract import ActionSpec
 from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.serialization import from_message, to_message
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
-from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.core.serialization import set_time as set_time
+from boundary_env_ros.core.sources import Array, Paths
+from boundary_env_ros.core.timebase import FIRST_TIME, Instant, LAST_TIME, NANOSECONDS
+from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.cdr_writer import RecordEncoder
+from boundary_env_ros.storage.known_definitions import known_definition
 
+T = TypeVar('T')
 Message = Any
+
+# Bytes up to the end of the stamp of a header: those of the encapsulation, seconds, nanoseconds.
+_STAMPED = 4 + 4 + 4
 
 
 def to_msg(record: object, now: Instant | None = None) -> Message:
@@ -52,14 +66,92 @@ def _new(cls: type) -> Message:
 from_msg = from_message
 
 
-def advanced_from(message: Message) -> Advanced:
+def to_bytes(record: object, stamp: int = 0) -> bytes:
+    """
+    Return a record as the bytes of its message, which a publisher takes as well.
+
+    ``stamp`` is that of the header, if the message has one, ns.
+    """
+    return _encoder(_any(type(record)))(record, min(max(stamp, FIRST_TIME), LAST_TIME))
+
+
+def from_bytes(cls: type[T], data: bytes) -> T:
+    """
+    Return the record that the bytes of a message hold.
+
+    Raises
+    ------
+    RecordError
+        If they hold none.
+
+    """
+    return cast(T, _decoder(_any(cls))(data))
+
+
+def _any(cls: type) -> Any:
+    # functools.cache asks for a Hashable, which mypy does not see in a class.
+    return cls
+
+
+@cache
+def _encoder(cls: type) -> RecordEncoder:
+    kind = f'boundary_env_ros/msg/{cls.__name__}'
+    return RecordEncoder(cls, kind, known_definition(kind)[0])
+
+
+@cache
+def _decoder(cls: type) -> Decoder[Any]:
+    kind = f'boundary_env_ros/msg/{cls.__name__}'
+    return record_decoder(cls, kind, known_definition(kind)[0])
+
+
+def advanced_from(data: bytes) -> Advanced:
     """Return the world's answer with the time that it carries."""
-    return Advanced(report=from_message(WorldAdvanced, message), now=stamp_of(message) or 0)
+    report = from_bytes(WorldAdvanced, data)
+    return Advanced(report=report, now=_stamp_of_advanced(data) or 0)
 
 
-def set_time(time: Message, nanoseconds: int) -> None:
-    """Write nanoseconds to a ``builtin_interfaces/Time``."""
-    time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
+def decoded(kind: Any, data: bytes) -> Message:
+    """
+    Return the message of some class that these bytes hold.
+
+    Raises
+    ------
+    RecordError
+        If they hold none.
+
+    """
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # rclpy raises whatever its C code runs into
+        raise RecordError(
+            f'Expect the bytes of a {kind.__name__}, actually: {len(data)} others ({error}).'
+        ) from error
+
+
+def header_stamp(kind: Any) -> Callable[[bytes], int | None]:
+    """
+    Return what reads the stamp of a message of some class, as :func:`stamp_of`, from its bytes.
+
+    A header is the first field wherever ROS has one; it begins with its stamp.
+    """
+    fields = kind.get_fields_and_field_types()
+    if 'header' not in fields:
+        return lambda data: None
+    if next(iter(fields)) != 'header':
+        return lambda data: stamp_of(decoded(kind, data))
+
+    def read(data: bytes) -> int | None:
+        if len(data) < _STAMPED:
+            return None  # no message, as whoever decodes it will find
+        # The second byte says of the rest whether it is little-endian (CDR).
+        seconds, nanoseconds = unpack_from('<iI' if data[1] & 1 else '>iI', data, 4)
+        return int(seconds * NANOSECONDS + nanoseconds) or None
+
+    return read
+
+
+_stamp_of_advanced = header_stamp(msg.WorldAdvanced)
 
 
 def fill(message: Message, fields: Mapping[str, Any]) -> Message:
@@ -77,6 +169,25 @@ def fill(message: Message, fields: Mapping[str, Any]) -> Message:
         else:
             setattr(message, name, value)
     return message
+
+
+def held_as_float32(kind: Any, group: ActionSpec) -> tuple[bool, ...]:
+    """Return which dimensions of a group the message of a class holds as float32."""
+    source = group.source
+    if isinstance(source, Array):
+        return (_is_float32(kind, source.path),) * group.size
+    if isinstance(source, Paths):
+        return tuple(_is_float32(kind, split_call(path)[1]) for path in source.paths)
+    return (False,) * group.size  # joints and trajectories are of float64
+
+
+def _is_float32(kind: Any, path: str) -> bool:
+    *parents, last = path.split('.')
+    for name in parents:
+        package, inner = kind.get_fields_and_field_types()[name].split('/')
+        kind = message_class(f'{package}/msg/{inner}')
+    declared: str = kind.get_fields_and_field_types().get(last, '')
+    return declared.removeprefix('sequence<').split('[')[0].split(',')[0].rstrip('>') == 'float'
 
 
 def _element_class(message: Message, name: str) -> Any:

@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from itertools import cycle, islice
 import json
-import os
 from pathlib import Path
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from types import FrameType
 from typing import Any
 
 import gymnasium
@@ -28,11 +23,13 @@ from boundary_env_ros.evidence.runs import draw_path, summarise_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
-from boundary_env_ros.ros.processes import NodeSpec, running
+from boundary_env_ros.ros.processes import boundary_nodes, next_commands, one_interrupt, running
 from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.terminal import steer
 
-_ID = 'boundary_env_ros/WarehouseCart-v0'
+_ID, _CONTRACT = 'boundary_env_ros/WarehouseCart-v0', 'warehouse_cart'
 # What the scripted policy meets, over and over: mostly a clear way, sometimes a rack in it,
 # sometimes a goal that is farther than the time limit allows.
 _SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
@@ -75,11 +72,17 @@ def main(
         'Starting recorder, simulated_robot, safety_gate and environment '
         f'on ROS domain {domain} ...'
     )
+    nodes = boundary_nodes(
+        load(_CONTRACT).contract,
+        {'contract': _CONTRACT, 'pacing': pacing},
+        run=place,
+        simulated=True,
+    )
     interrupted = False
-    with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, _one_interrupt():
+    with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, one_interrupt():
         logs = Path(scratch) / 'logs'
         try:
-            with running(_nodes(place, pacing), domain_id=domain, logs=logs):
+            with running(nodes, domain_id=domain, logs=logs):
                 _drive(domain, pacing, episodes, baseline, seed)
         except KeyboardInterrupt:
             interrupted = True
@@ -89,38 +92,6 @@ def main(
                 shutil.copytree(logs, place / 'logs', dirs_exist_ok=True)
         code = _evaluate(place)
     return 130 if interrupted else code
-
-
-def _nodes(place: Path, pacing: str) -> tuple[NodeSpec, ...]:
-    shared = {'contract': 'warehouse_cart', 'pacing': pacing}
-    return (
-        NodeSpec(name='recorder', parameters={**shared, 'run': str(place)}),
-        NodeSpec(name='simulated_robot', parameters=shared),
-        NodeSpec(name='safety_gate', parameters=shared),
-        NodeSpec(name='environment', parameters=shared),
-    )
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """
-    Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through.
-
-    What comes after it is cleaning up, which nothing may cut short.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for other in numbers:
-            signal.signal(other, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 # Driving -----------------------------------------------------------------------------------------
@@ -193,11 +164,13 @@ class _Progress:
             self._shown = now
             filled = round(20 * step / self._most)
             bar = '█' * filled + '·' * (20 - filled)
-            print(f'\r{self._head} {bar} step {step:>3}', end='', flush=True)
+            steer(sys.stdout, '\r')
+            print(f'{self._head} {bar} step {step:>3}', end='', flush=True)
 
     def done(self, tail: str) -> None:
         """Replace the line by its result."""
-        print(f'\r\x1b[K{self._head} {tail}' if self._live else f'{self._head} {tail}', flush=True)
+        steer(sys.stdout, '\r\x1b[K' if self._live else '')
+        print(f'{self._head} {tail}', flush=True)
 
 
 # Evaluating --------------------------------------------------------------------------------------
@@ -227,6 +200,5 @@ def _evaluate(place: Path) -> int:
     ):
         if path.exists():
             print(f'  {path.name:<20} {text}')
-    print(f'Look again: boundary-env audit {os.path.relpath(place)}')
-    print(f'Explain it: boundary-env report {os.path.relpath(place)} -o PAGE.html')
+    print(next_commands(place))
     return 0 if report.ok else 1

@@ -1,22 +1,69 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which executor a node runs on."""
+"""Which executor a node runs on, and what of rclpy's executors is not public."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import wraps
+from inspect import Parameter, Signature
+from typing import Any
+
+from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
 
 
-def fastest_executor() -> Executor:
+def fastest_executor(context: Context | None = None) -> Executor:
     """
-    Return the executor with the least latency, for nodes whose callbacks take no ``MessageInfo``.
+    Return the executor with the least latency: the EventsExecutor where rclpy has it.
 
-    That is the EventsExecutor where rclpy has it (Jazzy and later); with ``MessageInfo`` it
-    raises.
+    That is Jazzy and later. Spin it by ``spin_once`` in a loop: its ``spin`` starves.
     """
     try:
         from rclpy.experimental import EventsExecutor
-    except ImportError:
-        return SingleThreadedExecutor()
-    executor: Executor = EventsExecutor()
+
+        executor: Executor = EventsExecutor(context=context)
+    except (ImportError, OSError):
+        # The second where there is no stderr, which it wants for the reports of its crashes.
+        return SingleThreadedExecutor(context=context)
     return executor
+
+
+def with_info(callback: Callable[[Any, Any], None]) -> Callable[..., None]:
+    """
+    Return a callback of a subscription that gets a message and what the middleware says of it.
+
+    The EventsExecutor passes both as one tuple, the others as two arguments.
+    """
+
+    @wraps(callback)
+    def on_message(*taken: Any) -> None:
+        callback(*(taken[0] if len(taken) == 1 else taken))
+
+    # rclpy counts its parameters.
+    kinds = (Parameter(name, Parameter.POSITIONAL_ONLY) for name in ('message', 'info'))
+    on_message.__signature__ = Signature(tuple(kinds))  # type: ignore[attr-defined]
+    on_message.takes_info = True  # type: ignore[attr-defined]
+    return on_message
+
+
+def take(subscription: Any, most: int) -> Iterator[tuple[Any, Any]]:
+    """Yield what waits in a subscription, with what the middleware says of it."""
+    handle = subscription.handle
+    take_message = getattr(handle, 'take_message', None)
+    if take_message is None:
+        return  # It is not public: without it the executor hands over.
+    with handle:
+        for _ in range(most):
+            taken = take_message(subscription.msg_type, subscription.raw)
+            if taken is None:
+                return
+            yield taken
+
+
+def let_in(subscription: Any, most: int) -> None:
+    """Call a subscription back with what waits in it."""
+    callback = subscription.callback
+    informed = getattr(callback, 'takes_info', False)
+    for taken in take(subscription, most):
+        callback(taken if informed else taken[0])

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from rclpy.callback_groups import ReentrantCallbackGroup
+
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK
 from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input
@@ -24,12 +26,24 @@ from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
 
 
+class _UntilHeard(ReentrantCallbackGroup):
+    """
+    Keeps a subscription from the executor once it was heard.
+
+    To destroy one in its own callback crashes the MultiThreadedExecutor (rclpy#1206).
+    """
+
+    heard = False
+
+    def can_execute(self, entity: Any) -> bool:
+        return not self.heard
+
+
 class FirstReadings:
     """
     The first reading of every field of the observation, and of every group of the action.
 
-    Each topic is listened to until it has spoken once: whoever serves episodes has no use for the
-    rest.
+    Each topic is taken from until it has spoken once: the rest is of no use here.
 
     Parameters
     ----------
@@ -53,16 +67,15 @@ class FirstReadings:
             self._listen(item, self._take_feedback)
 
     def _listen(self, item: Input, take: Callable[[Input, Any, Any], bool]) -> None:
-        node = self._node
-        made: list[Any] = []
+        node, group = self._node, _UntilHeard()
 
         def on_message(message: Any, info: Any) -> None:
-            if made and take(item, message, info):
-                node.destroy_subscription(made.pop())
+            group.heard = group.heard or take(item, message, info)
 
         qos = names.sensor(item.qos, node.contract.pacing)
         topic = node.topic_of(self._agent, item.topic)
-        made.append(node.listen(message_class(item.type), topic, on_message, qos, warn=False))
+        kind = message_class(item.type)
+        node.listen(kind, topic, on_message, qos, warn=False, group=group)
 
     def _take_field(self, item: Input, message: Any, info: Any) -> bool:
         reading = self._node.read(item, message)

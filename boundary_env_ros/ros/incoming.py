@@ -1,43 +1,83 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers send is refused where it enters, and nobody dies of it."""
+"""
+What arrives from outside: whatever a message, a request or a parameter holds, the node lives on.
+
+Whoever is in the domain may send on any topic and call any service, as often as it likes. What
+cannot be read is refused, counted and logged now and then; so is what exceeds a budget.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
+from inspect import iscoroutinefunction
+import time
+import traceback
 from typing import Any
 
-from boundary_env_ros.errors import RecordError
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.serialization import deserialize_message
+
+from boundary_env_ros.errors import BoundaryError, ResultCode
 from boundary_env_ros.ros.once import Once
 
-# Seconds in which a topic is logged once.
+# Seconds in which a topic or service is logged once.
 _ONCE = 1.0
+
+# Seconds over which a budget is counted.
+_SPAN = 0.1
+
+
+class Budget:
+    """
+    How often something may happen.
+
+    Parameters
+    ----------
+    rate
+        Times a second; 0: as often as it likes.
+
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._most = max(1, round(rate * _SPAN)) if rate else 0
+        self._since = 0.0
+        self._count = 0
+
+    def spend(self) -> bool:
+        """Return whether it may happen once more now."""
+        if not self._most:
+            return True
+        now = time.monotonic()
+        if now - self._since >= _SPAN:
+            self._since, self._count = now, 0
+        self._count += 1
+        return self._count <= self._most
 
 
 class Incoming:
     """
-    The callbacks of a node, so that a message which cannot be read does not end its process.
-
-    Whoever is in the domain may send on any topic, and what an empty message of ROS says is often
-    no value of ours: a plain ``ros2 topic pub`` has a source of 0.
+    The callbacks of a node, so that nothing which arrives ends its process.
 
     Parameters
     ----------
     node
         The node; its logger says what was refused.
+    first
+        Is called before anything that has arrived is looked at.
 
     """
 
-    def __init__(self, node: Any) -> None:
-        self._node = node
+    def __init__(self, node: Any, first: Callable[[], None] = lambda: None) -> None:
+        self._node, self._first = node, first
         self._refused: Counter[str] = Counter()
         self._once = Once(_ONCE)
 
     @property
     def refused(self) -> int:
-        """How many messages were refused."""
+        """How many messages, requests and parameters were refused."""
         return self._refused.total()
 
     def guarded(self, topic: str, callback: Callable[..., None]) -> Callable[..., None]:
@@ -49,7 +89,7 @@ class Incoming:
         topic
             Where the messages come from, for the log.
         callback
-            Reads a message before it does anything; raises :class:`RecordError` if it cannot.
+            Reads a message before it does anything; what it raises is a refusal.
 
         """
 
@@ -58,16 +98,117 @@ class Incoming:
         def on_message(*message: Any) -> None:
             try:
                 callback(*message)
-            except RecordError as error:
-                self._refuse(topic, error)
+            except Exception as error:  # noqa: BLE001 - whatever a message leads to
+                self.refuse(topic, error)
 
         return on_message
 
-    def _refuse(self, topic: str, error: RecordError) -> None:
-        self._refused[topic] += 1
-        if not self._once.due(topic):
+    def subscription(
+        self, topic: str, kind: Any, callback: Callable[..., None], rate: float
+    ) -> Callable[..., None]:
+        """
+        Return such a callback for a raw subscription; it decodes the message, too.
+
+        Parameters
+        ----------
+        topic, callback
+            As for :meth:`guarded`.
+        kind
+            Class of the message that the given callback takes; None: it takes the bytes.
+        rate
+            Messages a second beyond which they are refused unread; 0: all are read.
+
+        """
+        budget = Budget(rate)
+
+        @wraps(callback)
+        def read(data: bytes, *info: Any) -> None:
+            callback(data if kind is None else deserialize_message(data, kind), *info)
+
+        guarded = self.guarded(topic, read)
+
+        @wraps(callback)
+        def on_message(*taken: Any) -> None:
+            self._first()
+            if budget.spend():
+                # The EventsExecutor passes bytes and MessageInfo as one tuple.
+                guarded(*(taken[0] if isinstance(taken[0], tuple) else taken))
+            else:
+                self.refuse(topic, f'more than {rate:g} messages came within a second.')
+
+        return on_message
+
+    def service(
+        self, name: str, kind: Any, callback: Callable[[Any, Any], Any], rate: float
+    ) -> Callable[[Any, Any], Any]:
+        """Return a callback for a service that answers whatever it is asked; see above."""
+        budget = Budget(rate)
+
+        def refused(error: Exception | str) -> Any:
+            self.refuse(name, error)
+            return _refusal(kind.Response(), str(error))
+
+        def admitted() -> bool:
+            self._first()
+            return budget.spend()
+
+        if iscoroutinefunction(callback):
+
+            @wraps(callback)
+            async def on_request(request: Any, response: Any) -> Any:
+                if not admitted():
+                    return refused(f'more than {rate:g} requests came within a second.')
+                try:
+                    return await callback(request, response)
+                except Exception as error:  # noqa: BLE001 - whatever a request leads to
+                    return refused(error)
+
+            return on_request
+
+        @wraps(callback)
+        def on_request_at_once(request: Any, response: Any) -> Any:
+            if not admitted():
+                return refused(f'more than {rate:g} requests came within a second.')
+            try:
+                return callback(request, response)
+            except Exception as error:  # noqa: BLE001 - whatever a request leads to
+                return refused(error)
+
+        return on_request_at_once
+
+    def parameters(
+        self, callback: Callable[[list[Any]], SetParametersResult]
+    ) -> Callable[[list[Any]], SetParametersResult]:
+        """Return a callback for parameters that refuses what the given one cannot take."""
+
+        @wraps(callback)
+        def on_parameters(parameters: list[Any]) -> SetParametersResult:
+            try:
+                return callback(parameters)
+            except Exception as error:  # noqa: BLE001 - whatever a value leads to
+                self.refuse('parameters', error)
+                return SetParametersResult(successful=False, reason=str(error))
+
+        return on_parameters
+
+    def refuse(self, name: str, error: Exception | str) -> None:
+        """Count something that has arrived and could not be taken, and log it now and then."""
+        self._refused[name] += 1
+        if not self._once.due(name):
             return
+        if isinstance(error, Exception) and not isinstance(error, BoundaryError):
+            error = f'{traceback.format_exc(limit=-4)}\n'
         self._node.get_logger().error(
-            f'{topic}: {error} It is refused, {self._refused[topic]} so far; find who sends it '
-            f'with `ros2 topic info --verbose {self._node.resolve_topic_name(topic)}`.'
+            f'{name}: {error} It is refused, {self._refused[name]} so far; find who sends it '
+            f'with `ros2 topic info --verbose {self._node.resolve_topic_name(name)}`.'
         )
+
+
+def _refusal(response: Any, message: str) -> Any:
+    """Return an answer that says why it is none, as far as its type has a place for that."""
+    if hasattr(response, 'result') and hasattr(response.result, 'code'):
+        response.result.code = int(ResultCode.INVALID_ARGUMENT)
+        response.result.message = message
+    elif hasattr(response, 'message'):
+        response.message = message
+    return response

@@ -11,14 +11,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from boundary_env_ros.errors import MissingDependency
+from boundary_env_ros.errors import INSTALL_ROS, MissingDependency
 
 try:
     msg: Any = import_module('boundary_env_ros.msg')
     srv: Any = import_module('boundary_env_ros.srv')
 except ImportError as error:
     raise MissingDependency(
-        f'Expect the built ROS messages of boundary_env_ros, actually: {error}. '
-        "Install it with `pip install 'boundary_env_ros[ros]'`, or source the workspace "
-        'that it was built in.'
+        f'Expect the built ROS messages of boundary_env_ros, actually: {error}. {INSTALL_ROS}.'
     ) from error

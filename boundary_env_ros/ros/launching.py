@@ -38,7 +38,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.ros.contract_node import PARENT
+from boundary_env_ros.ros.contract_node import DECLARING_TIME, PARENT
 from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext
 
@@ -50,9 +50,6 @@ _ANSWER = 1.0
 _PATIENCE = 60.0
 _RESPAWN_DELAY = 1.0
 _MOST_RESPAWNS = 10
-# From the loss of a node to the end of the launch, s: longer than any timeout of the boundary, so
-# that the others can declare what they lost, and record it.
-_LAST_WORDS = 5.0
 
 
 def boundary_arguments() -> list[DeclareLaunchArgument]:
@@ -217,8 +214,8 @@ def part_of_the_world(process: ExecuteProcess, name: str) -> list[Any]:
     def lost(event: Any, context: LaunchContext) -> list[Any]:
         if context.is_shutdown:
             return []
-        get_logger('boundary').error(f'{name} is lost; the launch ends in {_LAST_WORDS:g} s')
-        return [TimerAction(period=_LAST_WORDS, actions=[OpaqueFunction(function=end)])]
+        get_logger('boundary').error(f'{name} is lost; the launch ends in {DECLARING_TIME:g} s')
+        return [TimerAction(period=DECLARING_TIME, actions=[OpaqueFunction(function=end)])]
 
     def end(context: LaunchContext) -> list[Any]:
         return [_failure(context, f'Expect {name} to run, actually: it ended.')]
@@ -278,8 +275,6 @@ class BoundaryNode(LifecycleNode):
                 },
             ],
             ros_arguments=['--log-level', LaunchConfiguration('log_level')],
-            # However the launch ends, killed for example: nobody is left behind.
-            additional_env={PARENT: str(os.getpid())},
             output='screen',
             condition=condition,
             respawn=respawns,
@@ -449,8 +444,8 @@ class Boundary(Action):
         context.add_completion_future(context.asyncio_loop.create_task(guarded()))
 
     async def _end_without(self, context: LaunchContext, node: BoundaryNode) -> None:
-        self._log.error(f'{node.node_name} is lost; the launch ends in {_LAST_WORDS:g} s')
-        await _until(lambda: context.is_shutdown, _LAST_WORDS)
+        self._log.error(f'{node.node_name} is lost; the launch ends in {DECLARING_TIME:g} s')
+        await _until(lambda: context.is_shutdown, DECLARING_TIME)
         if not context.is_shutdown:
             raise BoundaryError(f'Expect {node.node_name} to run, actually: it ended.')
 

@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
+import atexit
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 import math
 import os
-import threading
 import time
 from typing import Any, TypeVar
 import uuid
 
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Pacing
@@ -24,7 +25,7 @@ from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.inputs import image_fields
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     EpisodeEnded,
@@ -47,9 +48,10 @@ from boundary_env_ros.facade.link import (
     request_of,
 )
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, wait_for
+from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
 from boundary_env_ros.ros.clock import NodeClock, not_before
-from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
+from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
+from boundary_env_ros.ros.executors import fastest_executor, with_info
 from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.own_node import OwnNode
@@ -60,10 +62,14 @@ T = TypeVar('T')
 
 _IMAGES_KEPT = 32
 
+# The longest that messages are let in without a look at what is waited for, s.
+_SLICE = 0.05
 
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
 
+#: Seconds between two requests to arm.
+_ARM_AGAIN = 0.02
 #: Refusals of an arming that pass by themselves.
 _ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
@@ -73,8 +79,8 @@ class RosLink:
     A client of the nodes of one namespace, on behalf of one agent.
 
     It owns a ROS context, so that any number of links live in one process, beside any other use of
-    rclpy, and closing one touches no other. One thread receives; every wait of the caller has a
-    deadline.
+    rclpy, and closing one touches no other. It receives in the thread of its caller, while that
+    waits; every wait has a deadline.
 
     Parameters
     ----------
@@ -112,9 +118,9 @@ class RosLink:
         self._contract, self._digest = contract, loaded.digest
         self._agent = agent_of(contract, agent)
         self._client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
+        self._process = uuid.uuid4().hex[:8]
         self._startup_timeout = startup_timeout
         self._image_timeout = contract.period / 2 if image_timeout is None else image_timeout
-        self._changed = threading.Condition()
         self._transitions: deque[tuple[Transition, Instant]] = deque()
         self._episode: EpisodeStatus | None = None
         self._heard_environment = time.monotonic()
@@ -134,6 +140,7 @@ class RosLink:
             domain_id=domain_id,
             namespace=namespace,
             parameters=(Parameter('use_sim_time', value=contract.sim_time),),
+            executor=fastest_executor,
         )
         self._node = self._own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
@@ -144,61 +151,77 @@ class RosLink:
         self._begin = self._node.create_client(srv.BeginEpisode, self._named(names.BEGIN_EPISODE))
         self._end = self._node.create_client(srv.EndEpisode, self._named(names.END_EPISODE))
         self._arm = self._node.create_client(srv.Arm, self._named(names.ARM))
-        self._own.spin_in_thread('boundary_link')
+        # After, so before, the closing of the node: a script that ends without close() must not
+        # leave its episode to a timeout.
+        atexit.register(self.close)
 
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
     def _subscribe(self) -> None:
         incoming = Incoming(self._node)
+        images = (
+            (
+                message_class(spec.type),
+                spec.topic,
+                self._image_listener(spec.name),
+                _images_kept(names.sensor(spec.qos, self._contract.pacing)),
+            )
+            for spec in image_fields(self._contract)
+        )
+        records = (
+            (
+                msg.Transition,
+                names.TRANSITION,
+                with_info(self._on_transition),
+                names.RECORD,
+            ),
+            (
+                msg.EpisodeStatus,
+                names.EPISODE_STATUS,
+                with_info(self._on_episode),
+                names.LATCHED_MANY,
+            ),
+            (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
+        )
         self._subscriptions = {
             topic: self._node.create_subscription(
-                kind, self._named(topic), incoming.guarded(self._named(topic), callback), qos
+                kind,
+                self._named(topic),
+                incoming.guarded(self._named(topic), callback),
+                qos,
+                raw=raw,
             )
-            for kind, topic, callback, qos in (
-                (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
-                (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED_MANY),
-                (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
-                *(
-                    (
-                        message_class(spec.type),
-                        spec.topic,
-                        self._image_listener(spec.name),
-                        names.sensor(spec.qos, self._contract.pacing),
-                    )
-                    for spec in image_fields(self._contract)
-                ),
-            )
+            for raw, listeners in ((True, records), (False, images))
+            for kind, topic, callback, qos in listeners
         }
 
-    # Receiving (the link's thread) ---------------------------------------------------------------
+    # Receiving -----------------------------------------------------------------------------------
 
-    def _on_transition(self, message: Any) -> None:
-        transition = from_msg(Transition, message)
+    def _on_transition(self, data: bytes, info: Any) -> None:
+        transition = from_bytes(Transition, data)
+        self._heard(info)
         delivered = not_before(self._clock.now(), transition.closed)
-        with self._changed:
-            self._heard_environment = time.monotonic()
-            self._transitions.append((transition, delivered))
-            self._changed.notify_all()
+        self._transitions.append((transition, delivered))
 
-    def _on_episode(self, message: Any) -> None:
-        if message.id.digest != self._digest:
-            return
-        with self._changed:
-            self._heard_environment = time.monotonic()
-            self._episode = from_msg(EpisodeStatus, message)
-            self._changed.notify_all()
+    def _on_episode(self, data: bytes, info: Any) -> None:
+        status = from_bytes(EpisodeStatus, data)
+        if status.id.digest == self._digest:
+            self._heard(info)
+            self._episode = status
 
-    def _on_gate(self, message: Any) -> None:
-        with self._changed:
-            self._gate = from_msg(GateStatus, message)
-            self._changed.notify_all()
+    def _heard(self, info: Any) -> None:
+        """Take note of a sign of life of the environment; it may have waited to be let in."""
+        arrived = info['received_timestamp']
+        waited = max(0, time.time_ns() - arrived) / NANOSECONDS if arrived else 0.0
+        self._heard_environment = max(self._heard_environment, time.monotonic() - waited)
+
+    def _on_gate(self, data: bytes) -> None:
+        self._gate = from_bytes(GateStatus, data)
 
     def _image_listener(self, name: str) -> Callable[[Any], None]:
         def on_image(message: Any) -> None:
-            with self._changed:
-                self._images[name].append((stamp_of(message) or 0, message))
-                self._changed.notify_all()
+            self._images[name].append((stamp_of(message) or 0, message))
 
         return on_image
 
@@ -246,11 +269,11 @@ class RosLink:
             seed=0 if seed is None else seed_of(seed),
             options=options_text(options),
         )
-        with self._changed:
-            self._transitions.clear()
-            for images in self._images.values():
-                images.clear()
-            self._last = None
+        self._own.drain()
+        self._transitions.clear()
+        for images in self._images.values():
+            images.clear()
+        self._last = None
         answer = self._call(
             self._begin,
             request,
@@ -258,11 +281,9 @@ class RosLink:
             sign_of_life=self._contract.safety.environment_timeout,
             deadline=time.monotonic() + self._startup_timeout,
         )
-        with self._changed:
-            # What comes from here on may already be of the new episode; what is not is passed
-            # over.
-            self._episode_id = answer.episode_id
-            self._sequence = 0
+        # What comes from here on may already be of the new episode; what is not is passed over.
+        self._episode_id = answer.episode_id
+        self._sequence = 0
         self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
 
     def arm(self) -> None:
@@ -302,10 +323,10 @@ class RosLink:
                 raise LinkTimeout(
                     f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
                     f'{" and ".join(missing)} in the namespace {self._node.get_namespace()}, '
-                    f'ROS_DOMAIN_ID {self._own.domain_id}. Start them, for example with '
-                    '`ros2 launch boundary_env_ros simulation_launch.py`.'
+                    f'ROS_DOMAIN_ID {self._own.domain_id}. Start them with `boundary-env up '
+                    'CONTRACT`, or a launch file.'
                 )
-            time.sleep(0.02)
+            self._own.spin(0.02)
 
     def _missing(self) -> list[str]:
         """
@@ -333,7 +354,8 @@ class RosLink:
             digest=self._digest,
             agent=self._agent,
             episode_id=self._episode_id,
-            client=self._client,
+            # Two processes of one name must not share a lease.
+            client=f'{self._client} {self._process}',
         )
         while True:
             self._check_open()
@@ -353,7 +375,10 @@ class RosLink:
                     raise
                 if self._over():
                     raise ResetFailed(self._ending_message()) from refusal
-            time.sleep(0.01)
+            # However much comes meanwhile: the gate has a budget for requests.
+            again = time.monotonic() + _ARM_AGAIN
+            while (left := again - time.monotonic()) > 0.0:
+                self._own.spin(left)
 
     def _reset_transition(self, deadline: float) -> tuple[Transition, Instant]:
         try:
@@ -362,8 +387,7 @@ class RosLink:
             if self._over():
                 raise ResetFailed(self._ending_message()) from error
             raise
-        with self._changed:
-            return self._transitions.popleft()
+        return self._transitions.popleft()
 
     def _has_transition(self) -> bool:
         """Drop what is not of this episode; return whether something is left."""
@@ -372,20 +396,18 @@ class RosLink:
         return bool(self._transitions)
 
     def _over(self) -> bool:
-        with self._changed:
-            episode = self._episode
-            return (
-                episode is not None
-                and episode.id.episode_id == self._episode_id
-                and episode.state.over
-            )
+        episode = self._episode
+        return (
+            episode is not None
+            and episode.id.episode_id == self._episode_id
+            and episode.state.over
+        )
 
     def _ending_message(self) -> str:
         deadline = time.monotonic() + 1.0
         while not self._over() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        with self._changed:
-            return '' if self._episode is None else self._episode.message
+            self._own.spin(0.01)
+        return '' if self._episode is None else self._episode.message
 
     def _call(
         self, client: Any, request: Any, whom: str, *, sign_of_life: float, deadline: float
@@ -403,12 +425,11 @@ class RosLink:
         """
         begun = time.monotonic()
 
-        def wait(future: Any, seconds: float) -> bool:
-            if wait_for(future, seconds):
-                return True
+        def spin() -> None:
             self._check_open()
-            return False
+            self._own.spin(_SLICE)
 
+        wait = spinning(spin)
         answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, wait=wait)
         if answer is None:
             raise LinkTimeout(
@@ -450,6 +471,8 @@ class RosLink:
     def request(self, action: Vector | Asked) -> ActionRequest:
         """Send one action and return the request, the first part of :meth:`step`."""
         last, asked = self._running(), asked_of(action)
+        # What has come was there before the request.
+        self._own.drain()
         requested = not_before(self._clock.now(), last.delivered)
         request = request_of(
             asked,
@@ -461,7 +484,7 @@ class RosLink:
             client=self._client,
         )
         self._sequence += 1
-        self._requests.publish(to_msg(request, requested))
+        self._requests.publish(to_bytes(request, requested.ros.nanoseconds))
         self._since = time.monotonic()
         return request
 
@@ -495,14 +518,13 @@ class RosLink:
     def observe(self) -> tuple[Delivery, ...]:
         """Return what was closed meanwhile; see :meth:`Link.observe`."""
         self._running()
+        self._own.drain()
         closed: list[Delivery] = []
-        while True:
-            with self._changed:
-                if not self._has_transition():
-                    return tuple(closed)
-                transition, delivered = self._transitions.popleft()
-            self._last = self._deliver(transition, delivered, self._image_timeout)
+        while self._has_transition():
+            found = self._transitions.popleft()
+            self._last = self._deliver(*found, self._image_timeout)
             closed.append(self._last)
+        return tuple(closed)
 
     @property
     def last(self) -> Delivery | None:
@@ -534,27 +556,27 @@ class RosLink:
         if self._contract.pacing is Pacing.LOCKSTEP:
             patience += self._contract.lockstep_deadline
         until = time.monotonic() + seconds
-        with self._changed:
-            while not self._has_transition():
-                self._check_open()
-                now = time.monotonic()
-                if now > until:
-                    return None
-                silent = now - self._heard_environment
-                lost = self._lost()
-                if lost:
-                    raise PeerLost(lost)
-                # The recorder's word on a dead environment is waited for a little, since it says
-                # why.
-                if now > self._since + patience or silent > 2.0 * safety.environment_timeout + 1.0:
-                    raise PeerLost(
-                        'Expect a transition or a sign of life of the environment, actually: '
-                        f'silence for {silent:.2f} s. The environment node died or hangs; the '
-                        'safety gate stops the robot by itself.'
-                    )
-                self._changed.wait(min(0.05, until - now))
-            self._since = time.monotonic()
-            return self._transitions.popleft()
+        # Who is silent is judged by what has come, not by what was let in.
+        self._own.drain()
+        while not self._has_transition():
+            self._check_open()
+            now = time.monotonic()
+            if now > until:
+                return None
+            silent = now - self._heard_environment
+            lost = self._lost()
+            if lost:
+                raise PeerLost(lost)
+            # The recorder's word on a dead environment is waited for a little, since it says why.
+            if now > self._since + patience or silent > 2.0 * safety.environment_timeout + 1.0:
+                raise PeerLost(
+                    'Expect a transition or a sign of life of the environment, actually: '
+                    f'silence for {silent:.2f} s. The environment node died or hangs; the '
+                    'safety gate stops the robot by itself.'
+                )
+            self._own.spin(min(_SLICE, until - now))
+        self._since = time.monotonic()
+        return self._transitions.popleft()
 
     def _lost(self) -> str:
         """Return what the recorder declared for an environment that died; empty if it did not."""
@@ -599,31 +621,29 @@ class RosLink:
 
     def newest_image(self, name: str) -> Any | None:
         """Return the newest message of an image field since the episode began; None: none came."""
-        with self._changed:
-            return self._images[name][-1][1] if self._images[name] else None
+        self._own.drain()
+        return self._images[name][-1][1] if self._images[name] else None
 
     def _resolve(self, name: str, stamp: int, patience: float) -> Any | None:
         deadline = time.monotonic() + patience
-        with self._changed:
-            while True:
-                for found, message in reversed(self._images[name]):
-                    if found == stamp:
-                        return message
-                if time.monotonic() > deadline:
-                    return None
-                self._changed.wait(0.01)
+        while True:
+            for found, message in reversed(self._images[name]):
+                if found == stamp:
+                    return message
+            if time.monotonic() > deadline:
+                return None
+            self._own.spin(0.01)
 
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
-        with self._changed:
-            while not condition():
-                self._check_open()
-                left = deadline - time.monotonic()
-                if left <= 0.0:
-                    raise LinkTimeout(
-                        f'Expect {what} in time, actually: it did not come. '
-                        'Is the node active, and alive?'
-                    )
-                self._changed.wait(min(left, 0.1))
+        while not condition():
+            self._check_open()
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                raise LinkTimeout(
+                    f'Expect {what} in time, actually: it did not come. '
+                    'Is the node active, and alive?'
+                )
+            self._own.spin(min(left, _SLICE))
 
     # Ending --------------------------------------------------------------------------------------
 
@@ -631,6 +651,7 @@ class RosLink:
         """End a running episode of this client as ``abandoned``; let go of context and thread."""
         if self._closed:
             return
+        atexit.unregister(self.close)
         try:
             self.abandon()
         finally:
@@ -653,4 +674,15 @@ class RosLink:
             cause='abandoned',
             message='the client closed',
         )
-        ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE)
+        wait = spinning(lambda: self._own.spin(_SLICE))
+        ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE, wait=wait)
+
+
+def _images_kept(qos: QoSProfile) -> QoSProfile:
+    """Return a QoS whose queue keeps the images that come while nobody waits for them."""
+    return QoSProfile(
+        history=qos.history,
+        depth=max(qos.depth, _IMAGES_KEPT),
+        reliability=qos.reliability,
+        durability=qos.durability,
+    )

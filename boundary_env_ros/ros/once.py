@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 import time
 
+# Things whose names others choose may be very many.
+_MOST = 1000
+
 
 class Once:
     """
@@ -29,5 +32,7 @@ class Once:
         said = self._said.get(what)
         if said is not None and now - said < self._seconds:
             return False
+        if len(self._said) >= _MOST:
+            self._said.clear()
         self._said[what] = now
         return True

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import atexit
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 import threading
 from types import TracebackType
@@ -12,11 +14,15 @@ import uuid
 import rclpy
 from rclpy.context import Context
 from rclpy.exceptions import InvalidNamespaceException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.errors import LinkError
+from boundary_env_ros.ros.executors import let_in
+
+# Messages of one topic that are let in at once: a flood keeps nobody waiting.
+_MOST = 1000
 
 # The ports of a greater one would be too high (DDSI-RTPS 9.6.1.1).
 _MOST_DOMAIN = 232
@@ -42,6 +48,8 @@ class OwnNode:
         Values of its parameters.
     unique
         Whether random digits follow the name.
+    executor
+        Makes its executor.
 
     Raises
     ------
@@ -59,8 +67,11 @@ class OwnNode:
         listens_only: bool = False,
         parameters: tuple[Parameter, ...] = (),
         unique: bool = True,
+        executor: Callable[..., Executor] = SingleThreadedExecutor,
     ) -> None:
         self._ending = threading.Event()
+        # Reentrant: a signal may end the program within a callback.
+        self._spinning = threading.RLock()
         with ExitStack() as made:
             self.context = _context(domain_id)
             # It may have been shut down by somebody else already.
@@ -84,10 +95,12 @@ class OwnNode:
                     f'Expect a namespace of ROS, such as cart_1, actually: {namespace!r}.'
                 ) from error
             made.callback(self.node.destroy_node)
-            self.executor = SingleThreadedExecutor(context=self.context)
+            self.executor = executor(context=self.context)
             made.callback(self.executor.shutdown)
             self.executor.add_node(self.node)
             self._made = made.pop_all()
+        # A thread that is still within ROS when the interpreter is taken down aborts the process.
+        atexit.register(self.close)
 
     @property
     def domain_id(self) -> int:
@@ -100,16 +113,40 @@ class OwnNode:
         thread = threading.Thread(target=self._spin, name=name, daemon=True)
         thread.start()
         self._made.callback(thread.join, timeout=5.0)
-        self._made.callback(self._ending.set)
 
     def _spin(self) -> None:
         with suppress(ExternalShutdownException):
             while self.context.ok() and not self._ending.is_set():
                 self.executor.spin_once(timeout_sec=0.2)
 
+    def spin(self, seconds: float) -> None:
+        """
+        Let one message in, if one comes within so many seconds.
+
+        Any thread may do so; while another does, this one waits for it.
+        """
+        if not self._spinning.acquire(timeout=max(seconds, 0.001)):
+            return
+        try:
+            with suppress(ExternalShutdownException):
+                if self.context.ok() and not self._ending.is_set():
+                    self.executor.spin_once(timeout_sec=seconds)
+        finally:
+            self._spinning.release()
+
+    def drain(self) -> None:
+        """Let all messages in that have come by now."""
+        with self._spinning:
+            if self.context.ok() and not self._ending.is_set():
+                for subscription in tuple(self.node.subscriptions):
+                    let_in(subscription, _MOST)
+
     def close(self) -> None:
-        """Let go of thread, executor, node and context."""
-        self._made.close()
+        """Let go of thread, executor, node and context; the end of the interpreter does, too."""
+        atexit.unregister(self.close)
+        self._ending.set()
+        with self._spinning:
+            self._made.close()
 
     def __enter__(self) -> OwnNode:
         return self

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 import math
 import os
 from pathlib import Path
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from types import FrameType
 from typing import Any
 
 from lifecycle_msgs.msg import State
@@ -77,6 +79,41 @@ def gates(
     return tuple(
         NodeSpec(name='safety_gate', parameters={**parameters, 'agent': agent}, agent=agent)
         for agent in contract.agents
+    )
+
+
+def boundary_nodes(
+    contract: Contract,
+    parameters: Mapping[str, str | float | bool],
+    *,
+    run: Path | None,
+    simulated: bool,
+    services: bool = False,
+) -> tuple[NodeSpec, ...]:
+    """
+    Return the nodes of a boundary, in the order in which they are brought up.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    parameters
+        What all nodes take: contract and pacing.
+    run
+        Folder of the record; None: there is no recorder.
+    simulated
+        Whether the simulated robot is one of them.
+    services
+        Whether the conversation is served to any ROS client.
+
+    """
+    recorder = NodeSpec(name='recorder', parameters={**parameters, 'run': str(run)})
+    return (
+        *((recorder,) if run is not None else ()),
+        *((NodeSpec(name='simulated_robot', parameters=parameters),) if simulated else ()),
+        *gates(contract, parameters),
+        NodeSpec(name='environment', parameters=parameters),
+        *((NodeSpec(name='boundary_services', parameters=parameters),) if services else ()),
     )
 
 
@@ -308,6 +345,7 @@ def running(
     logs: Path,
     namespace: str = '',
     timeout: float = 30.0,
+    isolated: bool = True,
 ) -> Iterator[dict[str, NodeProcess]]:
     """
     Run nodes as processes, active, and stop them at the end whatever happens.
@@ -323,6 +361,8 @@ def running(
         Folder for their output, one file each.
     timeout
         Seconds for all of them to become active.
+    isolated
+        Whether they find nobody on other machines. A robot's nodes have to.
 
     Yields
     ------
@@ -330,7 +370,9 @@ def running(
         The processes, by :attr:`NodeSpec.place`.
 
     """
-    environment = isolated_environment(domain_id)
+    environment = (
+        isolated_environment(domain_id) if isolated else {'ROS_DOMAIN_ID': str(domain_id)}
+    )
     logs.mkdir(parents=True, exist_ok=True)
     processes: dict[str, NodeProcess] = {}
     previous = {key: os.environ.get(key) for key in environment}
@@ -355,6 +397,39 @@ def running(
                 os.environ.pop(key, None)
             else:
                 os.environ[key] = value
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """
+    Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through.
+
+    What comes after it is cleaning up, which nothing may cut short.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def next_commands(run: Path) -> str:
+    """Return what to do with a record, as it can be typed here: `make` has a PATH of its own."""
+    called = Path(sys.argv[0])
+    command = os.path.relpath(called) if called.name == 'boundary-env' else 'boundary-env'
+    command, shown = shlex.quote(command), shlex.quote(os.path.relpath(run))
+    return (
+        f'Check it: {command} audit {shown}\n'
+        f'Explain it: {command} report {shown} -o {shown}/report.html'
+    )
 
 
 def is_active(state: int) -> bool:

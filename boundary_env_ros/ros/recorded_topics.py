@@ -17,6 +17,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.inputs import sensor_topics
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
+from boundary_env_ros.ros.executors import take
 from boundary_env_ros.storage.bag_metadata import OfferedQos
 
 # What a queue holds between two looks at it; of messages that may have a megabyte each, what a
@@ -135,10 +136,11 @@ class RawMessage:
     published: int
 
 
-class _Unattended(ReentrantCallbackGroup):
-    """Keeps what is in it from the executor."""
+class Unattended(ReentrantCallbackGroup):
+    """Keeps what is in it from the executor; not from the EventsExecutor, which has no groups."""
 
     def can_execute(self, entity: Any) -> bool:
+        """Return False."""
         return False
 
 
@@ -173,7 +175,7 @@ class RawSubscriptions:
     ) -> None:
         self._node = node
         self._on_lost = on_lost
-        self._group = _Unattended()
+        self._group = Unattended()
         self._numbers: dict[RecordedTopic, int] = {}
         self._publishers = {topic: 0 for topic in topics if topic.foreign}
         self._made = {
@@ -210,17 +212,10 @@ class RawSubscriptions:
         self._publishers.clear()
 
     def _take(self, topic: RecordedTopic) -> Iterator[RawMessage]:
-        subscription = self._made[topic]
-        handle = subscription.handle
-        with handle:
-            # Not more than were there: a flood on one topic does not keep the others waiting.
-            for _ in range(topic.depth):
-                taken = handle.take_message(subscription.msg_type, True)
-                if taken is None:
-                    return
-                data, info = taken
-                self._count(topic, info.get('publication_sequence_number'))
-                yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
+        # Not more than were there: a flood on one topic does not keep the others waiting.
+        for data, info in take(self._made[topic], topic.depth):
+            self._count(topic, info.get('publication_sequence_number'))
+            yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
 
     def _count(self, topic: RecordedTopic, number: int | None) -> None:
         if number is None or topic.numbered:

@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 import math
+from typing import Any
 
 from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.inputs import sensor_topics
 from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import NamedValues
@@ -88,16 +90,19 @@ class CartRobot:
                 f'carts, actually: {len(contract.action)} of {contract.command_size}.'
             )
         try:
-            self._hall = Warehouse(
-                _configured(config, options or {}, contract), start, carts=len(self._agents)
-            )
+            config = _without_unread(_configured(config, options or {}, contract), contract)
+            self._hall = Warehouse(config, start, carts=len(self._agents))
         except ValueError as error:
             raise BoundaryError(str(error)) from error
         self._command_of = {
             contract.topic_of(agent, group.topic): cart for cart, agent in enumerate(self._agents)
         }
         self._wire = tuple(
-            {name: (contract.topic_of(agent, topic), kind) for name, (topic, kind) in WIRE.items()}
+            {
+                name: (contract.topic_of(agent, topic), kind)
+                for name, (topic, kind) in WIRE.items()
+                if topic in sensor_topics(contract)
+            }
             for agent in self._agents
         )
         self.topics: Mapping[str, str] = {
@@ -224,3 +229,17 @@ def _configured(
         contact=replace(config.contact, hold=hold),
         driver_timeout=config.driver_timeout if driver_timeout is None else driver_timeout,
     )
+
+
+def _without_unread(config: CartConfig, contract: Contract) -> CartConfig:
+    """
+    Switch off the sensors whose topics the contract does not read.
+
+    Each draws from a generator of its own: without one of them the others measure the same.
+    """
+    read = sensor_topics(contract)
+    for name, (topic, _) in WIRE.items():
+        if topic not in read:
+            off: Any = replace(config.sensor(name), rate=0.0)
+            config = replace(config, **{name: off})
+    return config

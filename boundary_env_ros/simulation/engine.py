@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise MissingDependency(
         'Expect MuJoCo for the simulated robot, actually: it cannot be imported '
-        f"({error}). Install it with `pip install 'boundary_env_ros[sim]'`."
+        f'({error}). Install it with `pip install mujoco`.'
     ) from error
 
 __all__ = ['cast_rays', 'mujoco', 'report_failure']

@@ -12,11 +12,14 @@ from typing import Any, Final
 import yaml
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 
 #: Name of the file in the folder of a bag.
 METADATA: Final = 'metadata.yaml'
 
 VERSION: Final = 9
+
+_TOP: Final = 'rosbag2_bagfile_information'
 
 #: ``starting_time`` of a bag without messages, as rosbag2 writes it.
 NEVER: Final = 2**63 - 1
@@ -91,8 +94,9 @@ def qos_text(profiles: Sequence[OfferedQos]) -> str:
 def qos_of_text(text: str) -> tuple[OfferedQos, ...]:
     """Return the QoS profiles of an MCAP channel; none for what :func:`qos_text` has not made."""
     try:
-        return tuple(_profile(item) for item in yaml.safe_load(text) or ())
-    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError):
+        loaded = limits.load_yaml(text, 'offered_qos_profiles')
+        return tuple(_profile(item) for item in loaded) if isinstance(loaded, list) else ()
+    except (RecordError, ValueError, TypeError, KeyError, AttributeError):
         return ()
 
 
@@ -151,44 +155,31 @@ def metadata_text(
 def folder_text(metadata: str) -> str:
     """Return the text of ``metadata.yaml`` for what :func:`metadata_text` returned."""
     lines = ''.join(f'  {line}\n' for line in metadata.splitlines())
-    return f'rosbag2_bagfile_information:\n{lines}'
+    return f'{_TOP}:\n{lines}'
 
 
 def files_of_bag(folder: Path) -> list[Path]:
     """
-    Return the MCAP files of a bag in the order of its metadata or, without that, of their names.
+    Return the files of a bag in the order of its metadata or, without that, of their names.
 
     Raises
     ------
     RecordError
-        If it has none, its metadata is not readable, or its storage is another.
+        If it has none, or its metadata is not readable.
 
     """
     metadata = folder / METADATA
     if not metadata.is_file():
         files = sorted(folder.glob('*.mcap'), key=in_order)
     else:
-        try:
-            information = yaml.safe_load(metadata.read_bytes())['rosbag2_bagfile_information']
-            storage = information['storage_identifier']
-            # Old bags have the name of their folder in front.
-            names = [PurePosixPath(name).name for name in information['relative_file_paths']]
-        except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-            raise RecordError(
-                f'Expect the metadata of a bag in {metadata}, actually: it has none '
-                f'({type(error).__name__}: {error}). Name the .mcap file itself.'
-            ) from error
-        compressed = [name for name in names if name.endswith('.zstd')]
-        if storage != 'mcap' or compressed:
-            raise RecordError(
-                f'Expect a bag of MCAP files, actually: {folder} has the storage {storage!r}'
-                f'{" in compressed files" if compressed else ""}. '
-                'Convert it with "ros2 bag convert".'
-            )
-        files = [folder / name for name in names]
+        names = information_of(folder).get('relative_file_paths')
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise _no_metadata(metadata, f'relative_file_paths: {str(names)[:60]}')
+        # Old bags have the name of their folder in front.
+        files = [folder / PurePosixPath(name).name for name in names]
     if not files:
         raise RecordError(
-            f'Expect an MCAP file in {folder}, actually: there is none. '
+            f'Expect a file of messages in {folder}, actually: there is none. '
             'Name a rosbag2 folder or an .mcap file.'
         )
     for file in files:
@@ -207,12 +198,35 @@ def in_order(file: Path) -> tuple[str, int]:
 
 
 def information_of(folder: Path) -> dict[str, Any]:
-    """Return ``rosbag2_bagfile_information`` of a bag; empty if it cannot be read."""
+    """
+    Return ``rosbag2_bagfile_information`` of a bag; empty if it has no metadata.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read.
+
+    """
+    metadata = folder / METADATA
     try:
-        loaded = yaml.safe_load((folder / METADATA).read_bytes())['rosbag2_bagfile_information']
-    except (OSError, yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError):
+        loaded = limits.load_yaml(limits.read_file(metadata, limits.TEXT), metadata)
+    except FileNotFoundError:
         return {}
-    return loaded if isinstance(loaded, dict) else {}
+    except OSError as error:
+        raise RecordError(
+            f'{metadata} cannot be read (expected a file, got {error.strerror or error})'
+        ) from error
+    information = loaded.get(_TOP) if isinstance(loaded, dict) else None
+    if not isinstance(information, dict):
+        raise _no_metadata(metadata, f'{str(loaded)[:60]}')
+    return information
+
+
+def _no_metadata(metadata: Path, got: str) -> RecordError:
+    return RecordError(
+        f'Expect the metadata of a bag in {metadata}, actually: it has none ({got}). '
+        'Name the .mcap file itself.'
+    )
 
 
 def _period(files: Sequence[BagFile]) -> dict[str, object]:

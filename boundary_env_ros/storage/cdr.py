@@ -18,9 +18,10 @@ import struct
 import typing
 from typing import Any, TypeVar
 
-from boundary_env_ros.core.serialization import element_of, from_message, hints_of, optional_of
+from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
 T = TypeVar('T')
@@ -44,13 +45,16 @@ _CODES: Mapping[str, tuple[str, int, type]] = {
     'float64': ('d', 8, float),
 }
 
-_LITTLE_ENDIAN = b'\x00\x01'
+#: Byte orders by how a message begins; what begins otherwise is no plain CDR.
+_ORDERS = {b'\x00\x01': '<', b'\x00\x00': '>'}
 _HEADER = 4
 
+# What the generated functions raise for bytes that are something else; KeyError for a number that
+# is no constant.
+_WRONG = (struct.error, IndexError, ValueError, TypeError, OverflowError)
 
-def record_decoder(
-    cls: type[T], type_name: str, definition: str, other: Callable[[bytes], object]
-) -> Decoder[T]:
+
+def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
     """
     Return a function that makes records from serialized messages.
 
@@ -60,43 +64,71 @@ def record_decoder(
         The class of the records, one of those that mirror messages.
     type_name, definition
         Name and definition of the message, as the bag has them.
-    other
-        Decodes a message to an object with its attributes; used for what is not plain
-        little-endian CDR.
 
     Raises
     ------
     RecordError
         If the message has not the fields of the record. The function itself raises it for bytes
-        that are no such message.
+        that are no such message, or more than the limits allow.
 
     """
-    source = _Source(parse_definition(type_name, definition))
-    package, *_, name = type_name.split('/')
-    entry = source.reader(f'{package}/{name}', cls)
-    read = source.compiled(entry)
+    return typing.cast(Decoder[T], _decoder(cls, type_name, definition))
 
-    def decode(data: bytes) -> T:
-        if data[:2] != _LITTLE_ENDIAN:
-            return from_message(cls, other(data))
+
+def walker(type_name: str, definition: str) -> Callable[[bytes], object]:
+    """
+    Return a function that reads over a message and makes nothing of it.
+
+    Raises
+    ------
+    RecordError
+        As :func:`record_decoder`.
+
+    """
+    return _decoder(None, type_name, definition)
+
+
+def _decoder(cls: type | None, type_name: str, definition: str) -> Callable[[bytes], object]:
+    package, *_, name = type_name.split('/')
+    definitions = parse_definition(type_name, definition)
+
+    def compiled(order: str) -> Callable[[bytes, int], tuple[object, int]]:
+        source = _Source(definitions, order)
+        return source.compiled(source.reader(f'{package}/{name}', cls))
+
+    readers = {'<': compiled('<')}
+
+    def decode(data: bytes) -> object:
+        order = _ORDERS.get(data[:2])
+        if order is None:
+            raise _no_such(cls, f'bytes that begin with {data[:2]!r}, which is no plain CDR')
+        if order not in readers:
+            readers[order] = compiled(order)
         # Alignment counts from behind the header.
         body = data[_HEADER:]
         try:
-            record, end = read(body, 0)
-        except (struct.error, IndexError, KeyError, ValueError, TypeError) as error:
+            record, end = readers[order](body, 0)
+        except KeyError as error:
+            raise _no_such(cls, f'{error} is not a valid constant') from error
+        except _WRONG as error:
             raise _no_such(cls, f'{type(error).__name__}: {error}') from error
         if end > len(body):
             raise _no_such(cls, f'it ends {end - len(body)} bytes too early')
-        return typing.cast(T, record)
+        return record
 
     return decode
 
 
-def _no_such(cls: type, actual: str) -> RecordError:
+def _no_such(cls: type | None, actual: str) -> RecordError:
+    expected = 'a message of its definition' if cls is None else f'the fields of {cls.__name__}'
     return RecordError(
-        f'Expect a message with the fields of {cls.__name__}, actually: {actual}. '
+        f'Expect a message with {expected}, actually: {actual}. '
         'Was it written by another version of this package?'
     )
+
+
+def _too_many(number: int) -> None:
+    raise limits.exceeded('an array', 'elements', limits.ELEMENTS, str(number))
 
 
 class _Source:
@@ -106,14 +138,18 @@ class _Source:
     Names in the text are our own; those in a bag only ever select among them.
     """
 
-    def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
+    def __init__(self, definitions: Mapping[str, tuple[Field, ...]], order: str) -> None:
         self._definitions = definitions
+        self._order = order
         self._lines: list[str] = []
-        self._names: dict[str, object] = {'unpack_from': struct.unpack_from}
+        self._names: dict[str, object] = {
+            'unpack_from': struct.unpack_from,
+            'too_many': _too_many,
+        }
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, size, _ in _CODES.values():
             if size > 1:
-                self._names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
+                self._names[f'get_{code}'] = struct.Struct(f'{order}{code}').unpack_from
 
     def compiled(self, name: str) -> Callable[[bytes, int], tuple[object, int]]:
         """Return the function of that name."""
@@ -170,7 +206,7 @@ class _Source:
                 hint = hint | None
             lines.extend(self._field(field, hint, target))
         if not definition:
-            lines.append('    o += 1')  # An empty message has one byte on the wire.
+            lines.extend(('    b[o]', '    o += 1'))  # An empty message has one byte on the wire.
         arguments = ', '.join(f'{field}={variable}' for field, variable in variables.items())
         if cls is None:
             lines.append('    return None, o')
@@ -196,7 +232,8 @@ class _Source:
         element = element_of(hint)
         nested = field.type not in PRIMITIVES
         if hint is bytes and field.type in ('uint8', 'byte') and field.array:
-            return [*_count(field), f'    {target} = b[o:o + n]', '    o += n']
+            # Of a fixed size it might be read behind the end without end.
+            return [*_count(field), f'    {target} = b[o:o + n]', '    o += n', '    b[o - 1]']
         if nested and field.array and (element is not None or inner is not None):
             read = self.reader(field.type, element if element is not None else inner)
             result = 'tuple(items)' if element is not None else 'items[0] if items else None'
@@ -226,7 +263,7 @@ class _Source:
             read = [line[4:] for line in _scalar('string', 'item')]
             lines = [*self._items(field, *read), f'    {target} = tuple(items)']
         else:
-            lines = [*_count(field), *_packed(field.type, target)]
+            lines = [*_few(field), *self._packed(field.type, target)]
         if element is not _natural(field.type):
             made = self._made(element)
             lines.append(f'    {target} = tuple(map({made}, {target}))')
@@ -261,11 +298,22 @@ class _Source:
     def _items(self, field: Field, *read: str) -> list[str]:
         """Return the lines that read elements one by one into ``items``."""
         return [
-            *_count(field),
+            *_few(field),
             '    items = []',
             '    for _ in range(n):',
             *(f'        {line.strip()}' for line in read),
             '        items.append(item)',
+        ]
+
+    def _packed(self, primitive: str, target: str) -> list[str]:
+        """Return the lines that read ``n`` numbers at once."""
+        code, size, _ = _code(primitive)
+        return [
+            f'    {target} = ()',
+            '    if n:',
+            *(f'    {line}' for line in _align(size)),
+            f"        {target} = unpack_from(f'{self._order}{{n}}{code}', b, o)",
+            f'        o += {size} * n',
         ]
 
     def _skipped(self, field: Field) -> list[str]:
@@ -274,12 +322,14 @@ class _Source:
             read = f'_, o = {self.reader(field.type, None)}(b, o)'
             if not field.array:
                 return [f'    {read}']
-            return [*_count(field), '    for _ in range(n):', f'        {read}']
+            return [*_few(field), '    for _ in range(n):', f'        {read}']
         if not field.array:
             return _scalar(field.type, '_')
         if field.type == 'string':
             return self._items(field, *(line[4:] for line in _scalar('string', 'item')))
-        return [*_count(field), *_packed(field.type, '_')]
+        _, size, _ = _code(field.type)
+        step = [*_align(size), f'    o += {size} * n', '    b[o - 1]']
+        return [*_count(field), '    if n:', *(f'    {line}' for line in step)]
 
 
 def _align(size: int) -> list[str]:
@@ -291,6 +341,11 @@ def _count(field: Field) -> list[str]:
     if field.size is not None:
         return [f'    n = {field.size}']
     return [*_align(4), '    n = get_I(b, o)[0]', '    o += 4']
+
+
+def _few(field: Field) -> list[str]:
+    """Return the same lines for elements that each become an object."""
+    return [*_count(field), f'    if n > {limits.ELEMENTS}:', '        too_many(n)']
 
 
 def _scalar(primitive: str, target: str) -> list[str]:
@@ -311,18 +366,6 @@ def _scalar(primitive: str, target: str) -> list[str]:
     if primitive == 'int8':
         return [f'    {target} = (b[o] ^ 128) - 128', '    o += 1']
     return [*_align(size), f'    {target} = get_{code}(b, o)[0]', f'    o += {size}']
-
-
-def _packed(primitive: str, target: str) -> list[str]:
-    """Return the lines that read ``n`` numbers at once."""
-    code, size, _ = _code(primitive)
-    return [
-        f'    {target} = ()',
-        '    if n:',
-        *(f'    {line}' for line in _align(size)),
-        f"        {target} = unpack_from(f'<{{n}}{code}', b, o)",
-        f'        o += {size} * n',
-    ]
 
 
 def _code(primitive: str) -> tuple[str, int, type]:

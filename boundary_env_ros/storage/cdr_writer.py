@@ -4,16 +4,16 @@
 Records as the bytes of their messages, without ROS: the way back of :mod:`storage.cdr`.
 
 The rules are those of :mod:`boundary_env_ros.core.serialization`; plain little-endian CDR, as
-rosbag2 records it.
+rosbag2 records it. For each record class and message definition functions are generated, once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
-from enum import IntEnum
 import math
 import struct
+import typing
 from typing import Any, Final
 
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
@@ -21,11 +21,9 @@ from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
-Put = Callable[[bytearray, Any], None]
-
 _HEADER: Final = b'\x00\x01\x00\x00'
 _STAMPED: Final = 'std_msgs/Header'
-_PACKED: Final = {
+_PACKED: Final[Mapping[str, str]] = {
     'bool': '?',
     'byte': 'B',
     'char': 'B',
@@ -40,6 +38,8 @@ _PACKED: Final = {
     'float32': 'f',
     'float64': 'd',
 }
+# No alignment is greater.
+_MOST: Final = 8
 
 
 class RecordEncoder:
@@ -61,11 +61,9 @@ class RecordEncoder:
     """
 
     def __init__(self, cls: type, type_name: str, definition: str) -> None:
-        self._definitions = parse_definition(type_name, definition)
-        self._made: dict[tuple[str, object], Put] = {}
-        self._stamp = 0
         package, *_, name = type_name.split('/')
-        self._put = self._message(f'{package}/{name}', cls)
+        source = _Source(parse_definition(type_name, definition))
+        self._put = source.compiled(source.writer(f'{package}/{name}', cls))
 
     def __call__(self, record: object, stamp: int = 0) -> bytes:
         """
@@ -76,28 +74,53 @@ class RecordEncoder:
         record
             The record.
         stamp
-            What the header is stamped with, if the message has one, nanoseconds.
+            What the header is stamped with, if the message has one, nanoseconds; those of
+            messages within it are not.
 
         """
-        self._stamp = stamp
         out = bytearray()
-        self._put(out, record)
-        return _HEADER + bytes(out)
+        self._put(out, record, stamp)
+        return _HEADER + out
 
-    def _message(self, type_name: str, cls: Any) -> Put:
-        """Return what writes a message of a record; of None an empty one."""
+
+class _Source:
+    """
+    Source text of functions ``w0, w1, ...``, which append a value ``v`` to the bytes ``b``.
+
+    Names in the text are our own and those of the fields of record classes.
+    """
+
+    def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
+        self._definitions = definitions
+        self._lines: list[str] = []
+        self._names: dict[str, object] = {'nan': math.nan, 'pack': struct.pack}
+        self._writers: dict[tuple[str, object], str] = {}
+
+    def compiled(self, name: str) -> Callable[[bytearray, object, int], None]:
+        """Return the function of that name."""
+        # The text is built from constants of this module and from names of fields alone.
+        exec(compile('\n'.join(self._lines), '<record encoder>', 'exec'), self._names)
+        return typing.cast(Callable[[bytearray, object, int], None], self._names[name])
+
+    def writer(self, type_name: str, cls: Any) -> str:
+        """Return the name of the function for a message of a record class; None: an empty one."""
         key = (type_name, cls)
-        if key in self._made:
-            return self._made[key]
+        if key not in self._writers:
+            name = self._writers[key] = f'w{len(self._writers)}'
+            body = _Body(self)
+            body.message(type_name, cls, 'v' if cls is not None else None, 's')
+            body.flush()
+            self._lines += [f'def {name}(b, v, s):', *(f'    {line}' for line in body.lines)]
+        return self._writers[key]
+
+    def fields(self, type_name: str, cls: Any) -> tuple[tuple[Field, Any], ...]:
+        """Return the fields of a message with their hints; None for what the record has not."""
         fields = self._definitions.get(type_name)
         if fields is None:
             raise RecordError(
                 f'Expect the definition of {type_name}, actually: it is missing. '
                 'Install the package anew.'
             )
-        if cls is RosTime:
-            self._made[key] = _put_time
-            return _put_time
         is_record = is_dataclass(cls)
         hints = dict(hints_of(cls)) if is_record else {}
         lacking = sorted(hints.keys() - {field.name for field in fields})
@@ -106,138 +129,148 @@ class RecordEncoder:
                 f'Expect a field {lacking[0]!r} in {type_name}, actually: it has none. '
                 'Build the messages of this version of the package.'
             )
-        puts = tuple(
-            (field.name, self._field(field, hints[field.name]))
-            if field.name in hints
-            else ('', self._left_out(field))
-            for field in fields
-        )
+        return tuple((field, hints.get(field.name)) for field in fields)
 
-        def put(out: bytearray, value: Any) -> None:
-            for name, write in puts:
-                write(out, getattr(value, name) if name and value is not None else None)
-            if not puts:
-                out.append(0)  # An empty message has one byte on the wire.
+    def packer(self, codes: str) -> str:
+        """Return the name of functions that pack numbers, by where they begin, modulo 8."""
+        name = f'p_{codes.replace("?", "0")}'
+        if name not in self._names:
+            self._names[name] = tuple(_padded(codes, start).pack for start in range(_MOST))
+        return name
 
-        self._made[key] = put
-        return put
 
-    def _field(self, field: Field, hint: Any) -> Put:
-        """Return what writes a field as its hint says; of None what stands for unknown."""
+def _padded(codes: str, at: int) -> struct.Struct:
+    """Return what packs numbers that begin somewhere, each aligned to its size."""
+    text = '<'
+    for code in codes:
+        size = struct.calcsize(f'<{code}')
+        text += 'x' * (-at % size) + code
+        at += -at % size + size
+    return struct.Struct(text)
+
+
+class _Body:
+    """Lines of one function; numbers that follow each other are packed together."""
+
+    def __init__(self, source: _Source) -> None:
+        self.lines: list[str] = []
+        self._source = source
+        self._run: list[tuple[str, str]] = []
+        self._variables = 0
+
+    def message(self, type_name: str, cls: Any, value: str | None, stamp: str = '0') -> None:
+        """Write a message of a record; of None what stands for unknown."""
+        if cls is RosTime:
+            time = self._kept(f'{value} or 0' if value else '0')
+            self._time(time)
+            return
+        fields = self._source.fields(type_name, cls)
+        for field, hint in fields:
+            if field.type == _STAMPED and hint is None and not field.array:
+                self._time(stamp)
+                for other, _ in self._source.fields(_STAMPED, None)[1:]:
+                    self._field(other, None, None)
+            else:
+                given = value is not None and hint is not None
+                self._field(field, hint, f'{value}.{field.name}' if given else None)
+        if not fields:
+            self._run.append(('B', '0'))  # An empty message has one byte on the wire.
+
+    def _field(self, field: Field, hint: Any, value: str | None) -> None:
         inner, element = optional_of(hint), element_of(hint)
-        if field.type in PRIMITIVES:
-            if hint is bytes:
-                return _put_bytes(field)
-            if field.array:
-                return _put_array(field, _put_primitive(field.type, element))
-            return _put_primitive(field.type, hint if inner is None else inner, unknown=inner)
-        if field.array:
-            one = self._message(field.type, element if element is not None else inner)
-            if element is not None:
-                return _put_array(field, one)
-            put_items = _put_array(field, one)
-            return lambda out, value: put_items(out, () if value is None else (value,))
-        return self._message(field.type, hint if inner not in (Stamp, Instant) else inner)
-
-    def _left_out(self, field: Field) -> Put:
-        """Return what writes a field that the record has not: empty, but for the header's time."""
-        if field.array:
-            if field.size is None:
-                return _put_array(field, _nothing)
-            one = (
-                _put_primitive(field.type, None)
-                if field.type in PRIMITIVES
-                else self._message(field.type, None)
+        if field.type == 'wstring':
+            raise RecordError(
+                f'Expect numbers and strings in the messages of this package, actually: '
+                f'{field.type}. Build the messages of this version of the package.'
             )
-            return _put_array(field, one)
-        if field.type == _STAMPED:
-            rest = self._definitions[_STAMPED][1:]
-
-            def put(out: bytearray, value: Any) -> None:
-                _put_time(out, self._stamp)
-                for other in rest:
-                    self._left_out(other)(out, None)
-
-            return put
-        if field.type in PRIMITIVES:
-            return _put_primitive(field.type, None)
-        return self._message(field.type, None)
-
-
-def _nothing(out: bytearray, value: Any) -> None:
-    """Write nothing: the element of a sequence that is always empty."""
-
-
-def _align(out: bytearray, size: int) -> None:
-    rest = len(out) % size
-    if rest:
-        out.extend(bytes(size - rest))
-
-
-def _put_count(out: bytearray, count: int) -> None:
-    _align(out, 4)
-    out += struct.pack('<I', count)
-
-
-def _put_time(out: bytearray, nanoseconds: Any) -> None:
-    seconds, rest = divmod(nanoseconds or 0, NANOSECONDS)
-    _align(out, 4)
-    out += struct.pack('<iI', seconds, rest)
-
-
-def _put_bytes(field: Field) -> Put:
-    def put(out: bytearray, value: Any) -> None:
-        data = value or b''
-        if field.size is None:
-            _put_count(out, len(data))
+        if hint is bytes:
+            self._bytes(field, value)
+        elif field.array:
+            self._array(field, inner if element is None else element, element is None, value)
+        elif field.type == 'string':
+            self._string(value)
+        elif field.type in PRIMITIVES:
+            unknown = 'nan' if inner is float else '0'
+            if value is not None and inner is not None:
+                value = f'({unknown} if (o := {value}) is None else o)'
+            self._run.append((_PACKED[field.type], unknown if value is None else value))
+        elif inner in (Stamp, Instant) and value is not None:
+            self.flush()
+            known = self._source.writer(field.type, inner)
+            kept = self._kept(value)
+            self.lines.append(f'if {kept} is not None: {known}(b, {kept}, 0)')
+            self.lines.append(f'else: {self._source.writer(field.type, None)}(b, None, 0)')
         else:
-            data = data.ljust(field.size, b'\0')
-        out.extend(data)
+            self.message(field.type, hint if inner is None else inner, value)
 
-    return put
-
-
-def _put_array(field: Field, one: Put) -> Put:
-    def put(out: bytearray, value: Any) -> None:
-        items = value if value is not None else (None,) * (field.size or 0)
+    def _bytes(self, field: Field, value: str | None) -> None:
+        data = self._kept(value or "b''")
         if field.size is None:
-            _put_count(out, len(items))
-        elif len(items) != field.size:
-            items = (*items, *(None,) * field.size)[: field.size]
-        for item in items:
-            one(out, item)
+            self._run.append(('I', f'len({data})'))
+        self.flush()
+        self.lines.append(f'b += {data}' + (f".ljust({field.size}, b'\\0')" if field.size else ''))
 
-    return put
+    def _string(self, value: str | None) -> None:
+        if value is None:
+            self._run += [('I', '1'), ('B', '0')]
+            return
+        data = self._kept(f"({value} or '').encode() + b'\\0'")
+        self._run.append(('I', f'len({data})'))
+        self.flush()
+        self.lines.append(f'b += {data}')
 
+    def _array(self, field: Field, element: Any, at_most_one: bool, value: str | None) -> None:
+        number = _PACKED.get(field.type)
+        if field.size is not None:
+            if number is None:
+                raise RecordError(
+                    f'Expect a fixed number of numbers in {field.name!r}, actually: of '
+                    f'{field.type}. Build the messages of this version of the package.'
+                )
+            items = self._kept(f'(*{value or "()"}, *(0,) * {field.size})[:{field.size}]')
+        elif value is None:
+            self._run.append(('I', '0'))
+            return
+        else:
+            items = self._kept(value)
+            if at_most_one:
+                self.lines.append(f'{items} = () if {items} is None else ({items},)')
+            self._run.append(('I', f'len({items})'))
+        self.flush()
+        if number is not None:
+            size = struct.calcsize(f'<{number}')
+            self.lines.append(f'if {items}:')
+            if size > 1:
+                self.lines.append(f'    b += bytes(-len(b) % {size})')
+            self.lines.append(f"    b += pack(f'<{{len({items})}}{number}', *{items})")
+            return
+        one = _Body(self._source)
+        one._variables = self._variables
+        if field.type == 'string':
+            one._string('i')
+        elif element is RosTime:
+            one._time('i')
+        else:
+            one.lines.append(f'{self._source.writer(field.type, element)}(b, i, 0)')
+        one.flush()
+        self.lines += [f'for i in {items}:', *(f'    {line}' for line in one.lines)]
 
-def _put_primitive(primitive: str, hint: Any, unknown: Any = None) -> Put:
-    if primitive == 'string':
-        return _put_string
-    if primitive not in _PACKED:
-        raise RecordError(
-            f'Expect numbers and strings in the messages of this package, actually: {primitive}. '
-            'Build the messages of this version of the package.'
-        )
-    packed = struct.Struct(f'<{_PACKED[primitive]}')
-    nothing: Mapping[bool, float | int] = {True: math.nan, False: 0}
-    default = nothing[unknown is float]
-    to_number: Callable[[Any], Any] = (
-        int if isinstance(hint, type) and issubclass(hint, IntEnum) else _same
-    )
+    def _time(self, nanoseconds: str) -> None:
+        self._run += [
+            ('i', f'{nanoseconds} // {NANOSECONDS}'),
+            ('I', f'{nanoseconds} % {NANOSECONDS}'),
+        ]
 
-    def put(out: bytearray, value: Any) -> None:
-        _align(out, packed.size)
-        out.extend(packed.pack(default if value is None else to_number(value)))
+    def _kept(self, value: str) -> str:
+        """Return a variable with a value."""
+        self._variables += 1
+        self.lines.append(f't{self._variables} = {value}')
+        return f't{self._variables}'
 
-    return put
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _put_string(out: bytearray, value: Any) -> None:
-    data = (value or '').encode()
-    _put_count(out, len(data) + 1)
-    out.extend(data)
-    out.append(0)
+    def flush(self) -> None:
+        """Write the numbers that were put off."""
+        if self._run:
+            packer = self._source.packer(''.join(code for code, _ in self._run))
+            values = ', '.join(value for _, value in self._run)
+            self.lines.append(f'b += {packer}[len(b) & {_MOST - 1}]({values})')
+            self._run.clear()

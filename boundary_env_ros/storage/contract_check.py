@@ -4,22 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 import math
 
-import numpy as np
-
-from boundary_env_ros.core.contract import Contract, Pacing, WaitStep
-from boundary_env_ros.core.contract_reader import nearest
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.contract_reader import Path as KeyPath
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
-from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
-from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task, TASK_STUMBLES
+from boundary_env_ros.errors import ContractError, MissingDependency, Problem
+from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import MessageTypes
+from boundary_env_ros.storage.task_check import task_problems
 
 _LATER = 'Message types, field paths and the task are looked at when these are mended.'
 
@@ -107,47 +102,4 @@ def _task_problems(contract: Contract) -> tuple[tuple[Problem, ...], str]:
         return (), f'The task was not checked. {error}'
     except ContractError as error:
         return error.problems, ''
-    try:
-        return tuple(_misfits(contract, task)), ''
-    except (*TASK_STUMBLES, BoundaryError) as error:
-        expected = f'parameters that {contract.task.name!r} can sample a reset with'
-        return (_problem(('task', 'parameters'), expected, str(error).rstrip('.')),), ''
-
-
-def _misfits(contract: Contract, task: Task) -> Iterator[Problem]:
-    sampled = by_name(task.sample_reset(np.random.default_rng(0), {}))
-    reset = contract.episode.reset
-    for name, tolerance in reset.tolerance.items():
-        path: KeyPath = ('episode', 'reset', 'tolerance', name)
-        yield from _fits(path, name, len(tolerance), sampled, 'a value that the task samples')
-    for index, step in enumerate(reset.steps):
-        if isinstance(step, WaitStep) and step.sampled:
-            path = ('episode', 'reset', 'procedure', index, 'sampled')
-            size = len(step.tolerance)
-            yield from _fits(path, step.sampled, size, sampled, 'a value that the task samples')
-    for agent in contract.agents:
-        supplied = task.observe(sampled, agent)
-        for where, fields in (('observation', contract.observation), ('state', contract.state)):
-            for spec in fields:
-                if spec.task:
-                    path = (where, spec.name, 'task')
-                    what = 'a field that the task supplies'
-                    yield from _fits(path, spec.task, spec.size, supplied, what)
-
-
-def _fits(
-    path: KeyPath, name: str, size: int, there: Mapping[str, Vector], what: str
-) -> Iterator[Problem]:
-    if name not in there:
-        yield _problem(path, f'{what}: {_listed(there)}', repr(name), nearest(name, there))
-    elif len(there[name]) != size:
-        expected = f'{len(there[name])} values, as {name!r} of the task has'
-        yield _problem(path, expected, str(size))
-
-
-def _listed(names: Collection[str]) -> str:
-    return ', '.join(names) or 'there is none'
-
-
-def _problem(path: KeyPath, expected: str, actual: str, hint: str = '') -> Problem:
-    return Problem(path=path, line=None, expected=expected, actual=actual, hint=hint)
+    return task_problems(contract, task), ''

@@ -18,14 +18,11 @@ from boundary_env_ros.core.contract_reader import Path as KeyPath
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.grammar import is_name
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
+from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 
 TASKS = 'boundary_env_ros.tasks'
-
-#: What a task may stumble over that takes its parameters to be of other types than they are.
-TASK_STUMBLES = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 
 #: Longer names no file has; asking for one is an error by itself.
 _LONGEST = 255
@@ -224,25 +221,20 @@ def make_task(contract: Contract) -> Task:
                 f'Expect the task {entry.name!r} to be importable, actually: {error}. '
                 'Install what it needs.'
             ) from error
+        except Exception as error:  # a user's code may raise anything
+            raise _refused(contract, 'name', 'a task that can be imported', error) from error
         try:
             task: Task = factory(**contract.task.parameters)
-        except (*TASK_STUMBLES, BoundaryError) as error:
-            problem = Problem(
-                path=('task', 'parameters'),
-                line=None,
-                expected=f'parameters that the task {entry.name!r} takes',
-                actual=_told(error),
-            )
-            raise ContractError([problem], contract.name) from error
+        except Exception as error:  # a user's code may raise anything
+            expected = f'parameters that the task {entry.name!r} takes'
+            raise _refused(contract, 'parameters', expected, error) from error
         return task
-    raise ContractError(
-        [
-            Problem(
-                path=('task', 'name'),
-                line=None,
-                expected='an installed task',
-                actual=contract.task.name,
-            )
-        ],
-        contract.name,
-    )
+    raise _refused(contract, 'name', 'an installed task', contract.task.name)
+
+
+def _refused(
+    contract: Contract, key: str, expected: str, actual: Exception | str
+) -> ContractError:
+    told = actual if isinstance(actual, str) else _told(actual)
+    problem = Problem(path=('task', key), line=None, expected=expected, actual=told)
+    return ContractError([problem], contract.name)

@@ -90,7 +90,7 @@ def problems_of(contract: Contract, types: MessageTypes | None = None) -> TypeCh
             note=(
                 'Message types and field paths were not checked: there is neither ROS nor rosbags '
                 'here. Source a ROS 2 workspace, or install '
-                "`pip install 'boundary_env_ros[bags]'`."
+                '`pip install rosbags`.'
             ),
         )
     check = _Check(known)

@@ -17,6 +17,7 @@ from pathlib import Path
 import re
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 
 SEPARATOR = '=' * 80
 
@@ -29,7 +30,7 @@ PRIMITIVES = frozenset(
 
 _FIELD = re.compile(
     r'(?P<type>[A-Za-z][\w/]*)(?:<=\d+)?'
-    r'(?P<array>\[(?P<bounded><=)?(?P<size>\d*)\])?'
+    r'(?P<array>\[(?P<bounded><=)?(?P<size>\d{0,9})\])?'
     r'\s+(?P<name>[A-Za-z]\w*)\s*(?P<constant>=)?'
 )
 
@@ -125,9 +126,11 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
     Raises
     ------
     RecordError
-        If the text is not such a definition.
+        If the text is not such a definition, or is beyond the limits.
 
     """
+    if len(text) > limits.DEFINITION:
+        raise limits.exceeded(f'the definition of {type_name}', 'bytes', limits.DEFINITION)
     main = type_name.split('/')
     definitions = {}
     name = f'{main[0]}/{main[-1]}'
@@ -142,6 +145,13 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
             inner = head[4:].strip().split('/')
             name = f'{inner[0]}/{inner[-1]}'
         definitions[name] = fields_of(part, name.split('/')[0])
+    level, nested = 0, {f'{main[0]}/{main[-1]}'}
+    while nested:
+        level += 1
+        if level > limits.NESTING:
+            what = f'the definition of {type_name} ({min(nested)})'
+            raise limits.exceeded(what, 'levels of messages inside messages', limits.NESTING)
+        nested = {field.type for name in nested for field in definitions.get(name, ())}
     return definitions
 
 

@@ -144,7 +144,7 @@ def named(
     found = tuple(
         one
         for one in known
-        if one.row.episode_id.startswith(wanted.lower()) and agent in ('', one.row.agent)
+        if one.row.episode_id.lower().startswith(wanted.lower()) and agent in ('', one.row.agent)
     )
     ids = sorted({one.row.episode_id for one in found})
     if not ids:

@@ -40,6 +40,7 @@ from boundary_env_ros.storage.episode_table import (
     status_of,
     TABLES,
 )
+from boundary_env_ros.storage.sqlite_bag import bounded
 
 __all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
 
@@ -154,6 +155,7 @@ class EpisodeStore:
                 if found != 'ok':
                     raise sqlite3.DatabaseError(found)
                 new.execute('PRAGMA journal_mode = WAL')
+            store._check_schema()
         except RecordError:
             store.close()
             raise
@@ -288,7 +290,7 @@ class EpisodeStore:
 
     def _read(self, episode_id: str | None) -> tuple[EpisodeRow, ...]:
         """Return the rows of one episode, or of all, with their marks."""
-        with self._used() as connection:
+        with self._used() as connection, bounded(connection, self.path):
             rows = connection.execute(EPISODES, (episode_id,)).fetchall()
             marks = connection.execute(MARKS, (episode_id,)).fetchall()
         of: dict[tuple[str, str], list[EpisodeMark]] = {}
@@ -341,6 +343,7 @@ class EpisodeStore:
         with self._used() as connection:
             (application,) = connection.execute('PRAGMA application_id').fetchone()
             (version,) = connection.execute('PRAGMA user_version').fetchone()
+            schema = {sql for (sql,) in connection.execute('SELECT sql FROM sqlite_master')}
         if application != APPLICATION_ID:
             raise AnotherDatabase(
                 f'Expect an index of episodes, actually: {self.path} is a database of something '
@@ -351,6 +354,12 @@ class EpisodeStore:
                 f'Expect an index of version {SCHEMA_VERSION}, actually: {self.path} has version '
                 f'{version}. Read it with the version of boundary_env_ros that wrote it.'
             )
+        # A view or a trigger is a program, which may have no end.
+        if schema - {None} != {table.strip() for table in TABLES}:
+            raise AnotherDatabase(
+                f'{self.path} is no index of episodes (expected its two tables, got others); '
+                'name the episodes.sqlite of a run'
+            )
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
@@ -359,7 +368,7 @@ class EpisodeStore:
                 raise RecordError(f'Expect an open index, actually: {self.path} was closed.')
             try:
                 yield self._connection
-            except (sqlite3.Error, OverflowError) as error:
+            except (sqlite3.Error, OverflowError, UnicodeError) as error:
                 raise RecordError(
                     f'Expect an index of episodes in {self.path}, actually: {error}.'
                 ) from error

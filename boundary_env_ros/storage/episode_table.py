@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 import json
 from pathlib import Path
 import sqlite3
-from typing import Final
+from types import NoneType
+from typing import Any, Final, TypeVar
 
 from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
@@ -16,6 +18,8 @@ from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+
+T = TypeVar('T')
 
 SCHEMA_VERSION: Final = 2
 
@@ -259,10 +263,7 @@ def read_mark(row: sqlite3.Row, path: Path) -> EpisodeMark:
 
     """
     where = f'{path}, a mark on episode {row["episode_id"]}'
-    try:
-        return from_json(EpisodeMark, json.loads(row['mark']), where)
-    except ValueError as error:
-        raise RecordError(f'{where}: expect it as JSON, actually: {error}.') from error
+    return _from_text(EpisodeMark, row['mark'], where, 'it')
 
 
 def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> EpisodeRow:
@@ -276,16 +277,28 @@ def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> Ep
 
     """
     where = f'{path}, episode {row["episode_id"]}'
+    # SQLite keeps whatever is put into a column.
+    for names, kinds in _KINDS.items():
+        for name in names.split():
+            if not isinstance(row[name], kinds):
+                kind = getattr(kinds, '__name__', None) or 'a number or nothing'
+                raise RecordError(
+                    f'{where}: {name} cannot be read (expected {kind}, got '
+                    f'{repr(row[name])[:60]}); `boundary-env recover` makes a new index'
+                )
     try:
-        state = from_json(EpisodeStatus, json.loads(row['state']), where)
+        seed = int(row['seed'])
     except ValueError as error:
-        raise RecordError(f'{where}: expect its state as JSON, actually: {error}.') from error
+        raise RecordError(
+            f'{where}: seed cannot be read (expected a number, got {row["seed"][:60]!r}); '
+            '`boundary-env recover` makes a new index'
+        ) from error
     return EpisodeRow(
         episode_id=row['episode_id'],
         agent=row['agent'],
         environment=row['environment'],
         digest=row['digest'],
-        state=state,
+        state=_from_text(EpisodeStatus, row['state'], where, 'its state'),
         done=bool(row['done']),
         ending=row['ending'],
         cause=row['cause'],
@@ -294,9 +307,25 @@ def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> Ep
         step_count=row['step_count'],
         episode_return=row['return'],
         interventions=row['interventions'],
-        seed=int(row['seed']),
+        seed=seed,
         bag=row['bag'],
         created_at=row['created_at'],
         updated_at=row['updated_at'],
         marks=marks,
     )
+
+
+#: What the columns of an episode hold.
+_KINDS: Final[Mapping[str, Any]] = {
+    'episode_id agent environment digest ending cause declared_by seed bag': str,
+    'done step_count interventions created_at updated_at': int,
+    'success return': (int, float, NoneType),
+}
+
+
+def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
+    """Return the record that a column holds as JSON."""
+    try:
+        return from_json(cls, json.loads(text if isinstance(text, str) else repr(text)), where)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f'{where}: expect {what} as JSON, actually: {error}.') from error

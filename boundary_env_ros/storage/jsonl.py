@@ -19,6 +19,7 @@ from typing import NoReturn
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 
 _BLOCK = 64 * 1024
 
@@ -154,14 +155,13 @@ class JsonlReader:
         """Yield the transitions."""
         self.truncated = False
         try:
-            with self.path.open('rb') as file:
-                for number, line in enumerate(file, 1):
-                    if not line.endswith(b'\n') and not _is_json(line):
-                        self.truncated = True
-                        return
-                    transition = load_line(line, f'{self.path}:{number}')
-                    self.line = number
-                    yield transition
+            for number, line in enumerate(limits.read_lines(self.path), 1):
+                if not line.endswith(b'\n') and not _is_json(line):
+                    self.truncated = True
+                    return
+                transition = load_line(line, f'{self.path}:{number}')
+                self.line = number
+                yield transition
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
@@ -186,6 +186,8 @@ def is_torn(path: Path) -> bool:
         with path.open('rb') as file:
             position = file.seek(0, os.SEEK_END)
             while position and b'\n' not in tail:
+                if len(tail) > limits.LINE:
+                    raise limits.exceeded(f'{path}: its last line', 'bytes', limits.LINE)
                 begin = max(0, position - _BLOCK)
                 file.seek(begin)
                 tail = file.read(position - begin) + tail

@@ -75,7 +75,7 @@ def _known_definition(type_name: str, ament: str, own: str) -> tuple[str, str]:
 @cache
 def _jazzy() -> Any:
     """Return what rosbags knows of ROS 2 Jazzy, with the messages of this package."""
-    typesys = _typesys()
+    typesys = typesys_of_rosbags()
     store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
     try:
         folder = share_directory() / 'msg'
@@ -122,7 +122,7 @@ def described(channel: Channel) -> Channel:
 
 
 def _from_idl(channel: Channel) -> str:
-    typesys = _typesys()
+    typesys = typesys_of_rosbags()
     types: dict[str, Any] = {}
     try:
         for part in channel.definition.decode().split(f'{SEPARATOR}\n'):
@@ -143,12 +143,21 @@ def _from_idl(channel: Channel) -> str:
     return text
 
 
-def _typesys() -> Any:
+def typesys_of_rosbags() -> Any:
+    """
+    Return what reads message definitions in ``rosbags``.
+
+    Raises
+    ------
+    MissingDependency
+        If it is not installed.
+
+    """
     try:
         from rosbags import typesys
     except ImportError as error:
         raise MissingDependency(
             f'Expect rosbags, which knows messages, actually: {error}. '
-            "Install it with `pip install 'boundary_env_ros[bags]'`."
+            'Install it with `pip install rosbags`.'
         ) from error
     return typesys

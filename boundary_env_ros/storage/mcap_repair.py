@@ -1,11 +1,12 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A torn MCAP file made whole, in a new file: what can be read, byte by byte, then index and footer.
+A damaged MCAP file made whole, in a new file: what can be read, then index and footer.
 
-Nothing is decoded and nothing made up. The whole records of the torn file are copied as they are;
-of a chunk that is torn itself, the messages that its compressor gives back whole. The new file
-says in metadata of its own (:data:`RECOVERED`) that it ends where its writer died.
+Nothing is decoded and nothing made up. The whole records of the old file are copied as they are,
+without the chunks that cannot be read; of a last chunk that is torn itself, the messages that its
+compressor gives back whole. The new file says in metadata of its own (:data:`RECOVERED`) what it
+lacks.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ import zstandard
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, metadata_text, qos_of_text
 from boundary_env_ros.storage.mcap_scan import MAGIC, RECOVERED
-from boundary_env_ros.storage.mcap_torn import index_of, Messages, TornMcap
+from boundary_env_ros.storage.mcap_torn import index_of, Messages, ROSBAG2, TornMcap
 
-__all__ = ['RECOVERED', 'Repair', 'repair', 'topic_of']
+__all__ = ['RECOVERED', 'Repair', 'repair']
 
 _BLOCK: Final = 1 << 20
 
@@ -54,16 +55,22 @@ class Repair:
         How many messages are in it.
     rescued
         How many of them come out of a chunk that was torn itself.
+    dropped
+        Bytes of the old file that were damaged before its end.
     unreadable
-        Bytes at the end of the old file that nothing could be made of.
+        Bytes at its end that nothing could be made of.
+    torn
+        Whether its end is missing: nobody knows what its writer had still to say.
     tear
-        Where and why it ended.
+        Where and why it ended, and what was damaged before.
 
     """
 
     messages: int
     rescued: int
+    dropped: int
     unreadable: int
+    torn: bool
     tear: str
 
 
@@ -123,16 +130,24 @@ class _Repair:
         if torn.unindexed:
             self._write_indexes(self._known.chunks[-1], torn.unindexed)
         rescued = self._rescue()
-        tear = f'{self._path.name} ended at byte {torn.good}: {torn.why}'
+        damages = [
+            f'{length} bytes of {self._path.name} from byte {begin} on were damaged: {damage}'
+            for begin, length, damage in torn.dropped
+        ]
+        if torn.why:
+            damages.append(f'{self._path.name} ended at byte {torn.good}: {torn.why}')
+        tear = '; '.join(damages)
         repaired = Repair(
             messages=sum(self._known.counts.values()),
             rescued=rescued,
-            unreadable=torn.size - torn.good,
+            dropped=sum(length for _, length, _ in torn.dropped),
+            unreadable=torn.size - torn.good if torn.why else 0,
+            torn=bool(torn.why),
             tear=tear,
         )
         self._write_metadata(RECOVERED, {'tear': tear})
         text = self._text(name, custom_data, ros_distro)
-        self._write_metadata('rosbag2', {'serialized_metadata': text})
+        self._write_metadata(ROSBAG2, {'serialized_metadata': text})
         self._finish()
         self._out.flush()
         os.fsync(self._out.fileno())
@@ -165,12 +180,14 @@ class _Repair:
             self._out.write(MAGIC)
             self._write(Header(profile='ros2', library='boundary_env_ros'))
             return
-        self._old.seek(0)
-        left = self._torn.good
-        while left:
-            data = self._old.read(min(left, _BLOCK))
-            self._out.write(data)
-            left -= len(data)
+        for piece in self._torn.pieces:
+            if isinstance(piece, bytes):
+                self._out.write(piece)
+                continue
+            begin, end = piece
+            self._old.seek(begin)
+            while left := end - self._old.tell():
+                self._out.write(self._old.read(min(left, _BLOCK)))
 
     def _write(self, *records: Any) -> bytes:
         builder = RecordBuilder()
@@ -203,7 +220,13 @@ class _Repair:
                 )
             ],
             topics=[
-                topic_of(channel, known.schemas, known.counts.get(number, 0))
+                BagTopic(
+                    name=channel.topic,
+                    type=schema.name if (schema := known.schemas.get(channel.schema_id)) else '',
+                    type_hash=channel.metadata.get('topic_type_hash', ''),
+                    qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
+                    messages=known.counts.get(number, 0),
+                )
                 for number, channel in known.channels.items()
             ],
             custom_data=custom_data,
@@ -252,15 +275,3 @@ class _Repair:
             Footer(summary_start=begin, summary_offset_start=offsets_begin, summary_crc=crc)
         )
         self._out.write(MAGIC)
-
-
-def topic_of(channel: Any, schemas: Mapping[int, Any], messages: int) -> BagTopic:
-    """Return what the metadata of a bag says of a channel of :mod:`mcap`."""
-    schema = schemas.get(channel.schema_id)
-    return BagTopic(
-        name=channel.topic,
-        type='' if schema is None else schema.name,
-        type_hash=channel.metadata.get('topic_type_hash', ''),
-        qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
-        messages=messages,
-    )

@@ -16,32 +16,36 @@ import os
 from pathlib import Path
 import struct
 from typing import BinaryIO, Final
-
-from mcap.records import Chunk
-from mcap.stream_reader import get_chunk_data_stream
+import zlib
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 
 MAGIC: Final = b'\x89MCAP0\r\n'
 
 #: Name of the metadata of a file that was torn and made whole again, which says where.
 RECOVERED: Final = 'boundary_env_ros.recovered'
 
-_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 1, 2, 3, 4, 5, 6
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 2, 3, 4, 5, 6
 _STATISTICS, _METADATA_INDEX, _DATA_END = 0x0B, 0x0D, 0x0F
 _LAST_KNOWN: Final = 0x0F
 _PRIVATE: Final = 0x80
 
-_RECORD = struct.Struct('<BQ')
+RECORD: Final = struct.Struct('<BQ')
 _MESSAGE_HEAD = struct.Struct('<HIQQ')
 _CHUNK_HEAD = struct.Struct('<QQQI')
 _FOOTER_BODY = struct.Struct('<QQI')
 _STATISTICS_HEAD = struct.Struct('<QHIIIIQQ')
 _COUNT = struct.Struct('<HQ')
-_END = _RECORD.size + _FOOTER_BODY.size + len(MAGIC)
+_END = RECORD.size + _FOOTER_BODY.size + len(MAGIC)
 
-#: No chunk or message of a sane file is larger; a broken one may claim anything.
-_MOST: Final = 2**32
+#: Bytes of a record at most, of those that are read at all.
+_MOST: Final = {
+    _SCHEMA: limits.DEFINITION,
+    _CHANNEL: limits.DEFINITION,
+    _MESSAGE: limits.MESSAGE,
+    _CHUNK: limits.CHUNK,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,8 @@ class Channel:
         How messages and definition are written; ``cdr`` and ``ros2msg`` for what ROS 2 records.
     definition
         Text of the definition.
+    metadata
+        What its writer says of it besides; two that differ only in this are one.
 
     """
 
@@ -65,6 +71,7 @@ class Channel:
     encoding: str
     definition_encoding: str
     definition: bytes = field(repr=False)
+    metadata: Mapping[str, str] = field(repr=False, compare=False, default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ class Contents:
     end: int | None
 
 
-class _BrokenError(Exception):
+class BrokenError(Exception):
     """Raised when bytes are not what an MCAP file has there, at a byte that may be known."""
 
     def __init__(self, what: str, offset: int | None = None) -> None:
@@ -109,6 +116,8 @@ class McapScan:
         Where and why the file ends before its end; empty if it is whole. An unfinished file has
         one from the start, and after it was read through it is exact. One that was recovered has
         that of the file that it was made of: nobody knows what its writer had still to say.
+    summary_start
+        Where a finished file says that its summary begins; 0 if it has none.
 
     Raises
     ------
@@ -133,12 +142,12 @@ class McapScan:
                 f'Expect an MCAP file, actually: {path}: {found}. '
                 'Name another file; of this one nothing can be read.'
             )
-        self._summary_start = 0
+        self.summary_start = 0
         finished = len(end) == _END and end.endswith(MAGIC)
         if finished:
-            opcode, length = _RECORD.unpack_from(end)
+            opcode, length = RECORD.unpack_from(end)
             finished = opcode == _FOOTER and length == _FOOTER_BODY.size
-            self._summary_start = _FOOTER_BODY.unpack_from(end, _RECORD.size)[0]
+            self.summary_start = _FOOTER_BODY.unpack_from(end, RECORD.size)[0]
         self._finished = finished
         self.tear = '' if finished else f'{path.name} was not closed by its writer'
         if finished:
@@ -184,16 +193,17 @@ class McapScan:
         begin = len(MAGIC)
         try:
             with self.path.open('rb') as file:
-                for _, opcode, body in self._records(file):
+                for offset, opcode, body in self._records(file):
+                    begin = offset
                     if opcode == _CHUNK:
-                        yield from _in_chunk(_decompressed(body), channels)
+                        yield from _in_chunk(chunk_content(body), channels)
                     elif opcode == _MESSAGE:
                         number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(body)
                         if (channel := channels.selected(number)) is not None:
                             yield channel, log_time, publish_time, body[_MESSAGE_HEAD.size :]
                     else:
                         channels.learn(opcode, body)
-        except _BrokenError as error:
+        except BrokenError as error:
             self._torn(begin if error.offset is None else error.offset, str(error))
         except struct.error as error:
             self._torn(begin, str(error))
@@ -204,36 +214,21 @@ class McapScan:
         tear = f'{self.path.name} is torn at byte {offset}: {reason}'
         if self._finished:
             raise RecordError(
-                f'Expect a whole MCAP file, since it has a footer, actually: {tear}. '
-                'It was damaged after it was written; take another copy.'
+                f'{self.path} was damaged after it was written (expected a whole MCAP file, since '
+                f'it has a footer, got: {tear}); take another copy, or save the rest of it with '
+                '`boundary-env recover`'
             )
         self.tear = tear
 
     def _records(self, file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-        """Yield offset, opcode and content of the records of the data section."""
-        offset = file.seek(len(MAGIC))
-        while offset < self._size:
-            head = file.read(_RECORD.size)
-            if len(head) < _RECORD.size:
-                raise _BrokenError('a record has no length', offset)
-            opcode, length = _RECORD.unpack(head)
+        """Yield offset, opcode and content of the records of the data section that matter."""
+        for offset, opcode, length in records_of(file, len(MAGIC), self._size):
             if opcode in (_DATA_END, _FOOTER):
                 return
-            if not 0 < opcode <= _LAST_KNOWN and opcode < _PRIVATE:
-                raise _BrokenError(f'there is no record of kind {opcode}', offset)
-            following = offset + _RECORD.size + length
-            if following > self._size:
-                behind = following - self._size
-                raise _BrokenError(f'a record ends {behind} bytes behind the end', offset)
-            if opcode in (_CHUNK, _MESSAGE, _SCHEMA, _CHANNEL):
-                if length > _MOST:
-                    raise _BrokenError(f'a record claims {length} bytes', offset)
-                yield offset, opcode, file.read(length)
-            else:
-                file.seek(length, os.SEEK_CUR)
-            offset = following
+            if opcode in _MOST:
+                yield offset, opcode, body_of(file, offset, opcode, length)
         if self._finished:
-            raise _BrokenError('the data has no end', offset)
+            raise BrokenError('the data has no end', self._size)
 
     def _counted(self) -> Contents:
         counts: dict[Channel, int] = {}
@@ -252,17 +247,13 @@ class McapScan:
 
     def _summary_records(self) -> Iterator[tuple[int, bytes]]:
         """Yield opcode and content of the records of the summary, if there is one."""
-        if not 0 < self._summary_start < self._size - _END:
+        end = self._size - _END
+        if not 0 < self.summary_start < end:
             return
         with self.path.open('rb') as file:
-            file.seek(self._summary_start)
-            text = file.read(self._size - _END - self._summary_start)
-        offset = 0
-        while offset < len(text):
-            opcode, length = _RECORD.unpack_from(text, offset)
-            offset += _RECORD.size
-            yield opcode, text[offset : offset + length]
-            offset += length
+            for offset, opcode, length in records_of(file, self.summary_start, end):
+                if opcode in (_SCHEMA, _CHANNEL, _STATISTICS, _METADATA_INDEX):
+                    yield opcode, body_of(file, offset, opcode, length)
 
     def _recovered(self) -> str:
         """Return where the file was torn before it was made whole; empty if it never was."""
@@ -273,12 +264,12 @@ class McapScan:
                     name, _ = _string(body, 16)
                     if name == RECOVERED:
                         with self.path.open('rb') as file:
-                            file.seek(offset + _RECORD.size)
-                            kept = file.read(length - _RECORD.size)
+                            file.seek(offset + RECORD.size)
+                            kept = file.read(min(length, limits.TEXT))
                         _, begin = _string(kept, 0)
                         _, begin = _string(kept, begin + 4)
-                        return f'{_string(kept, begin)[0]}; it was recovered up to there'
-        except (_BrokenError, struct.error):
+                        return f'{_string(kept, begin)[0]}; the rest was recovered'
+        except (BrokenError, struct.error, OverflowError):
             pass  # Whoever reads the summary or the messages hears of it.
         except OSError as error:
             raise _unreadable(self.path, error) from error
@@ -303,7 +294,7 @@ class McapScan:
                 counts[channels.all[channel_id]] += count
             if sum(counts.values()) != messages:
                 return None
-        except (_BrokenError, struct.error, KeyError):
+        except (BrokenError, struct.error, KeyError):
             return None
         except OSError as error:
             raise _unreadable(self.path, error) from error
@@ -319,6 +310,7 @@ class _Channels:
         self._wanted = wanted
         self._schemas: dict[int, tuple[str, str, bytes]] = {0: ('', '', b'')}
         self._selected: dict[int, Channel | None] = {}
+        self._definitions = 0
         self.all: dict[int, Channel] = {}
 
     def learn(self, opcode: int, body: bytes) -> None:
@@ -327,20 +319,26 @@ class _Channels:
             (number,) = struct.unpack_from('<H', body)
             name, offset = _string(body, 2)
             encoding, offset = _string(body, offset)
-            self._schemas[number] = (name, encoding, _prefixed(body, offset)[0])
+            schema = (name, encoding, _prefixed(body, offset)[0])
+            if self._schemas.get(number) != schema:
+                self._schemas[number] = schema
+                self._definitions += len(body)
+                if self._definitions > limits.DEFINITIONS:
+                    raise BrokenError(f'more than {limits.DEFINITIONS} bytes of definitions')
         elif opcode == _CHANNEL:
-            number, schema = struct.unpack_from('<HH', body)
+            number, of = struct.unpack_from('<HH', body)
             topic, offset = _string(body, 4)
-            encoding, _ = _string(body, offset)
-            if schema not in self._schemas:
-                raise _BrokenError(f'the topic {topic} has no schema')
-            type_name, definition_encoding, definition = self._schemas[schema]
+            encoding, offset = _string(body, offset)
+            if of not in self._schemas:
+                raise BrokenError(f'the topic {topic} has no schema')
+            type_name, definition_encoding, definition = self._schemas[of]
             channel = Channel(
                 topic=topic,
                 type=type_name,
                 encoding=encoding,
                 definition_encoding=definition_encoding,
                 definition=definition,
+                metadata=_texts(body, offset),
             )
             if self.all.get(number) != channel:
                 self.all[number] = channel
@@ -351,17 +349,17 @@ class _Channels:
         try:
             return self._selected[number]
         except KeyError:
-            raise _BrokenError(f'a message has no channel ({number})') from None
+            raise BrokenError(f'a message has no channel ({number})') from None
 
 
 def _in_chunk(data: bytes, channels: _Channels) -> Iterator[tuple[Channel, int, int, bytes]]:
     offset, end = 0, len(data)
     while offset < end:
-        opcode, length = _RECORD.unpack_from(data, offset)
-        offset += _RECORD.size
+        opcode, length = RECORD.unpack_from(data, offset)
+        offset += RECORD.size
         following = offset + length
         if following > end:
-            raise _BrokenError('a message ends behind its chunk')
+            raise BrokenError('a message ends behind its chunk')
         if opcode == _MESSAGE:
             number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(data, offset)
             if (channel := channels.selected(number)) is not None:
@@ -372,28 +370,80 @@ def _in_chunk(data: bytes, channels: _Channels) -> Iterator[tuple[Channel, int, 
         offset = following
 
 
-def _decompressed(body: bytes) -> bytes:
-    start, end, size, crc = _CHUNK_HEAD.unpack_from(body)
+def records_of(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """
+    Yield offset, opcode and length of record after record; the file then stands at its content.
+
+    Raises
+    ------
+    BrokenError
+        Where there is no whole record.
+
+    """
+    offset = begin
+    while offset < end:
+        file.seek(offset)
+        head = file.read(RECORD.size)
+        if len(head) < RECORD.size:
+            raise BrokenError('a record has no length', offset)
+        opcode, length = RECORD.unpack(head)
+        if not 0 < opcode <= _LAST_KNOWN and opcode < _PRIVATE:
+            raise BrokenError(f'there is no record of kind {opcode}', offset)
+        following = offset + RECORD.size + length
+        if following > end:
+            raise BrokenError(f'a record ends {following - end} bytes behind the end', offset)
+        yield offset, opcode, length
+        offset = following
+
+
+def body_of(file: BinaryIO, offset: int, opcode: int, length: int) -> bytes:
+    """
+    Return the content of the record that the file stands at.
+
+    Raises
+    ------
+    BrokenError
+        If it is beyond the limit for its kind.
+
+    """
+    most = _MOST.get(opcode, limits.TEXT)
+    if length > most:
+        raise BrokenError(f'a record of {length} bytes, at most {most} are read', offset)
+    return file.read(length)
+
+
+def chunk_head(body: bytes) -> tuple[int, int, str, int]:
+    """Return size and checksum of what is in a chunk, its compression, and where that begins."""
+    _, _, size, crc = _CHUNK_HEAD.unpack_from(body)
     compression, offset = _string(body, _CHUNK_HEAD.size)
-    (length,) = struct.unpack_from('<Q', body, offset)
-    data = body[offset + 8 : offset + 8 + length]
-    if compression not in ('', 'zstd', 'lz4') or size > _MOST or len(data) < length:
-        raise _BrokenError(f'a chunk of {size} bytes with compression {compression!r}')
-    chunk = Chunk(
-        compression=compression,
-        data=data,
-        message_start_time=start,
-        message_end_time=end,
-        uncompressed_crc=crc,
-        uncompressed_size=size,
-    )
+    return size, crc, compression, offset + 8
+
+
+def chunk_content(body: bytes) -> bytes:
+    """
+    Return what is in a chunk, given the content of its record.
+
+    Raises
+    ------
+    BrokenError
+        If it cannot be decompressed, or is not what the head of the chunk says.
+
+    """
+    size, crc, compression, begin = chunk_head(body)
+    (length,) = struct.unpack_from('<Q', body, begin - 8)
+    if size > limits.CHUNK:
+        raise BrokenError(f'a chunk of {size} bytes, at most {limits.CHUNK} are read')
+    if begin + length > len(body):
+        raise BrokenError('a chunk ends behind its record')
     try:
-        stream, length = get_chunk_data_stream(chunk, validate_crc=True)
-        content = bytes(stream.read(length))
-    except Exception as error:  # Each compressor raises what it likes.
-        raise _BrokenError(f'a chunk cannot be read ({error})') from error
+        packed = body[begin : begin + length]
+        content = b''.join(limits.unpacked(compression, packed, size, 'a chunk'))
+    except RecordError as error:
+        raise BrokenError(str(error)) from error
     if len(content) != size:
-        raise _BrokenError(f'a chunk holds {len(content)} bytes, not {size}')
+        raise BrokenError(f'a chunk holds {len(content)} bytes, not {size}')
+    if crc and zlib.crc32(content) != crc:
+        raise BrokenError('the checksum of a chunk is wrong')
     return content
 
 
@@ -401,7 +451,7 @@ def _prefixed(body: bytes, offset: int) -> tuple[bytes, int]:
     (length,) = struct.unpack_from('<I', body, offset)
     end = offset + 4 + length
     if end > len(body):
-        raise _BrokenError('a text ends behind its record')
+        raise BrokenError('a text ends behind its record')
     return body[offset + 4 : end], end
 
 
@@ -410,7 +460,18 @@ def _string(body: bytes, offset: int) -> tuple[str, int]:
     try:
         return text.decode(), end
     except UnicodeDecodeError as error:
-        raise _BrokenError(f'a text is not UTF-8 ({error.reason})') from error
+        raise BrokenError(f'a text is not UTF-8 ({error.reason})') from error
+
+
+def _texts(body: bytes, offset: int) -> dict[str, str]:
+    """Return a map of texts, as channels and metadata have it."""
+    (length,) = struct.unpack_from('<I', body, offset)
+    offset, end = offset + 4, min(offset + 4 + length, len(body))
+    found = {}
+    while offset < end:
+        name, offset = _string(body, offset)
+        found[name], offset = _string(body, offset)
+    return found
 
 
 def _unreadable(path: Path, error: OSError) -> RecordError:

@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What can be read of a torn MCAP file, and what its summary has to say of that."""
+"""What can be read of a damaged MCAP file, and what its summary has to say of that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 import os
@@ -12,12 +12,10 @@ from pathlib import Path
 import struct
 from typing import Any, BinaryIO, Final
 
-import lz4.frame  # type: ignore[import-untyped]
-from mcap.data_stream import ReadDataStream
+from mcap.data_stream import ReadDataStream, RecordBuilder
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import (
-    Attachment,
     AttachmentIndex,
     Channel,
     Chunk,
@@ -27,27 +25,30 @@ from mcap.records import (
     MetadataIndex,
     Schema,
 )
-from mcap.stream_reader import get_chunk_data_stream
-import zstandard
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.mcap_scan import MAGIC
+from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.mcap_scan import (
+    body_of,
+    BrokenError,
+    chunk_content,
+    chunk_head,
+    MAGIC,
+    McapScan,
+    RECORD,
+    records_of,
+)
 
 #: Messages of a chunk: log times and offsets in it, of each channel.
 Messages = dict[int, list[tuple[int, int]]]
 
-_RECORD: Final = struct.Struct('<BQ')
+#: Name of the metadata that rosbag2 keeps in a file; a repaired file gets its own.
+ROSBAG2: Final = 'rosbag2'
+
 _MESSAGE_HEAD: Final = struct.Struct('<HIQQ')
-_CHUNK_HEAD: Final = struct.Struct('<QQQI')
-_PRIVATE: Final = 0x80
-_MOST: Final = 2**32
 
 # What the parsers of records raise.
-_UNREADABLE: Final = (McapError, struct.error, ValueError, KeyError, IndexError)
-
-
-class _TornError(Exception):
-    """Raised when what follows is not what an MCAP file has there."""
+_UNREADABLE: Final = (McapError, struct.error, ValueError, KeyError, IndexError, OverflowError)
 
 
 @dataclass(slots=True)
@@ -74,7 +75,7 @@ class McapContents:
 
 class TornMcap:
     """
-    A torn file, read from front to back.
+    A damaged file, read from front to back: one that was never closed, or whose bytes changed.
 
     Parameters
     ----------
@@ -88,11 +89,15 @@ class TornMcap:
     size
         Its bytes.
     good
-        How many of them are whole records.
+        Up to where it consists of records, but for what was dropped.
+    pieces
+        What a whole file begins with: begin and end in this one, or bytes to put in there.
     why
-        Why there are no more.
+        Why there are no more records; empty for a file that was closed.
+    dropped
+        Place, length and damage of what is unreadable before that.
     known
-        What is in them.
+        What is in the pieces, with its offsets in the new file.
     unindexed
         Messages of its last chunk, if their index is torn.
 
@@ -108,21 +113,29 @@ class TornMcap:
         self.size = os.fstat(file.fileno()).st_size
         self.known = McapContents()
         self.good = 0
+        self.pieces: list[tuple[int, int] | bytes] = []
         self.why = ''
+        self.dropped: list[tuple[int, int, str]] = []
+        # How much later a byte comes in the new file.
+        self._shift = 0
         # Of the last chunk: its messages, and the channels whose index was read.
-        self._last: Messages = {}
+        self._last: Messages | None = {}
         self._indexed: set[int] = set()
         self._last_end = 0
+        self._summary = McapContents()
+        self._closed = False
         self._walk()
         self.unindexed: Messages = {}
-        if not self._last.keys() <= self._indexed:
+        if not self._closed and self._last and not self._last.keys() <= self._indexed:
             self.unindexed = self._last
             self.good = self._last_end
             self.known.chunks[-1].message_index_offsets = {}
             self.known.chunks[-1].message_index_length = 0
+        self.pieces.append((self._begin, max(self.good, self._begin)))
 
     def _walk(self) -> None:
-        """Read whole records up to where there is none."""
+        """Read records up to where there is none."""
+        self._begin = 0
         begin = self._old.read(len(MAGIC))
         if begin != MAGIC:
             if not MAGIC.startswith(begin.rstrip(b'\0')):
@@ -132,106 +145,153 @@ class TornMcap:
                 )
             self.why = 'it has no beginning'
             return
+        scan = McapScan(self._path)
+        self._closed = scan.complete
+        if self._closed:
+            self._read_summary(scan.summary_start)
         self.good = len(MAGIC)
-        try:
-            for offset, opcode, body in self._records():
-                self._take(offset, opcode, body)
-                self.good = offset + _RECORD.size + len(body)
-                self._progress(self.good, self.size)
-            self.why = self.why or 'it was not closed by its writer'
-        except _TornError as error:
-            self.why = str(error)
-        except _UNREADABLE as error:
-            self.why = f'a record cannot be read ({error})'
-
-    def _records(self) -> Iterator[tuple[int, int, bytes]]:
-        offset = len(MAGIC)
-        while offset < self.size:
-            self._old.seek(offset)
-            head = self._old.read(_RECORD.size)
-            if len(head) < _RECORD.size:
-                raise _TornError('a record has no length')
-            opcode, length = _RECORD.unpack(head)
-            if opcode in (Opcode.DATA_END, Opcode.FOOTER):
-                self.why = 'its index was not finished'
+        while True:
+            try:
+                self._read_on()
                 return
-            if not 0 < opcode <= Opcode.DATA_END and opcode < _PRIVATE:
-                raise _TornError(f'there is no record of kind {opcode}')
-            behind = offset + _RECORD.size + length - self.size
-            if behind > 0 or length > _MOST:
-                raise _TornError(f'a record ends {behind} bytes behind the end')
-            yield offset, opcode, self._old.read(length)
-            offset += _RECORD.size + length
+            except BrokenError as error:
+                self.why = str(error)
+            except _UNREADABLE as error:
+                self.why = f'a record cannot be read ({error})'
+            # The summary of a file that was closed says where the next chunk is.
+            later = (c.chunk_start_offset for c in self._summary.chunks)
+            following = min((at for at in later if at > self.good), default=None)
+            if following is None:
+                return
+            self._drop(self.good, following, self.why)
+            self.why = ''
 
-    def _take(self, offset: int, opcode: int, body: bytes) -> None:
-        known = self.known
-        if (opcode == Opcode.HEADER) is not (offset == len(MAGIC)):
-            raise _TornError('it does not begin with its head')
+    def _read_on(self) -> None:
+        for offset, opcode, length in records_of(self._old, self.good, self.size):
+            if opcode in (Opcode.DATA_END, Opcode.FOOTER):
+                self.why = '' if self._closed else 'its index was not finished'
+                return
+            if (opcode == Opcode.HEADER) is not (offset == len(MAGIC)):
+                raise BrokenError('it does not begin with its head')
+            following = offset + RECORD.size + length
+            if opcode == Opcode.CHUNK:
+                self._take_chunk(offset, length)
+            elif opcode == Opcode.MESSAGE_INDEX and self._last is None:
+                self._cut(offset, following)
+            else:
+                # Of an attachment the head is enough.
+                most = min(length, limits.TEXT) if opcode == Opcode.ATTACHMENT else length
+                self._take(offset, opcode, length, body_of(self._old, offset, opcode, most))
+            self.good = following
+            self._progress(self.good, self.size)
+        self.why = 'it was not closed by its writer'
+
+    def _take(self, offset: int, opcode: int, length: int, body: bytes) -> None:
+        known, at, size = self.known, offset + self._shift, RECORD.size + length
+        stream = ReadDataStream(BytesIO(body))
         if opcode == Opcode.HEADER:
-            Header.read(ReadDataStream(BytesIO(body)))
+            Header.read(stream)
         elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
             _learn(known, opcode, body)
         elif opcode == Opcode.MESSAGE:
             channel, _, log_time, _ = _MESSAGE_HEAD.unpack_from(body)
             if channel not in known.channels:
-                raise _TornError(f'a message has no channel ({channel})')
+                raise BrokenError(f'a message has no channel ({channel})')
             known.add({channel: [(log_time, 0)]})
-        elif opcode == Opcode.CHUNK:
-            self._take_chunk(offset, body)
         elif opcode == Opcode.MESSAGE_INDEX and known.chunks:
             (channel,) = struct.unpack_from('<H', body)
             chunk = known.chunks[-1]
-            chunk.message_index_offsets[channel] = offset
-            chunk.message_index_length += _RECORD.size + len(body)
+            chunk.message_index_offsets[channel] = at
+            chunk.message_index_length += size
             self._indexed.add(channel)
         elif opcode == Opcode.ATTACHMENT:
-            attachment = Attachment.read(ReadDataStream(BytesIO(body)))
+            log_time, create_time = stream.read8(), stream.read8()
+            name, media_type = stream.read_prefixed_string(), stream.read_prefixed_string()
             known.attachments.append(
                 AttachmentIndex(
-                    offset=offset,
-                    length=_RECORD.size + len(body),
-                    create_time=attachment.create_time,
-                    log_time=attachment.log_time,
-                    data_size=len(attachment.data),
-                    name=attachment.name,
-                    media_type=attachment.media_type,
+                    offset=at,
+                    length=size,
+                    create_time=create_time,
+                    log_time=log_time,
+                    data_size=stream.read8(),
+                    name=name,
+                    media_type=media_type,
                 )
             )
         elif opcode == Opcode.METADATA:
-            kept = Metadata.read(ReadDataStream(BytesIO(body)))
-            known.metadata.append(
-                MetadataIndex(offset=offset, length=_RECORD.size + len(body), name=kept.name)
-            )
+            kept = Metadata.read(stream)
+            if kept.name == ROSBAG2:
+                self._cut(offset, offset + size)
+            else:
+                known.metadata.append(MetadataIndex(offset=at, length=size, name=kept.name))
 
-    def _take_chunk(self, offset: int, body: bytes) -> None:
-        chunk = Chunk.read(ReadDataStream(BytesIO(body)))
-        try:
-            stream, length = get_chunk_data_stream(chunk, validate_crc=True)
-            content = bytes(stream.read(length))
-        except Exception as error:  # Each compressor raises what it likes.
-            raise _TornError(f'a chunk cannot be read ({error})') from error
+    def _take_chunk(self, offset: int, length: int) -> None:
+        end = offset + RECORD.size + length
         inner = McapContents(dict(self.known.schemas), dict(self.known.channels))
-        messages, used = _inside(content, inner)
-        if used != len(content):
-            raise _TornError('a chunk ends in the middle of a message')
+        try:
+            body = body_of(self._old, offset, Opcode.CHUNK, length)
+            content = chunk_content(body)
+            messages, used = _inside(content, inner)
+            if used != len(content):
+                raise BrokenError('a chunk ends in the middle of a message')
+            chunk = Chunk.read(ReadDataStream(BytesIO(body)))
+        except (BrokenError, *_UNREADABLE) as error:
+            self._drop(offset, end, str(error))
+            return
         self.known.schemas, self.known.channels = inner.schemas, inner.channels
         self.known.add(messages)
-        self.known.chunks.append(index_of(chunk, offset, _RECORD.size + len(body)))
-        self._last, self._indexed = messages, set()
-        self._last_end = offset + _RECORD.size + len(body)
+        self.known.chunks.append(index_of(chunk, offset + self._shift, RECORD.size + length))
+        self._last, self._indexed, self._last_end = messages, set(), end
+
+    def _drop(self, begin: int, end: int, damage: str) -> None:
+        """Leave out what is damaged; what it may have declared comes from the summary."""
+        self.dropped.append((begin, end - begin, damage))
+        known, summary = self.known, self._summary
+        builder = RecordBuilder()
+        for number, schema in summary.schemas.items():
+            if known.schemas.setdefault(number, schema) is schema:
+                schema.write(builder)
+        for number, channel in summary.channels.items():
+            if known.channels.setdefault(number, channel) is channel:
+                channel.write(builder)
+        declared: bytes = builder.end()
+        self._cut(begin, end, declared)
+        # The index of its messages goes with it.
+        self._last = None
+        self.good = end
+
+    def _cut(self, begin: int, end: int, instead: bytes = b'') -> None:
+        self.pieces += [(self._begin, begin), instead]
+        self._begin = end
+        self._shift += len(instead) - (end - begin)
+
+    def _read_summary(self, begin: int) -> None:
+        """Learn what a file that was closed says of itself, as far as that is readable."""
+        summary = self._summary
+        try:
+            for offset, opcode, length in records_of(self._old, begin or self.size, self.size):
+                if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+                    _learn(summary, opcode, body_of(self._old, offset, opcode, length))
+                elif opcode == Opcode.CHUNK_INDEX:
+                    body = body_of(self._old, offset, opcode, length)
+                    summary.chunks.append(ChunkIndex.read(ReadDataStream(BytesIO(body))))
+                elif opcode == Opcode.FOOTER:
+                    return
+        except (BrokenError, *_UNREADABLE):
+            pass
 
     def torn_chunk(self) -> tuple[bytes, Messages]:
         """Return what a chunk that is torn itself gives back; what it declares is known then."""
         nothing: tuple[bytes, Messages] = (b'', {})
         self._old.seek(self.good)
-        rest = self._old.read(min(self.size - self.good, _MOST))
-        if len(rest) <= _RECORD.size or rest[0] != Opcode.CHUNK:
+        rest = self._old.read(min(self.size - self.good, limits.CHUNK))
+        if self._closed or len(rest) <= RECORD.size or rest[0] != Opcode.CHUNK:
             return nothing
-        content = _decompressed_as_far_as_possible(rest[_RECORD.size :])
+        content = _decompressed_as_far_as_possible(rest[RECORD.size :])
         inner = McapContents(dict(self.known.schemas), dict(self.known.channels))
         try:
             messages, used = _inside(content, inner)
-        except (_TornError, *_UNREADABLE):
+        except (BrokenError, *_UNREADABLE):
             return nothing
         if not messages:
             return nothing
@@ -262,7 +322,7 @@ def _learn(known: McapContents, opcode: int, body: bytes) -> None:
         return
     channel = Channel.read(stream)
     if channel.schema_id and channel.schema_id not in known.schemas:
-        raise _TornError(f'the topic {channel.topic} has no definition')
+        raise BrokenError(f'the topic {channel.topic} has no definition')
     known.channels[channel.id] = channel
 
 
@@ -270,9 +330,9 @@ def _inside(content: bytes, known: McapContents) -> tuple[Messages, int]:
     """Return the messages of a chunk, as times and offsets of each channel, and where it ends."""
     found: Messages = {}
     offset = 0
-    while offset + _RECORD.size <= len(content):
-        opcode, length = _RECORD.unpack_from(content, offset)
-        begin = offset + _RECORD.size
+    while offset + RECORD.size <= len(content):
+        opcode, length = RECORD.unpack_from(content, offset)
+        begin = offset + RECORD.size
         if begin + length > len(content):
             break
         if opcode == Opcode.MESSAGE:
@@ -290,16 +350,14 @@ def _inside(content: bytes, known: McapContents) -> tuple[Messages, int]:
 
 def _decompressed_as_far_as_possible(body: bytes) -> bytes:
     """Return the beginning of the content of a torn chunk; nothing if nobody vouches for it."""
+    content = bytearray()
     try:
-        (length,) = struct.unpack_from('<I', body, _CHUNK_HEAD.size)
-        begin = _CHUNK_HEAD.size + 4 + length
-        compression = body[_CHUNK_HEAD.size + 4 : begin].decode()
-        data = body[begin + 8 :]
-        if compression == 'zstd':
-            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-        if compression == 'lz4':
-            return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data))
-    except (struct.error, UnicodeDecodeError, zstandard.ZstdError, RuntimeError):
+        size, _, compression, begin = chunk_head(body)
+        # Without compression torn bytes look like any others.
+        if compression:
+            most = min(size, limits.CHUNK)
+            for block in limits.unpacked(compression, body[begin:], most, 'a chunk'):
+                content += block
+    except (struct.error, BrokenError, RecordError):
         pass
-    # Without compression torn bytes look like any others.
-    return b''
+    return bytes(content)

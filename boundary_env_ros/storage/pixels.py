@@ -49,7 +49,7 @@ def _decompressed(spec: FieldSpec, source: Picture, message: Message) -> Image:
     except ImportError as error:
         raise RecordError(
             'Expect Pillow, which decompresses images, actually: it is not installed. '
-            "Install it: pip install 'boundary_env_ros[images]'."
+            'Install it: pip install Pillow.'
         ) from error
     height, width, _ = spec.shape
     try:

@@ -19,8 +19,10 @@ from mcap_ros2.decoder import DecoderFactory
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.bag_metadata import METADATA
-from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.cdr import Decoder, record_decoder, walker
+from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.jsonl import is_torn, read_jsonl
 from boundary_env_ros.storage.known_definitions import described
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
@@ -34,8 +36,9 @@ from boundary_env_ros.storage.records import (
     RecordSource,
     TopicInfo,
 )
-from boundary_env_ros.storage.rosbag2 import Bag, open_bag, SQLITE
+from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.sqlite_bag import SQLITE
 
 __all__ = [
     'ContractDescription',
@@ -176,8 +179,6 @@ def open_records(path: Path) -> RecordSource:
     ------
     RecordError
         If it is none of them, or cannot be read.
-    MissingDependency
-        If it takes ``rosbags`` to read it, which is not installed.
 
     """
     try:
@@ -223,12 +224,8 @@ def _opened_folder(path: Path) -> RecordSource:
 
 def _record_decoder(channel: Channel) -> Decoder[Record]:
     channel = _readable(channel)
-    return record_decoder(
-        RECORDS[channel.type],
-        channel.type,
-        channel.definition.decode(errors='replace'),
-        message_decoder(channel),
-    )
+    definition = channel.definition.decode(errors='replace')
+    return record_decoder(RECORDS[channel.type], channel.type, definition)
 
 
 def message_decoder(channel: Channel) -> Callable[[bytes], Any]:
@@ -244,11 +241,18 @@ def message_decoder(channel: Channel) -> Callable[[bytes], Any]:
         try:
             if not made:
                 definition = _readable(channel).definition
+                parse_definition(channel.type, definition.decode(errors='replace'))
                 schema = Schema(id=1, name=channel.type, encoding='ros2msg', data=definition)
                 decoder = DecoderFactory().decoder_for('cdr', schema)
                 if decoder is None:
                     raise ValueError('its definition cannot be read')
                 made.append(decoder)
+            if len(data) > limits.ELEMENTS:
+                # Only so many bytes can hold more elements than the limit allows.
+                if len(made) == 1:
+                    definition = _readable(channel).definition
+                    made.append(walker(channel.type, definition.decode(errors='replace')))
+                made[1](data)
             return made[0](data)
         except RecordError:
             raise

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What a crash left of a run, made whole: bag, transitions as text, the first of them, index.
+What a crash or a bad disk left of a run, made whole: bag, transitions as text, index.
 
 Each file is written anew beside the old one, and takes its place when it is complete and on the
 disk. Whatever ends the recovery before leaves the old file; a second one begins with what is left
@@ -19,8 +19,6 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from mcap.reader import make_reader
-
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import Transition
@@ -34,10 +32,11 @@ from boundary_env_ros.storage.bag_metadata import (
     information_of,
     METADATA,
     metadata_text,
+    qos_of_text,
 )
 from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
 from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
-from boundary_env_ros.storage.mcap_repair import Repair, repair, topic_of
+from boundary_env_ros.storage.mcap_repair import Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -61,15 +60,11 @@ class Recovery:
         What was done, a sentence each; empty if everything was whole.
     lost
         What is known to be missing, likewise.
-    damaged
-        Why files cannot be read that their writer had closed: no recovery is for that, and they
-        are as they were.
 
     """
 
     done: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    damaged: tuple[str, ...] = ()
 
 
 def recover(path: Path, progress: Progress = lambda what, done, total: None) -> Recovery:
@@ -111,8 +106,7 @@ def _recovered(path: Path, progress: Progress) -> Recovery:
     if run.has_records:
         if run.bag.is_dir():
             work.bag(run.bag)
-        if not work.recovery.damaged:
-            work.copies(run)
+        work.copies(run)
     elif any(path.glob('*.mcap')):
         work.bag(path)
     else:
@@ -130,35 +124,33 @@ class _Work:
         self._progress = progress
         self._done: list[str] = []
         self._lost: list[str] = []
-        self._damaged: list[str] = []
 
     @property
     def recovery(self) -> Recovery:
-        return Recovery(
-            done=tuple(self._done), lost=tuple(self._lost), damaged=tuple(self._damaged)
-        )
+        return Recovery(done=tuple(self._done), lost=tuple(self._lost))
 
     # Bag -----------------------------------------------------------------------------------------
 
     def file(self, path: Path) -> None:
         """Make one MCAP file whole that belongs to no bag."""
-        if _is_whole(path):
-            self._read_through(path)
-        else:
+        if not self._is_whole(path):
             self._put(path, self._repair(path, {}, ''))
 
     def bag(self, folder: Path) -> None:
         """Make all files of a bag whole, and its metadata."""
         files = sorted(folder.glob('*.mcap'), key=in_order)
-        information = information_of(folder)
+        information: Mapping[str, Any] = {}
+        with suppress(RecordError):  # What cannot be read is made anew.
+            information = information_of(folder)
         if not files:
             raise RecordError(
                 f'Expect MCAP files in {folder}, actually: there are none. Nothing can be '
                 'recovered of the bag.'
             )
-        custom_data = dict(information.get('custom_data') or {})
+        kept = information.get('custom_data')
+        custom_data = dict(kept) if isinstance(kept, dict) else {}
         distro = str(information.get('ros_distro') or '')
-        torn = [file for file in files if not _is_whole(file)]
+        torn = [file for file in files if not self._is_whole(file)]
         # All of them, before one is replaced: a full disk then leaves everything as it was.
         found = [(file, self._repair(file, custom_data, distro)) for file in torn]
         for file, repaired in found:
@@ -170,20 +162,20 @@ class _Work:
             write_atomically(folder / METADATA, text.encode())
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
-        for file in files:
-            if file not in torn:
-                self._read_through(file)
 
-    def _read_through(self, path: Path) -> None:
-        """Find out whether a file that was closed can still be read."""
+    def _is_whole(self, path: Path) -> bool:
+        """Return whether the writer of a file closed it, and all of it can still be read."""
+        if not _is_closed(path):
+            return False
         size = path.stat().st_size
         self._progress(path.name, 0, size)
         try:
             for _ in McapScan(path).messages(lambda _: False):
                 pass
-        except RecordError as error:
-            self._damaged.append(str(error))
+        except RecordError:
+            return False
         self._progress(path.name, size, size)
+        return True
 
     def _repair(self, path: Path, custom_data: dict[str, str], ros_distro: str) -> Repair:
         return repair(
@@ -198,18 +190,17 @@ class _Work:
     def _put(self, path: Path, repaired: Repair) -> None:
         """Put a repaired file in the place of the torn one, which is kept if it held more."""
         kept = path.with_name(f'{path.name}{KEPT}')
-        if repaired.unreadable and not kept.exists():
+        if (repaired.dropped or repaired.unreadable) and not kept.exists():
             kept.hardlink_to(path)
         _replace(path)
         rescued = f', {repaired.rescued} of them out of a torn chunk' if repaired.rescued else ''
         self._done.append(f'{path.name} is whole, with {repaired.messages} messages{rescued}')
-        self._lost.append(f'what came after the last message: {repaired.tear}')
+        what = 'what came after the last message' if repaired.torn else 'what was damaged'
+        old = f'; the old file is kept as {kept.name}'
+        self._lost.append(f'{what}: {repaired.tear}{old if repaired.dropped else ""}')
         if repaired.unreadable:
             but = ' but for these messages' if repaired.rescued else ''
-            self._lost.append(
-                f'the last {repaired.unreadable} bytes of {path.name}{but}; the old file is kept '
-                f'as {kept.name}'
-            )
+            self._lost.append(f'the last {repaired.unreadable} bytes of {path.name}{but}{old}')
 
     # The other files of a run --------------------------------------------------------------------
 
@@ -355,7 +346,7 @@ def _environment(run: RunFolder) -> str:
 # Files -------------------------------------------------------------------------------------------
 
 
-def _is_whole(path: Path) -> bool:
+def _is_closed(path: Path) -> bool:
     """
     Return whether the writer of a file closed it.
 
@@ -386,24 +377,24 @@ def _described(files: Sequence[Path], custom_data: dict[str, str], ros_distro: s
     described: list[BagFile] = []
     topics: dict[str, BagTopic] = {}
     for path in files:
-        with path.open('rb') as file:
-            summary: Any = make_reader(file).get_summary()
-        statistics = summary.statistics
+        contents = McapScan(path).contents()
         described.append(
             BagFile(
                 name=path.name,
-                messages=statistics.message_count,
-                start=statistics.message_start_time,
-                end=statistics.message_end_time,
+                messages=sum(contents.counts.values()),
+                start=contents.start or 0,
+                end=contents.end or 0,
             )
         )
-        for number, channel in summary.channels.items():
-            count = statistics.channel_message_counts.get(number, 0)
+        for channel, count in contents.counts.items():
             before = topics.get(channel.topic)
-            topic = topic_of(channel, summary.schemas, count)
-            if before is not None:
-                topic = replace(before, messages=before.messages + count)
-            topics[channel.topic] = topic
+            topics[channel.topic] = BagTopic(
+                name=channel.topic,
+                type=channel.type,
+                type_hash=channel.metadata.get('topic_type_hash', ''),
+                qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
+                messages=count + (0 if before is None else before.messages),
+            )
     return metadata_text(
         files=described,
         topics=list(topics.values()),

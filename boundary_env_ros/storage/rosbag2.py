@@ -3,9 +3,9 @@
 """
 The raw messages of any bag of ROS 2, one at a time.
 
-MCAP files are read by this package, which reads torn ones up to where they are torn. SQLite files,
-and whatever rosbag2 has compressed as a whole or message by message, are read by ``rosbags``. Both
-come in the same form, file by file, so that a bag that was split is one.
+MCAP files are read up to where they are torn, SQLite files whole, and either as rosbag2 compresses
+them, as a whole or message by message. All come in the same form, file by file, so that a bag that
+was split is one.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+import shutil
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-import yaml
-
-from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.bag_metadata import (
     files_of_bag,
     in_order,
     information_of,
     METADATA,
 )
-from boundary_env_ros.storage.known_definitions import IDL, MSG
 from boundary_env_ros.storage.mcap_scan import Channel, Contents, MAGIC, McapScan
+from boundary_env_ros.storage.sqlite_bag import SQLITE, SqliteFile
 
 _WAY_OUT = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
-SQLITE = b'SQLite format 3\0'
+_ZSTD = b'\x28\xb5\x2f\xfd'
 _ROS_1 = b'#ROSBAG'
 
 Wanted = Callable[[Channel], bool]
@@ -38,20 +39,17 @@ Raw = tuple[Channel, int, int, bytes]
 
 
 class BagFile(Protocol):
-    """
-    One file of a bag, or a folder that is read as one.
+    """One file of a bag."""
 
-    Attributes
-    ----------
-    path
-        What is read.
-    tear
-        Where it is torn; empty if it is whole. Exact when it was read through.
+    @property
+    def path(self) -> Path:
+        """Return what is read."""
+        ...
 
-    """
-
-    path: Path
-    tear: str
+    @property
+    def tear(self) -> str:
+        """Return where it is torn; empty if it is whole. Exact when it was read through."""
+        ...
 
     @property
     def complete(self) -> bool:
@@ -143,8 +141,6 @@ def open_bag(path: Path) -> Bag:
     ------
     RecordError
         If it is none of them, or cannot be read.
-    MissingDependency
-        If it takes ``rosbags`` to read it, which is not installed.
 
     """
     try:
@@ -156,44 +152,40 @@ def open_bag(path: Path) -> Bag:
 
 
 def _opened(path: Path) -> tuple[BagFile, ...]:
-    if path.is_dir():
-        return _folder(path)
-    with path.open('rb') as file:
-        head = file.read(len(SQLITE))
-    if head.startswith(MAGIC) or path.suffix == '.mcap':
-        return (McapScan(path),)
-    if head.startswith(SQLITE):
-        return (_ByRosbags(path),)
-    if head.startswith(_ROS_1):
-        raise RecordError(
-            f'Expect a bag of ROS 2, actually: {path} is one of ROS 1. '
-            'Convert it with `rosbags-convert`, which comes with rosbags.'
-        )
-    raise RecordError(f'Expect a bag, actually: {path} is none. {_WAY_OUT}')
+    return _folder(path) if path.is_dir() else (_file(path),)
 
 
 def _folder(path: Path) -> tuple[BagFile, ...]:
-    if (path / METADATA).is_file():
-        if _is_plain_mcap(path):
-            return tuple(McapScan(file) for file in files_of_bag(path))
-        return (_ByRosbags(path),)
+    if (path / METADATA).exists():
+        mode = str(information_of(path).get('compression_mode', '')).lower()
+        files = tuple(_file(file) for file in files_of_bag(path))
+        return tuple(map(_ByMessage, files)) if mode == 'message' else files
     # Without its metadata a bag was not closed; its files are there nevertheless.
-    if any(path.glob('*.mcap')):
-        return tuple(McapScan(file) for file in files_of_bag(path))
-    sqlite = sorted(path.glob('*.db3'), key=in_order)
-    if sqlite:
-        return tuple(_ByRosbags(file) for file in sqlite)
+    for pattern in ('*.mcap', '*.db3'):
+        found = sorted(path.glob(pattern), key=in_order)
+        if found:
+            return tuple(_file(file) for file in found)
     inner = path / 'bag'
     if inner.is_dir():
         return _folder(inner)
     raise RecordError(f'Expect a bag in {path}, actually: there is none. {_WAY_OUT}')
 
 
-def _is_plain_mcap(folder: Path) -> bool:
-    information = information_of(folder)
-    mode = str(information.get('compression_mode', '')).lower()
-    storage = information.get('storage_identifier', 'mcap')
-    return storage == 'mcap' and mode in ('', 'none')
+def _file(path: Path) -> BagFile:
+    with path.open('rb') as file:
+        head = file.read(len(SQLITE))
+    if head.startswith(MAGIC) or path.suffix == '.mcap':
+        return McapScan(path)
+    if head.startswith(SQLITE):
+        return SqliteFile(path)
+    if head.startswith(_ZSTD):
+        return _Unpacked(path)
+    if head.startswith(_ROS_1):
+        raise RecordError(
+            f'Expect a bag of ROS 2, actually: {path} is one of ROS 1. '
+            'Convert it with `rosbags-convert`, which comes with rosbags.'
+        )
+    raise RecordError(f'Expect a bag, actually: {path} is none. {_WAY_OUT}')
 
 
 # Offers of the publishers ------------------------------------------------------------------------
@@ -209,18 +201,23 @@ def offers_of_bag(path: Path) -> dict[str, tuple[str, str]]:
     As far as the metadata of a folder says it, in the words of rosbag2; nothing is an error.
     """
     folder = path if (path / METADATA).is_file() else path / 'bag'
-    found = {}
-    for entry in _list(information_of(folder).get('topics_with_message_count')):
+    found: dict[str, tuple[str, str]] = {}
+    try:
+        information = information_of(folder)
+    except RecordError:
+        return found
+    for entry in _list(information.get('topics_with_message_count')):
         topic = entry.get('topic_metadata') if isinstance(entry, Mapping) else None
         if not isinstance(topic, Mapping):
             continue
         profiles = topic.get('offered_qos_profiles')
         try:
             # Up to Iron a text of its own, and the words are numbers.
-            offered = yaml.safe_load(profiles) if isinstance(profiles, str) else profiles
-        except (yaml.YAMLError, ValueError, RecursionError):
+            if isinstance(profiles, str):
+                profiles = limits.load_yaml(profiles, 'offered_qos_profiles')
+        except RecordError:
             continue
-        for profile in _list(offered):
+        for profile in _list(profiles):
             if isinstance(profile, Mapping):
                 found[str(topic.get('name'))] = (
                     _word(profile.get('reliability'), _RELIABILITY),
@@ -239,82 +236,65 @@ def _word(value: object, words: Mapping[int, str]) -> str:
     return value if isinstance(value, str) and value in words.values() else ''
 
 
-# What this package does not read itself ----------------------------------------------------------
+# What rosbag2 compresses -------------------------------------------------------------------------
 
 
-class _ByRosbags:
-    """What ``rosbags`` reads: a folder, or one file. It knows log times only."""
+@dataclass(frozen=True, slots=True)
+class _ByMessage:
+    """A file whose messages are compressed one by one."""
 
-    tear = ''
-    complete = True
+    file: BagFile
 
-    def __init__(self, path: Path) -> None:
-        try:
-            from rosbags.rosbag2 import Reader
-        except ImportError as error:
-            raise needs_rosbags(error) from error
-        self.path = path
-        try:
-            self._reader = Reader(path)
-            with self._reader as reader:
-                counts: dict[Channel, int] = {}
-                for connection in reader.connections:
-                    channel = _channel(connection)
-                    counts[channel] = counts.get(channel, 0) + connection.msgcount
-                some = reader.message_count > 0
-                self._contents = Contents(
-                    counts=counts,
-                    start=reader.start_time if some else None,
-                    # Theirs is the first moment behind the last message.
-                    end=reader.end_time - 1 if some else None,
-                )
-        except Exception as error:  # It raises what its storages raise.
-            raise _unreadable(path, error) from error
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def tear(self) -> str:
+        return self.file.tear
+
+    @property
+    def complete(self) -> bool:
+        return self.file.complete
 
     def contents(self) -> Contents:
-        return self._contents
+        return self.file.contents()
 
     def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        iterator = self._read(wanted)
-        while True:
-            try:
-                message = next(iterator, None)
-            except Exception as error:  # As above.
-                raise _unreadable(self.path, error) from error
-            if message is None:
-                break
-            yield message
-
-    def _read(self, wanted: Wanted) -> Iterator[Raw]:
-        with self._reader as reader:
-            channels = {connection.id: _channel(connection) for connection in reader.connections}
-            chosen = [c for c in reader.connections if wanted(channels[c.id])]
-            if chosen:
-                for connection, logged, data in reader.messages(chosen):
-                    yield channels[connection.id], logged, logged, bytes(data)
+        for channel, logged, published, data in self.file.messages(wanted):
+            where = f'{self.path}: a message of {channel.topic}'
+            blocks = limits.unpacked('zstd', data, limits.MESSAGE, where)
+            yield channel, logged, published, b''.join(blocks)
 
 
-def _channel(connection: Any) -> Channel:
-    language = {'MSG': MSG, 'IDL': IDL}.get(connection.msgdef.format.name, '')
-    return Channel(
-        topic=connection.topic,
-        type=connection.msgtype,
-        encoding=getattr(connection.ext, 'serialization_format', 'cdr'),
-        definition_encoding=language,
-        definition=connection.msgdef.data.encode() if language else b'',
-    )
+class _Unpacked:
+    """A file that is compressed as a whole; it is decompressed when it is opened."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # Taken away when nothing reads it any more.
+        self._folder = TemporaryDirectory(prefix='boundary_env_bag_')
+        inner = Path(self._folder.name) / path.stem
+        size = path.stat().st_size
+        most = min(
+            max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
+            shutil.disk_usage(inner.parent).free // 2,
+        )
+        with path.open('rb') as packed, inner.open('wb') as file:
+            for block in limits.unpacked('zstd', packed, most, path):
+                file.write(block)
+        self._file = _file(inner)
 
-def _unreadable(path: Path, error: Exception) -> RecordError:
-    text = str(error).rstrip('.') or type(error).__name__
-    return RecordError(
-        f'Expect to read the bag {path}, actually: {text}. Take another copy of it.'
-    )
+    @property
+    def tear(self) -> str:
+        return self._file.tear
 
+    @property
+    def complete(self) -> bool:
+        return self._file.complete
 
-def needs_rosbags(error: ImportError) -> MissingDependency:
-    """Return the error for what takes ``rosbags`` to read."""
-    return MissingDependency(
-        f'Expect rosbags, which reads bags, actually: {error}. '
-        "Install it with `pip install 'boundary_env_ros[bags]'`."
-    )
+    def contents(self) -> Contents:
+        return self._file.contents()
+
+    def messages(self, wanted: Wanted) -> Iterator[Raw]:
+        return self._file.messages(wanted)

@@ -41,6 +41,9 @@ T = TypeVar('T')
 #: The gate stops the robot after one; the second is for an environment that is merely late.
 PATIENCE = 2.0
 
+# Notices that wait for the log: a flood of unreadable messages is counted, and no more.
+_MOST_NOTICES = 100
+
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
@@ -142,8 +145,8 @@ class RunRecording:
 
     @property
     def messages(self) -> int:
-        """Return the number of messages in the bag."""
-        return self._bag.messages
+        """Return the number of messages in the bag, without those that a failure has taken."""
+        return self._bag.messages - self._bag.lost
 
     @property
     def size(self) -> int:
@@ -261,8 +264,8 @@ class RunRecording:
         """Have what a node latched in every file of the bag."""
         try:
             node = self._contracts[topic](data).node
-        except RecordError as error:
-            self._notices.append(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a library makes of the bytes
+            self._refuse(f'Expect a readable contract, actually: {error}')
         else:
             self._bag.keep(topic, node, data, published)
 
@@ -497,6 +500,12 @@ class RunRecording:
                 'The first ending stands in the index; the bag has every message.'
             )
 
+    def _refuse(self, why: str) -> None:
+        """Take note of a message of which the bag will have the bytes, but text and index lack."""
+        self._losses.lost += 1
+        if len(self._notices) < _MOST_NOTICES:
+            self._notices.append(why)
+
     def _taker(
         self, cls: type[T], type_name: str, take: Callable[[T, Instant], None]
     ) -> Callable[[bytes, Instant], None]:
@@ -505,12 +514,17 @@ class RunRecording:
         def taker(data: bytes, now: Instant) -> None:
             try:
                 record = decode(data)
-            except RecordError as error:
-                # The bag will have its bytes, but text and index lack it.
-                self._losses.lost += 1
-                self._notices.append(str(error))
+            except Exception as error:  # noqa: BLE001 - whatever a library makes of the bytes
+                self._refuse(f'Expect a readable {cls.__name__}, actually: {error}')
                 return
-            take(record, now)
+            try:
+                take(record, now)
+            except RecordError as error:
+                if not isinstance(error.__cause__, OverflowError):
+                    raise  # the disk does not take it
+                self._refuse(str(error))
+            except Exception as error:  # noqa: BLE001 - whatever a message leads to
+                self._refuse(f'Expect a {cls.__name__} that can be kept, actually: {error!r}.')
 
         return taker
 

@@ -46,7 +46,7 @@ class LossCount:
         last = self._sequences.get(gate)
         if last is not None:
             # A number that does not grow is that of a gate that was started anew.
-            self.lost += sequence - (last + 1 if sequence > last else 1)
+            self.lost += max(sequence - (last + 1 if sequence > last else 1), 0)
         self._sequences[gate] = sequence
 
 

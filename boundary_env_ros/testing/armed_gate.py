@@ -10,11 +10,10 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, Verdict
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, StepId, Verdict
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules.braking import at_rest
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import kept_of
 from boundary_env_ros.core.inputs import gate_inputs
@@ -107,7 +106,7 @@ class ArmedGate:
             start += group.size
         for name in self._inputs:
             if name != OPERATOR:  # nobody has a hand on it
-                self._gate.measure(name, values.get(name, ()), now.ros, now)
+                self._gate.measure(name, values.get(name, (1.0,)), now.ros, now)
 
     def ask(self, action: Vector) -> GateDecision:
         """Request an action and return what the gate decides on it."""
@@ -146,9 +145,14 @@ class ArmedGate:
         if not command:
             return
         contract = self.contract
-        low, high = contract.flat('low'), contract.flat('high')
+        low, high, safe = (contract.flat(name) for name in ('low', 'high', 'safe'))
+        before = decision.previous_command or command
         for i, value in enumerate(command):
-            if not (math.isfinite(value) and low[i] <= value <= high[i]):
+            least, most = low[i], high[i]
+            if math.isnan(safe[i]):
+                # A place that is outside already may stay there, or come back.
+                least, most = min(least, before[i]), max(most, before[i])
+            if not (math.isfinite(value) and least <= value <= most):
                 fail(
                     f'no command outside of [{low[i]:g}, {high[i]:g}] {contract.command_unit[i]}',
                     value,
@@ -161,30 +165,30 @@ class ArmedGate:
         contract = self.contract
         stopped = decision.verdict is Verdict.STOPPED
         limits = Limits.of(contract)
-        at_once = decision.verdict is Verdict.HELD and contract.safety.hold is Hold.SAFE
-        if at_once and at_rest(limits, decision.command):
-            return
+        late = any(result.reason is Reason.COMMAND_LATE for result in decision.rules)
+        braked = stopped or (late and contract.safety.hold is Hold.SAFE)
         before = self.command
         elapsed = (self._now - self._commanded) / NANOSECONDS
         if not decision.previous_command and (before is None or self._is_silent(elapsed)):
             return  # nobody knows what the robot does: the safe command is all there is
         nothing_to_brake = before is None or self._is_silent(elapsed)
         if decision.seeded or before is None:
+            safe = contract.flat('safe')
             inside = np.clip(self.measured, contract.flat('low'), contract.flat('high'))
-            measured = tuple(inside.tolist())
+            measured = tuple(np.where(np.isnan(safe), self.measured, inside).tolist())
             if before is None or nothing_to_brake:
                 before = measured
             else:
                 before = kept_of(limits, before, measured)
         time_step = contract.period if self.command is None else min(elapsed, contract.period)
-        most = contract.flat('stop' if stopped else 'rate')
+        most = contract.flat('stop' if braked else 'rate')
         turned = {}
         for rotation in limits.rotations:
             places = rotation.dimensions
             angle = _angle(*([v[i] for i in places] for v in (before, decision.command)))
             turned.update(dict.fromkeys(places, angle))
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
-            bound = most[i] * time_step
+            bound = most[i] * min(time_step, limits.within[i])
             if turned.get(i, math.inf) <= bound + _ROUNDING:
                 continue  # a quaternion may change its sign, and be the same rotation
             if stopped and nothing_to_brake and i in limits.speeds and value == limits.safe[i]:
@@ -192,7 +196,7 @@ class ArmedGate:
             if abs(value - was) > bound + _ROUNDING * (1.0 + abs(was)):
                 fail(
                     f'a change of at most {bound:g} {contract.command_unit[i]} in '
-                    f'{time_step:g} s ({"stop" if stopped else "rate"} {most[i]:g})',
+                    f'{time_step:g} s ({"stop" if braked else "rate"} {most[i]:g})',
                     f'{abs(value - was):g}',
                     where=_place(contract, i),
                 )

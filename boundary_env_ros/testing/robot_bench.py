@@ -133,7 +133,8 @@ class Bench:
         where = f'reset with seed {seed}'
         if answer.error:
             fail('a target that the task samples to be reached', answer.error, where=where)
-        missed = out_of_tolerance(target, answer.achieved, tolerances(self.contract.episode.reset))
+        procedure = self.contract.episode.reset
+        missed = out_of_tolerance(target, answer.achieved, tolerances(procedure), procedure.wrap)
         if missed:
             fail('a state within the tolerance', '; '.join(missed), where=where)
         if answer.completed < self.now:

@@ -113,6 +113,8 @@ class RobotTests(UnderContract):
                 reading = attempt(partial(use.read, message))
                 if isinstance(reading, Exception):
                     fail(f'a message that {use.name!r} can read', told(reading), where=where)
+                if reading.problem:
+                    fail(f'a message that {use.name!r} can read', reading.problem, where=where)
                 if use.size is not None and len(reading.values) != use.size:
                     fail(f'{use.size} values for {use.name!r}', len(reading.values), where=where)
 
@@ -266,11 +268,12 @@ class RobotTests(UnderContract):
     def test_robot_answers_a_reset_out_of_reach(self) -> None:
         """A reset that cannot be is an answer that says so; afterwards another works."""
         bench = Bench(self.robot(), self.loaded().contract, self.start)
-        tolerance = tolerances(bench.contract.episode.reset)
+        procedure = bench.contract.episode.reset
         for what, target in self.targets_out_of_reach().items():
             answer = bench.reset(self.seed, target)
-            with np.errstate(invalid='ignore'):
-                missed = out_of_tolerance(target, answer.achieved, tolerance)
+            missed = out_of_tolerance(
+                target, answer.achieved, tolerances(procedure), procedure.wrap
+            )
             if not answer.error and not missed:
                 fail(
                     'an answer with an error',

@@ -18,7 +18,7 @@ from campaign_sequence import Sent, Violation
 from core_world import AGENT, DIGEST
 from gate_bench import meaning
 
-from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Pacing
+from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Interface, Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateDecision,
@@ -60,6 +60,7 @@ class Oracle:
         self.safe = contract.flat('safe')
         self.stays = any(map(math.isnan, self.safe))
         self.obstacles = safety.obstacles
+        self.distances = frozenset(rule.input for rule in safety.obstacles)
         self.plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
         self.refuses = any(
             group.beyond is Beyond.REJECT
@@ -84,8 +85,9 @@ class Oracle:
         # Those slow down as fast as their limits allow, which are judged at the end.
         self.profiled = any(group.acceleration or group.jerk for group in contract.action)
         self.speeds = tuple(
-            unit.endswith('/s') and not math.isnan(safe)
-            for unit, safe in zip(contract.command_unit, self.safe, strict=True)
+            one in (Interface.VELOCITY, Interface.EFFORT)
+            for group in contract.action
+            for one in group.interface
         )
         self.departs = any(map(math.isfinite, self.depart)) and not self.lockstep
         self.environment_timeout = _ns(safety.environment_timeout)
@@ -101,7 +103,7 @@ class Oracle:
         self.last_sequence = 0
         self.episode, self.runs, self.over = '', False, True
         self.braking = False
-        self.latched = False
+        self.latched = self.deactivating = False
         self.heard_environment: int | None = None
         self.heard_request: int | None = None
         self.inputs_seen: dict[str, tuple[Vector, int, int]] = {}
@@ -159,6 +161,14 @@ class Oracle:
             self.forget()
         self.lease, self.chunk = '', None
 
+    def deactivated(self) -> None:
+        """Check that the gate has braked before it fell silent; its lease has ended with that."""
+        self._require(not self.moving, 'is the last before the gate falls silent, and moves')
+        self.forget()
+        self.lease, self.chunk, self.ticked_at = '', None, None
+        self.deactivating = False
+        self.waiting.clear()
+
     def forget(self) -> None:
         """Take note that the next command begins from the measured state."""
         self.last = self.emitted = self.goal = None
@@ -184,7 +194,7 @@ class Oracle:
             found.add(Reason.WRONG_EPISODE)
         if request.lease_id != self.lease:
             found.add(Reason.WRONG_LEASE)
-        if request.sequence <= self.last_sequence:
+        if not 1 <= request.sequence - self.last_sequence <= 1000:
             found.add(Reason.OUT_OF_ORDER)
         observed = request.observed
         if observed is None:
@@ -216,8 +226,10 @@ class Oracle:
         found = set()
         if self.latched:
             found.add(Reason.EMERGENCY_STOP)
+        if self.deactivating:
+            found.add(Reason.DEACTIVATED)
         if trigger is Trigger.TIMER:
-            if self.braking or self._outlived:
+            if (self.braking or self._outlived) and not self.deactivating:
                 found.add(Reason.EPISODE_OVER)
             since = self.heard_request
             if since is not None and now.steady - since > self.silent:
@@ -240,7 +252,7 @@ class Oracle:
             seen = self.inputs_seen.get(name)
             if seen is None or self._age(seen, now) > self.alive.get(name, self.sensor_timeout):
                 found.add(Reason.OBSERVATION_TIMEOUT)
-            elif name not in self.alive and (not seen[0] or any(v != v for v in seen[0])):
+            elif not self._usable(name, seen[0]):
                 found.add(Reason.SENSOR_INVALID)
         if self.departs:
             if self.motion is None or self._age(self.motion, now) > self.sensor_timeout:
@@ -253,7 +265,7 @@ class Oracle:
     def _near(self, before: Vector | None, wanted: Vector | None) -> Iterable[Reason]:
         for rule in self.obstacles:
             seen = self.inputs_seen.get(rule.input)
-            if seen is None or not seen[0]:
+            if seen is None or not self._usable(rule.input, seen[0]):
                 continue
             ahead, behind, valid_ahead, valid_behind = seen[0]
             speeds = [v[rule.dimension] for v in (before, wanted) if v]
@@ -266,10 +278,17 @@ class Oracle:
                 elif towards and distance < rule.stop_distance:
                     yield Reason.OBSTACLE_STOP
 
+    def _usable(self, name: str, values: Vector) -> bool:
+        """Return whether the rules can go by it: only a distance may be infinite."""
+        ranges = 2 if name in self.distances else 0
+        return bool(values) and all(
+            math.isfinite(v) or (v == math.inf and i < ranges) for i, v in enumerate(values)
+        )
+
     def _age(self, seen: tuple[Vector, int, int], now: Instant) -> int:
         _, received, captured = seen
         of_stamp = now.ros.nanoseconds - captured
-        return of_stamp if self.lockstep else max(now.steady - received, abs(of_stamp))
+        return abs(of_stamp) if self.lockstep else max(now.steady - received, abs(of_stamp))
 
     @property
     def _outlived(self) -> bool:
@@ -305,7 +324,7 @@ class Oracle:
         return last, False
 
     def measured(self, now: Instant) -> Vector | None:
-        """Return what the robot said of itself, within bounds; None if that is not known."""
+        """Return what the robot said of itself; None if that is not known."""
         seen = self.motion
         if (
             seen is None
@@ -313,14 +332,15 @@ class Oracle:
             or self._age(seen, now) > self.sensor_timeout
         ):
             return None
+        # A place is where it is; of motion nothing is taken over that is beyond the bounds.
         return tuple(
-            min(max(value, low), high)
-            for value, low, high in zip(seen[0], self.low, self.high, strict=True)
+            value if safe != safe else min(max(value, low), high)
+            for value, safe, low, high in zip(seen[0], self.safe, self.low, self.high, strict=True)
         )
 
     def in_force(self, now: Instant) -> Vector | None:
         """Return what was asked for last, unless nobody does so any more."""
-        over = self.braking or self._outlived or self.taken_over(now)
+        over = self.braking or self._outlived or self.deactivating or self.taken_over(now)
         return None if over or self.last is None else self.goal
 
     def seconds(self, now: Instant) -> float:

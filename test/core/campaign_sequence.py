@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract import Contract, Interface
 from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.core.sources import Vector
 
@@ -72,18 +72,27 @@ class Sent:
         seconds, stopped = np.array(self.seconds)[:, None], np.array(self.stopped)[:, None]
         low, high = np.array(contract.flat('low')), np.array(contract.flat('high'))
         self._none(~np.isfinite(command), 'publishes what is not finite')
+        # A place that begins outside of its bounds may stay there, and only come back.
+        stays = np.isnan(np.array(contract.flat('safe')))
+        low = np.where(stays, np.minimum(low, before), low)
+        high = np.where(stays, np.maximum(high, before), high)
         self._none((command < low) | (command > high), 'publishes what is out of bounds')
         rate, stop = np.array(contract.flat('rate')), np.array(contract.flat('stop'))
         change = command - before
+        # A driver that is told to be there sooner than the next command comes goes so fast.
+        told = [getattr(g.source, 'duration', math.inf) for g in contract.action for _ in g.low]
+        in_time = np.minimum(seconds, told)
         self._none(
-            ~stopped & (np.abs(change) > rate * seconds + ROUNDING), 'changes faster than `rate`'
+            ~stopped & (np.abs(change) > rate * in_time + ROUNDING), 'changes faster than `rate`'
         )
         safe = np.array(contract.flat('safe'))
         goal = np.where(np.isnan(safe), before, safe)
         way = np.clip(goal - before, -stop * seconds, stop * seconds)
         # Without a command in force there is none to brake from: a speed is the safe one at once.
-        speeds = np.array([unit.endswith('/s') for unit in contract.command_unit])
-        at_once = np.array(self.begins)[:, None] & speeds & ~np.isnan(safe)
+        speeds = np.array(
+            [one is not Interface.POSITION for g in contract.action for one in g.interface]
+        )
+        at_once = np.array(self.begins)[:, None] & speeds
         way = np.where(at_once, goal - before, way)
         self._none(stopped & (np.abs(change - way) > ROUNDING), 'leaves the stop profile')
         for index, dimension, backwards, forwards in self.slowed:

@@ -65,9 +65,10 @@ class What(IntEnum):
     PRESSED = 3
     JUMPS = 4
     RESTARTS = 5
+    DEACTIVATED = 6
 
 
-_EVENTS = np.array([0.98, 0.007, 0.003, 0.003, 0.006, 0.001])
+_EVENTS = np.array([0.979, 0.007, 0.003, 0.003, 0.006, 0.001, 0.001])
 
 
 def actions(rng: np.random.Generator, contract: Contract, count: int) -> np.ndarray:
@@ -234,10 +235,22 @@ class Run:
                 self._ticked(decisions)
         elif what is What.RESTARTS:
             self.say(EpisodeState.IDLE)
+        elif what is What.DEACTIVATED:
+            self._wind_down()
         elif not self.lockstep:
             self._move(0, ros=(-1 if i % 2 else 1) * (NANOSECONDS // 3))
             return 0
         return 1 + i % 12
+
+    def _wind_down(self) -> None:
+        """Deactivate the gate, and activate it again at once."""
+        self.oracle.deactivating = True
+        while decisions := self.gate.deactivate(self.now):
+            self._see(decisions)
+            self.oracle.ticked_at = self.now
+            self._move(round(self.contract.safety.gate_period * NANOSECONDS))
+        self.oracle.deactivated()
+        self.gate.begin_ticking()
 
     def _restore(self) -> None:
         """Release and clear what was pressed, and begin an episode."""
@@ -326,14 +339,18 @@ class Run:
             account[rule.input] = (values, self.steady, stamp)
             self._see(self.gate.measure(rule.input, values, captured, now))
         for name in self.held_by:
-            account[name] = ((), self.steady, stamp)
-            self._see(self.gate.measure(name, (), captured, now))
+            values = () if mood == 1 else (1.0,)  # of a message that cannot be read
+            account[name] = (values, self.steady, stamp)
+            self._see(self.gate.measure(name, values, captured, now))
         there = self.oracle.last or self.there
         if mood == 1:
             # What the robot says of itself is anything at all, now and then.
             there = tuple(self.rng.choice(SPECIAL, len(there)).tolist())
         elif self.oracle.last is None:
-            there = tuple(self.rng.uniform(self.oracle.low, self.oracle.high).tolist())
+            # Now and then a robot stands outside of its bounds when it is armed.
+            low, high = np.array(self.oracle.low), np.array(self.oracle.high)
+            beyond = 0.2 * (high - low)
+            there = tuple(self.rng.uniform(low - beyond, high + beyond).tolist())
         self.there = there
         self.oracle.motion = (there, self.steady, stamp)
         start = 0
@@ -476,9 +493,10 @@ SCANS: tuple[Vector, ...] = (
     (8.0, 8.0, 0.2, 1.0),
     (float('inf'), float('inf'), 1.0, 1.0),
     (float('nan'), 8.0, 1.0, 1.0),
+    (8.0, 8.0, float('inf'), 1.0),
     (),
 )
-_SCANS = np.array([0.8, 0.06, 0.03, 0.03, 0.02, 0.02, 0.02, 0.01, 0.01])
+_SCANS = np.array([0.8, 0.06, 0.03, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01, 0.01])
 
 #: Nanoseconds by which a mood lags, or runs ahead.
 _LAGS: Mapping[int, int] = {2: 240_000_000, 3: 260_000_000, 4: -300_000_000, 5: 5_000_000_000}

@@ -241,7 +241,10 @@ def _command(draw: Draw, name: str) -> tuple[Data, int]:
         return {'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths}, len(paths)
     if form == 'array':
         count = draw(st.integers(1, 3))
-        return {'type': 'std_msgs/msg/Float64MultiArray', 'length': count}, count
+        one = st.sampled_from(['position', 'velocity', 'effort'])
+        interface = draw(st.lists(one, min_size=count, max_size=count))
+        keys = {'type': 'std_msgs/msg/Float64MultiArray', 'length': count}
+        return {**keys, 'interface': interface}, count
     joints = [f'{name}_{i}' for i in range(draw(st.integers(1, 3)))]
     if form == 'trajectory':
         keys = {'type': 'trajectory_msgs/msg/JointTrajectory', 'duration': 0.1}
@@ -250,6 +253,13 @@ def _command(draw: Draw, name: str) -> tuple[Data, int]:
 
 
 _limit = st.sampled_from([0.01, 0.3, 1.0, 4.0, 1e6])
+
+
+def _held(group: Data, count: int) -> list[bool]:
+    """Return which dimensions of a group are positions."""
+    if 'interface' in group:
+        return [one == 'position' for one in group['interface']]
+    return [group['type'] != 'geometry_msgs/msg/TwistStamped'] * count
 
 
 @st.composite
@@ -266,7 +276,10 @@ def _group(draw: Draw, name: str) -> Data:
         'topic': f'{name}/command', 'kind': kind, 'low': low, 'high': high,
         'unit': draw(st.lists(_units, min_size=count, max_size=count)),
         'beyond': draw(st.sampled_from(['clip', 'reject'])),
-        'safe': [draw(st.sampled_from(['hold', low[i], high[i]])) for i in range(count)],
+        'safe': [
+            'hold' if holds else draw(st.sampled_from([low[i], high[i]]))
+            for i, holds in enumerate(_held(group, count))
+        ],
         'rate': [draw(_limit) for _ in range(count)], 'stop': [draw(_limit) for _ in range(count)],
         'driver_timeout': draw(st.sampled_from([0.25, 'none'])),
         'driver_timeout_acknowledged': True,

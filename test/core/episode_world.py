@@ -25,7 +25,7 @@ from core_world import (
 from gate_bench import Witness
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.decision import GateDecision, GateState
 from boundary_env_ros.core.environment import Begin, Effect, Environment
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
@@ -408,6 +408,17 @@ class EpisodeWorld:
                 self.loses -= 1
                 continue
             self.carry(self.environment.decision(whole, self.now))
+
+    def deactivate_gate(self) -> None:
+        """Deactivate the gate, which takes no time here; then it is silent."""
+        while decisions := self.gate.deactivate(self.now):
+            self.decided(decisions)
+            self.carry(self.environment.gate_status(self.gate.status(self.now), self.now))
+            self.time.wait(self.contract.safety.gate_period)
+        self.witness.forget()
+        told = replace(self.gate.status(self.now), state=GateState.INACTIVE)
+        self.carry(self.environment.gate_status(told, self.now))
+        self.alive.discard('gate')
 
     def press(self) -> None:
         """Press the emergency stop."""

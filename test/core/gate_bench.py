@@ -26,7 +26,7 @@ from core_world import (
     Timepiece,
 )
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, Pacing
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, Interface, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
@@ -63,6 +63,12 @@ def meaning(groups: Iterable[ActionSpec], action: Vector, before: Vector | None)
         here = slice(len(command), len(command) + group.size)
         if group.kind is ActionKind.CONTINUOUS:
             command += values
+            for i in group.wrap if before else ():
+                low, high, was = group.low[i], group.high[i], before[here][i]
+                turns = [values[i] + turn * math.tau for turn in range(-9, 10)]
+                inside = [v for v in turns if low <= values[i] <= high and low <= v <= high]
+                near = min(inside, key=lambda v: abs(v - was), default=values[i])
+                command[here.start + i] = near
         elif group.kind is ActionKind.DELTA:
             if before is None:
                 return None
@@ -100,6 +106,11 @@ class Witness:
         self.taken_over = self.hand_changed = False
         self.depart = tuple(
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
+        )
+        self.told = tuple(
+            getattr(group.source, 'duration', math.inf)
+            for group in contract.action
+            for _ in group.low
         )
         self.goal: Vector | None = None
         self.stopped = False
@@ -171,8 +182,12 @@ class Witness:
         if decision.verdict is Verdict.STOPPED and not command:
             return
         assert len(command) == len(self.low)
-        for value, low, high in zip(command, self.low, self.high, strict=True):
+        before = decision.previous_command or command
+        for i, (value, low, high) in enumerate(zip(command, self.low, self.high, strict=True)):
             assert math.isfinite(value), f'{value} was published'
+            if math.isnan(self.safe[i]):
+                # A place that is outside already may stay there, or come back.
+                low, high = min(low, before[i]), max(high, before[i])
             assert low <= value <= high, f'{value} is outside of [{low}, {high}]'
 
     def _check_stays_stopped(self, decision: GateDecision) -> None:
@@ -204,15 +219,10 @@ class Witness:
         if self.braking:
             self.forget()
 
-    def _jumps_to_safe(self, decision: GateDecision) -> bool:
-        """Return whether the contract wants a late action answered with the safe command."""
+    def _brakes_late(self, decision: GateDecision) -> bool:
+        """Return whether the contract wants a late action answered with the stop profile."""
         return self.contract.safety.hold is Hold.SAFE and any(
             result.reason is Reason.COMMAND_LATE for result in decision.rules
-        )
-
-    def _safe_from(self, before: Vector) -> Vector:
-        return tuple(
-            was if math.isnan(safe) else safe for was, safe in zip(before, self.safe, strict=True)
         )
 
     def before(self, now: Instant) -> Vector | None:
@@ -241,20 +251,21 @@ class Witness:
             seconds = min(period, (now.steady - self.emitted) / NANOSECONDS)
         assert decision.time_step is not None
         assert abs(decision.time_step - seconds) <= ROUNDING
-        most = self.stop if stopped else self.rate
-        if self._jumps_to_safe(decision):
-            assert decision.command == self._safe_from(before)
-            return
+        braked = stopped or self._brakes_late(decision)
+        most = self.stop if braked else self.rate
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
             if stopped and seeded and self._is_speed(i):
                 assert value == self.safe[i], 'a stop began a motion'
                 continue
-            assert abs(value - was) <= most[i] * seconds + ROUNDING * max(1.0, abs(was)), (
+            told = min(seconds, self.told[i])
+            assert abs(value - was) <= most[i] * told + ROUNDING * max(1.0, abs(was)), (
                 f'dimension {i} went from {was} to {value} in {seconds} s'
             )
-            if stopped:
+            if braked:
                 safe = was if math.isnan(self.safe[i]) else self.safe[i]
                 assert abs(value - safe) <= abs(was - safe)
+                rounding = ROUNDING * max(1.0, abs(was))
+                assert value == safe or abs(value - was) >= most[i] * told - rounding
 
     def _parted(self, decision: GateDecision, now: Instant) -> bool:
         """Return whether who asks for something begins from the measured state."""
@@ -265,12 +276,13 @@ class Witness:
             self.contract.pacing is Pacing.REALTIME
             and any(
                 abs(was - is_) > most
-                for was, is_, most in zip(last, measured, self.depart, strict=True)
+                for was, is_, most in zip(last, self._turned(measured), self.depart, strict=True)
             )
         )
 
     def _is_speed(self, i: int) -> bool:
-        return self.contract.command_unit[i].endswith('/s') and not math.isnan(self.safe[i])
+        kinds = [one for group in self.contract.action for one in group.interface]
+        return kinds[i] is not Interface.POSITION
 
     def _kept(self, now: Instant) -> Vector | None:
         """Return what the robot does, of speeds as much as it was told to."""
@@ -279,7 +291,15 @@ class Witness:
         assert last is not None
         return tuple(
             sorted((self.safe[i], value, last[i]))[1] if self._is_speed(i) else value
-            for i, value in enumerate(measured)
+            for i, value in enumerate(self._turned(measured))
+        )
+
+    def _turned(self, measured: Vector) -> Vector:
+        """Return what was measured, an angle by the number that is nearest to the last command."""
+        wrap = [i in group.wrap for group in self.contract.action for i in range(group.size)]
+        return tuple(
+            value + math.tau * round((was - value) / math.tau) if wraps else value
+            for value, was, wraps in zip(measured, self.last or measured, wrap, strict=True)
         )
 
     def _driver_took_over(self, now: Instant) -> bool:
@@ -293,7 +313,7 @@ class Witness:
         )
 
     def _known_motion(self, now: Instant) -> Vector | None:
-        """Return what the robot said of its motion, within bounds, if it said so lately."""
+        """Return what the robot said of itself, if lately; of motion no more than its bounds."""
         if self.measured is None or not all(map(math.isfinite, self.measured)):
             return None
         ages = [(now.steady - self.measured_at) / NANOSECONDS]
@@ -305,8 +325,10 @@ class Witness:
         if max(ages) > self.contract.safety.sensor_timeout:
             return None
         return tuple(
-            min(max(value, low), high)
-            for value, low, high in zip(self.measured, self.low, self.high, strict=True)
+            value if math.isnan(safe) else min(max(value, low), high)
+            for value, safe, low, high in zip(
+                self.measured, self.safe, self.low, self.high, strict=True
+            )
         )
 
     def _check_explained(self, decision: GateDecision) -> None:
@@ -462,7 +484,7 @@ class Bench:
         if name == 'scan':
             return self._see(self.gate.measure('obstacle', self.scan, captured, now))
         if name in self.held_by:
-            return self._see(self.gate.measure(name, (), captured, now))
+            return self._see(self.gate.measure(name, (1.0,), captured, now))
         self.witness.feedback(self.motion, now, captured.nanoseconds)
         seen: tuple[GateDecision, ...] = ()
         start = 0
@@ -518,7 +540,7 @@ class Bench:
         self.arm()
         self.alive -= set(silent)
         limits = self.witness.limits
-        self.time.wait(max((limits.safety.sensor_timeout, *limits.alive.values())))
+        self.time.wait(max(need.most for need in limits.needs.values()))
         self.say(EpisodeState.RUNNING)
         self.pulse()
         return self
@@ -575,6 +597,17 @@ class Bench:
     def tick(self) -> tuple[GateDecision, ...]:
         """Let the gate's own timer run once."""
         return self._see(self.gate.tick(self.time.now))
+
+    def deactivate(self) -> tuple[GateDecision, ...]:
+        """Let the gate brake to the end before it falls silent."""
+        seen: list[GateDecision] = []
+        while decisions := self._see(self.gate.deactivate(self.time.now)):
+            seen += decisions
+            self.time.wait(self.contract.safety.gate_period)
+        self.witness.forget()
+        self.lease_of = ''
+        self._account()
+        return tuple(seen)
 
     def wait(self, seconds: float, *, policy: Vector | None = None) -> tuple[GateDecision, ...]:
         """Let time pass in steps of the gate's period; a policy asks once a contract period."""

@@ -72,7 +72,7 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
     'lockstep_chunks': lambda: shipped(
         {**_PATIENT, ('chunk',): {'horizon': 4}}, pacing=Pacing.LOCKSTEP
     ),
-    'every_kind': lambda: rich(_PATIENT),
+    'every_kind': lambda: rich({**_PATIENT, ('action', 'arm', 'duration'): 0.04}),
 }
 
 

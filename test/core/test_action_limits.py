@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 import math
 
-from core_world import drop, Path_, put, shipped, shipped_data, TASKS
+from core_world import drop, Path_, put, rich_data, shipped, shipped_data, TASKS
 from gate_sequence import Sequence, TOOL
 import pytest
 
@@ -18,7 +18,8 @@ from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.errors import ContractError, Problem
 
-HALF = math.sqrt(0.5)
+RICH: dict[str, dict[str, object]] = rich_data()['action']  # type: ignore[assignment]
+ARM = RICH['arm']
 OPERATOR = {
     'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': [f'axes[{i}]' for i in range(7)],
     'enable': 'buttons[0]', 'scale': 1.0, 'timeout': 0.3,
@@ -104,15 +105,6 @@ def test_each_word_is_part_of_the_meaning_that_the_digest_is_of(
     assert digest_of(contract_with(changes)) != digest_of(contract_with(without))
 
 
-def test_quaternions_that_are_written_with_few_digits_are_made_unit_ones() -> None:
-    written = [0.5, 0.0, 0.0, 0.707, 0.707]
-    group = contract_with({tool('safe'): written, tool('probe'): [0.6, 0.0, 0.0, 0.0, 1.0]})
-    safe = group.action[1].safe
-    assert safe == (0.5, 0.0, 0.0, pytest.approx(HALF), pytest.approx(HALF))
-    assert math.hypot(*safe[1:]) == pytest.approx(1.0, abs=1e-15)
-    assert group.action[1].probe == (0.6, 0.0, 0.0, 0.0, 1.0)
-
-
 def test_a_delta_may_keep_its_curvature_and_have_a_profile() -> None:
     changes: dict[Path_, object] = {
         base('kind'): 'delta',
@@ -153,6 +145,31 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         'a profile that is followed too seldom',
         {base('jerk'): 1.0, ('safety', 'republish'): 0.09},
         ('safety', 'republish'), 'at most period - gate_period (0.08 s), with `acceleration`',
+    ),
+    # Interface.
+    (
+        'an array that does not say what it is',
+        {('action', 'arm'): {**RICH['fingers'], 'interface': None}},
+        ('action', 'arm', 'interface'), 'one of velocity, position, effort',
+    ),
+    (
+        'a place to go to in a stop', {('action', 'arm'): {**ARM, 'safe': [0.5, 0.5]}},
+        ('action', 'arm', 'safe', 0), 'hold, of a position',
+    ),
+    ('a speed that goes on in a stop', {base('safe'): 'hold'}, base('safe'), 'a finite number'),
+    (
+        'a twist of positions', {base('interface'): 'position', base('safe'): 'hold'},
+        base('interface'), 'velocity, as geometry_msgs/msg/TwistStamped says',
+    ),
+    (
+        'an interface too many', {base('interface'): ['velocity'] * 3},
+        base('interface'), 'one interface, or one for each of 2 values',
+    ),
+    (
+        'a profile of a driver that is told to be there sooner',
+        {('action', 'arm'): {**ARM, 'acceleration': 4.0, 'duration': 0.05},
+         ('safety', 'republish'): 0.05},
+        ('action', 'arm', 'duration'), 'at least period (0.1 s), with `acceleration` or `jerk`',
     ),
     # Curvature.
     ('a curvature of one', {base('curvature'): [0]}, base('curvature'), 'at least 2 different'),
@@ -227,19 +244,6 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
     (
         'a turn with a jerk', {tool('jerk'): 1.0, ('safety', 'republish'): 0.05},
         tool('jerk'), 'no jerk, in a group with rotation',
-    ),
-    (
-        'safe nowhere', {tool('safe'): [0.5, 0.0, 0.0, 0.0, 0.0]}, tool('safe'),
-        'a unit quaternion (x, y, z, w), or hold',
-    ),
-    (
-        'safe in three', {tool('safe'): [0.5, 0.0, 0.0, 'hold', 1.0]}, tool('safe'),
-        'a unit quaternion (x, y, z, w), or hold',
-    ),
-    (
-        'a probe that is none',
-        {tool('safe'): [0.5, 0, 0, 0, 1], tool('probe'): [0.5, 0, 0, 0.5, 0.5]},
-        tool('probe'), 'a unit quaternion (x, y, z, w)',
     ),
     (
         'a part of it scaled', {tool('curvature'): [0, 1]}, tool('curvature'),

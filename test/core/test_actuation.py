@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import math
 
 from core_world import shipped, step_id, Timepiece
 from hypothesis import given
@@ -197,3 +198,15 @@ def test_time_is_the_sensors_own_not_that_of_its_arrival() -> None:
         actuation.measured(event)
     [found] = actuation.executions()
     assert found.actuated == stamp(60 * MS)
+
+
+def test_feedback_that_wraps_is_evidence_only_of_where_the_angle_went() -> None:
+    def seen(angles: tuple[int, ...], sign: float) -> int:
+        actuation = Actuation(THRESHOLD, PATIENCE, angles)
+        actuation.measured(feedback(-10 * MS, 3.12, 0.0))
+        actuation.commanded(command(0, (3.12 + sign * 0.3, 0.0), (3.12, 0.0)))
+        actuation.measured(feedback(10 * MS, 3.42 - math.tau, 0.0))
+        return len(actuation.executions())
+
+    assert (seen((0,), 1.0), seen((), 1.0)) == (1, 0)
+    assert (seen((0,), -1.0), seen((), -1.0)) == (0, 1)

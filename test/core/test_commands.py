@@ -13,11 +13,13 @@ from core_messages import quaternion as multiplied_out
 from core_world import rich
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 
 from boundary_env_ros.core.commands import (
     admitted_action,
     as_action,
+    as_sent,
     message_fields,
     quaternion,
     translate,
@@ -37,7 +39,7 @@ _MANY = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 def limits_of(contract: Contract) -> Limits:
     safety = replace(contract.safety, obstacles=())
-    return replace(Limits.of(contract), safety=safety, alive={})
+    return replace(Limits.of(contract), safety=safety, needs={})
 
 
 def situation(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> Situation:
@@ -256,6 +258,24 @@ def test_from_an_unknown_state_no_kind_of_action_moves_anything(pacing: Pacing) 
 
 
 # Messages ----------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.001, 1e6), st.floats(-1.0, 1.0))
+def test_a_float32_is_never_beyond_a_bound_that_its_command_keeps(
+    bound: float, part: float
+) -> None:
+    group = replace(GROUPS['base'], low=(-bound, -bound), high=(bound, bound))
+    for value in (bound, -bound, part * bound):
+        sent, same = as_sent(group, (value, value), (True, False))
+        assert same == value
+        assert sent == float(np.float32(sent))
+        assert -bound <= sent <= bound
+        assert sent == pytest.approx(value, rel=2e-7)
+
+
+def test_a_place_outside_of_its_bounds_is_sent_as_the_nearest_float32() -> None:
+    group = replace(GROUPS['base'], low=(-0.5, -0.5), high=(0.5, 0.5))
+    assert as_sent(group, (0.7, 0.7), (True, False)) == (float(np.float32(0.7)), 0.7)
 
 
 def test_a_value_goes_to_its_path() -> None:

@@ -327,7 +327,8 @@ def test_the_order_of_choices_is_meaning() -> None:
 def test_to_stay_has_a_digest_of_its_own_whichever_way_it_is_said() -> None:
     whole = digest_of(rich({('action', 'arm', 'safe'): 'hold'}))
     each = digest_of(rich({('action', 'arm', 'safe'): ['hold', 'hold']}))
-    other = digest_of(rich({('action', 'arm', 'safe'): ['hold', 0.0]}))
+    base = [g for g in RICH.action if g.name == 'base']
+    other = digest_of(replace(RICH, action=(replace(base[0], safe=(0.1, 0.0)), *RICH.action)))
     assert whole == each != other
     assert whole == digest_of(
         replace(

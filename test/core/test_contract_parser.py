@@ -629,7 +629,7 @@ def test_nothing_commands_a_sensor(place: Path, key: str, type_name: str) -> Non
 @pytest.mark.parametrize(
     ('changes', 'path', 'expected'),
     [
-        ({('observation', 'scan', 'beams'): 10**12}, ('observation', 'scan', 'beams'), '4096'),
+        ({('observation', 'scan', 'beams'): 10**12}, ('observation', 'scan', 'beams'), '16384'),
         (
             {
                 ('observation', 'joy'): {
@@ -642,7 +642,7 @@ def test_nothing_commands_a_sensor(place: Path, key: str, type_name: str) -> Non
                 }
             },
             ('observation', 'joy', 'array'),
-            'at most 4096 values',
+            'at most 16384 values',
         ),
         (
             {('observation', 'front', 'shape'): [10**6, 10**6, 3]},
@@ -656,7 +656,7 @@ def test_nothing_commands_a_sensor(place: Path, key: str, type_name: str) -> Non
                 }
             },
             ('observation', 'past', 'derive'),
-            'at most 4096 values',
+            'at most 16384 values',
         ),
         ({('period',): 1e-300}, ('period',), 'a time (s) from 1e-09'),
         ({('episode', 'time_limit'): 1e300}, ('episode', 'time_limit'), 'a time (s) from 1e-09'),

@@ -4,17 +4,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+import math
+import re
+from typing import Any
+
 from core_world import shipped
 from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
 from episode_world import EpisodeWorld, NEAR_GOAL, START
 import pytest
 
-from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.decision import KeyValue, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.observation import FieldStatus
-from boundary_env_ros.core.task import Outcome
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import RewardTerm
 from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 
 def test_reaching_the_goal_is_a_success_declared_by_the_task() -> None:
@@ -113,10 +121,46 @@ def test_the_loss_of_a_part_ends_the_episode_within_its_bound(
     last = check_one_ending(world, cause, terminated=False, by='environment')
     took = (world.time.steady - start) / NANOSECONDS
     assert bound - 0.1 <= took <= bound + PERIOD + 2 * world.slice + 1e-9
-    assert any(f'cause:{cause}' == item.key for item in last.diagnostics)
+    (said,) = (item.value for item in last.diagnostics if item.key == f'cause:{cause}')
+    assert said == world.environment.status(world.now).message != ''
     world.alive.add('gate')
     world.run(1.5)
     assert world.robot.speed == (0.0, 0.0)
+
+
+def test_a_gate_that_is_deactivated_ends_the_episode_at_once(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.deactivate_gate()
+    world.finish(within=2 * PERIOD)
+    last = check_one_ending(world, 'gate_lost', terminated=False, by='environment')
+    assert world.environment.status(world.now).message == 'the safety gate was deactivated'
+    assert last.decisions[-1].verdict is Verdict.STOPPED
+    assert last.decisions[-1].command == (0.0, 0.0)
+
+
+@pytest.mark.parametrize('part', ['pose', 'velocity'])
+def test_a_lost_sensor_is_named_with_its_topic_and_its_age(world: EpisodeWorld, part: str) -> None:
+    world.run(1.0)
+    world.alive.discard(part)
+    world.finish()
+    (spec,) = (spec for spec in CONTRACT.observation if spec.name == part)
+    allowed = spec.max_age
+    assert allowed is not None
+    told = world.environment.status(world.now).message
+    found = re.fullmatch(
+        rf'{part} \(/{spec.topic}\) is (\S+) s old, {allowed:g} s is allowed', told
+    )
+    assert found is not None
+    assert float(found[1]) > allowed
+
+
+def test_a_driver_that_died_is_a_lost_robot_though_a_sensor_is_too_old_first() -> None:
+    contract = shipped({('safety', 'robot_timeout'): 5.0})
+    world = EpisodeWorld(contract=contract).start().run(1.0)
+    world.alive.discard('robot')
+    world.finish(within=contract.observation[0].max_age + 2 * PERIOD)
+    check_one_ending(world, 'robot_lost', terminated=False, by='environment')
+    assert 'velocity (/odom) is' in world.environment.status(world.now).message
 
 
 def test_a_field_that_is_only_marked_does_not_end_the_episode(world: EpisodeWorld) -> None:
@@ -181,23 +225,62 @@ def test_the_precedence_is_the_order_of_the_contract(
 def test_a_cause_of_the_tasks_own_goes_by_its_declaration() -> None:
     contract = shipped({('episode', 'causes'): {'dropped_load': 'terminated'}})
     world = EpisodeWorld(contract=contract).start()
-    world.environment._task = Judge('dropped_load')
+    world.environment._task = Judge(lambda step: Outcome(cause='dropped_load'))
     world.finish(within=2 * PERIOD)
     check_one_ending(world, 'dropped_load', terminated=True, by='task:go_to_goal')
 
 
-def test_a_task_that_names_a_cause_the_contract_does_not_know_is_an_error() -> None:
+def raising(error: Exception) -> Callable[[StepView], Outcome]:
+    def judge(step: StepView) -> Outcome:
+        raise error
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ('judge', 'message'),
+    [
+        (raising(KeyError('pose')), "KeyError: 'pose' \\(test_environment_endings.py, line"),
+        (raising(RuntimeError('no model')), 'RuntimeError: no model'),
+        (raising(BoundaryError('no bumper')), 'no bumper'),
+        (lambda step: Outcome(cause='undeclared'), r"a cause of the contract .*'undeclared'"),
+        (lambda step: None, 'expected an Outcome, got None'),
+        (
+            lambda step: Outcome(terms=(RewardTerm(name='progress', value=math.nan),)),
+            "a finite reward 'progress', got nan",
+        ),
+    ],
+)
+def test_a_task_that_fails_ends_the_episode_and_is_named(
+    judge: Callable[[StepView], Any], message: str
+) -> None:
     world = EpisodeWorld().start()
-    world.environment._task = Judge('undeclared')
-    with pytest.raises(BoundaryError, match="a cause of the contract.*actually: 'undeclared'"):
-        world.run(2 * PERIOD)
+    world.environment._task = Judge(judge)
+    world.finish(within=2 * PERIOD)
+    last = check_one_ending(world, 'task_failed', terminated=False, by='task:go_to_goal')
+    assert (last.reward, last.reward_terms) == (0.0, ())
+    told = world.environment.status(world.now).message
+    assert re.match(f"the task 'go_to_goal', in judge: .*{message}", told)
+    assert KeyValue(key='cause:task_failed', value=told) in last.diagnostics
+    world.run(1.5)
+    assert world.robot.speed == (0.0, 0.0)
+
+
+def test_a_task_that_fails_to_supply_its_fields_fails_the_reset() -> None:
+    class Forgetful(GoToGoal):
+        def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+            return {'goal': reset['target']}
+
+    world = EpisodeWorld(task=Forgetful(**CONTRACT.task.parameters))
+    world.begin()
+    world.run_until(lambda: world.state.over)
+    told = world.environment.status(world.now)
+    assert told.cause == 'reset_failed'
+    assert told.message.startswith("the task 'go_to_goal', in observe: KeyError: 'target'")
 
 
 class Judge:
-    """A task that ends every episode at its first step."""
+    """A task that judges as it is told."""
 
-    def __init__(self, cause: str) -> None:
-        self.cause = cause
-
-    def judge(self, step: object) -> object:
-        return Outcome(cause=self.cause)
+    def __init__(self, judge: Callable[[StepView], Any]) -> None:
+        self.judge = judge

@@ -232,6 +232,16 @@ def test_a_loss_ends_the_episode_in_steady_time_and_never_advances_the_world(
     assert (world.time.ros, len(world.advances)) == before
 
 
+def test_a_gate_that_is_deactivated_ends_the_episode_at_once(world: EpisodeWorld) -> None:
+    world.step(0.3, 0.0)
+    before = world.time.ros, len(world.advances)
+    world.deactivate_gate()
+    wait(world, 0.1)
+    last = world.transitions[-1]
+    assert (last.cause, last.declared_by, last.truncated) == ('gate_lost', 'environment', True)
+    assert (world.time.ros, len(world.advances)) == before
+
+
 def test_a_world_that_does_not_advance_is_a_lost_robot(world: EpisodeWorld) -> None:
     world.alive.discard('robot')
     assert world.step(0.3, 0.0) is None

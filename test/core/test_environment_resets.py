@@ -229,6 +229,18 @@ def test_the_deadline_of_a_reset_names_what_is_missing(part: str, lacking: str) 
     assert re.search(f'still missing: {lacking}$', told.message)
 
 
+def test_no_episode_begins_after_the_recorder_has_died() -> None:
+    world = EpisodeWorld()
+    world.run(1.0)
+    world.alive.discard('recorder')
+    world.run(CONTRACT.safety.recorder_timeout + 0.1)
+    world.begin()
+    world.run(CONTRACT.episode.reset.deadline + 0.1)
+    told = world.environment.status(world.now)
+    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert told.message.endswith('still missing: the recorder')
+
+
 def test_a_world_that_does_not_answer_fails_the_reset_by_the_name_of_its_service() -> None:
     world = EpisodeWorld()
     world.alive.discard('robot')

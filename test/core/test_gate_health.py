@@ -186,6 +186,24 @@ def test_a_competing_publisher_stops_for_as_long_as_he_is_there(bench: Bench) ->
     recovers(bench)
 
 
+def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
+    bench: Bench,
+) -> None:
+    cruise(bench)
+    bench.gate.competing(1, {'scan': 1, 'odom': 2})
+    seen = bench.wait(0.5, policy=(0.4, 0.0))
+    assert {d.verdict for d in seen} == {Verdict.STOPPED}
+    assert {d.competing_publishers for d in seen} == {4}
+    assert {(r.rule, r.reason, r.value) for d in seen for r in d.rules} == {
+        ('competing_publisher', Reason.COMPETING_PUBLISHER, 1.0),
+        ('competing_publisher.scan', Reason.COMPETING_PUBLISHER, 1.0),
+        ('competing_publisher.odom', Reason.COMPETING_PUBLISHER, 2.0),
+    }
+    assert bench.gate.status(bench.time.now).competing_publishers == 4
+    bench.gate.competing(0)
+    recovers(bench)
+
+
 def test_a_contract_may_have_him_reported_only() -> None:
     bench = cruise(Bench(shipped({('safety', 'competing_publisher'): 'report'})).start())
     bench.gate.competing(1)

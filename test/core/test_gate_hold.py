@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 import math
 from typing import Any
 
-from core_world import only, rich, shipped
+from core_world import Message, only, rich, shipped, stamped
 from gate_bench import Bench, reasons
 import pytest
 
-from boundary_env_ros.core.contract import Contract, Pacing, WhenStale
+from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Pacing, WhenStale
 from boundary_env_ros.core.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.inputs import gate_inputs
+from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 
@@ -35,6 +37,23 @@ def arm_contract() -> Contract:
 
 
 ARM = arm_contract()
+
+
+def profiled_arm(**changes: Vector) -> Contract:
+    """Return the contract of an arm with other limits on its motion."""
+    safety = replace(ARM.safety, republish=0.02)
+    return replace(ARM, action=(replace(ARM.action[0], **changes),), safety=safety)
+
+
+PROFILES = pytest.mark.parametrize(
+    'changes',
+    [
+        {},
+        {'acceleration': (4.0, 4.0)},
+        {'acceleration': (4.0, 4.0), 'jerk': (40.0, 40.0)},
+    ],
+    ids=['rate', 'acceleration', 'jerk'],
+)
 PLACE = (0.5, -0.5)
 
 
@@ -136,6 +155,106 @@ def test_after_the_driver_took_over_it_starts_from_where_the_arm_is() -> None:
     decision = bench.ask(0.2, -0.2)
     assert decision.seeded
     assert decision.previous_command == (0.2, -0.2)
+
+
+def test_a_rate_is_that_of_the_trajectory_where_it_is_shorter_than_the_period() -> None:
+    group = ARM.action[0]
+    short = replace(group, source=replace(group.source, duration=0.025))
+    bench = arm(replace(ARM, action=(short,)))
+    decision = bench.ask(2.0, -0.5)
+    assert decision.command == pytest.approx((0.525, -0.5))
+    [result] = decision.rules
+    assert result.value == pytest.approx(1.5 / 0.025)
+    assert bench.gate.reach(bench.time.now)[1][0] == pytest.approx(0.525)
+    move(bench, 2.0, -0.5)
+    assert bench.command == pytest.approx((0.55, -0.5))
+
+
+def test_a_late_action_moves_no_arm_that_is_to_hold_safely() -> None:
+    bench = arm(replace(ARM, safety=replace(ARM.safety, hold=Hold.SAFE)))
+    move(bench, 0.7, -0.7, periods=4)
+    last = bench.command
+    assert {decision.command for decision in bench.wait(0.6)} == {last}
+
+
+# Outside of its bounds ---------------------------------------------------------------------------
+
+OUTSIDE = (3.3, -3.1)
+
+
+def outside(contract: Contract = ARM) -> Bench:
+    """Return an arm at rest outside of its bounds, whose episode runs."""
+    bench = Bench(contract)
+    bench.motion = OUTSIDE
+    return bench.start()
+
+
+@pytest.mark.parametrize('why', ['emergency stop', 'timer'])
+def test_a_stop_before_any_action_leaves_an_arm_outside_of_its_bounds_where_it_is(
+    why: str,
+) -> None:
+    bench = outside()
+    if why == 'timer':
+        bench.alive.discard('environment')
+    else:
+        bench.press()
+    seen = bench.wait(1.0)
+    assert seen
+    assert {(d.verdict, d.command) for d in seen} == {(Verdict.STOPPED, OUTSIDE)}
+
+
+def test_what_a_stop_holds_is_latched_though_the_arm_sags() -> None:
+    bench = outside()
+    bench.press()
+    for sag in (3.2, 3.1, 3.0):
+        bench.motion = (sag, -3.1)
+        assert all(decision.command == OUTSIDE for decision in bench.wait(0.2))
+
+
+@PROFILES
+def test_from_outside_its_bounds_an_arm_only_comes_back_within_its_limits(
+    changes: dict[str, Vector],
+) -> None:
+    contract = profiled_arm(**changes)
+    bench = outside(contract)
+    assert bench.ask(*OUTSIDE).command == OUTSIDE
+    commands = [OUTSIDE]
+    for _ in range(80):
+        bench.time.wait(0.02)
+        bench.pulse()
+        commands.append(bench.ask(0.0, 0.0).command)
+    low, high = contract.flat('low'), contract.flat('high')
+    most = contract.flat('rate')
+    for before, after in pairwise(commands):
+        for i in range(2):
+            assert abs(after[i] - before[i]) <= most[i] * 0.02 + 1e-9
+            assert min(low[i], before[i]) <= after[i] <= max(high[i], before[i])
+    assert all(low[i] <= commands[-1][i] <= high[i] for i in range(2))
+    if changes:
+        for one, two, three in zip(commands, commands[1:], commands[2:], strict=False):
+            for i in range(2):
+                assert abs(three[i] - 2.0 * two[i] + one[i]) <= 4.0 * 0.02**2 + 1e-9
+
+
+@PROFILES
+def test_it_stays_outside_where_it_is_stopped_on_its_way_back(changes: dict[str, Vector]) -> None:
+    bench = outside(profiled_arm(**changes))
+    bench.wait(0.2, policy=(0.0, 0.0))
+    last = bench.command
+    assert last is not None
+    assert 2.5 < last[0] < 3.3
+    bench.press()
+    assert {decision.command for decision in bench.wait(0.5)} == {last}
+
+
+def test_a_difference_from_outside_of_the_bounds_is_not_refused_for_where_the_arm_is() -> None:
+    group = ARM.action[0]
+    delta = replace(group, kind=ActionKind.DELTA, most=(0.05, 0.05), beyond=Beyond.REJECT)
+    bench = outside(replace(ARM, action=(delta,)))
+    decision = bench.ask(-0.05, 0.0)
+    assert decision.verdict is Verdict.ADMITTED
+    assert decision.command == (3.25, -3.1)
+    assert bench.ask(0.05, 0.0).verdict is Verdict.REJECTED
 
 
 # Where nobody knows where it is ------------------------------------------------------------------
@@ -302,12 +421,27 @@ def test_a_field_that_is_punctual_with_old_values_holds_too() -> None:
     assert bench.ask(*PLACE).verdict is Verdict.STOPPED
 
 
-def test_what_holds_is_told_with_its_own_bound_and_needs_no_value() -> None:
+def test_of_what_holds_it_is_told_that_it_can_be_used() -> None:
     bench = arm(HOLDING)
     decision = bench.ask(*PLACE)
     [measurement] = [m for m in decision.measurements if m.name == 'alive.wrench']
-    assert (measurement.values, measurement.topic) == ((), '/wrench')
+    assert (measurement.values, measurement.topic) == ((1.0,), '/wrench')
     assert decision.verdict is Verdict.ADMITTED
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf, -math.inf])
+def test_a_field_that_holds_and_is_not_measured_stops_at_once(value: float) -> None:
+    bench = arm(HOLDING)
+    assert bench.ask(*PLACE).verdict is Verdict.ADMITTED
+    [item] = [item for item in gate_inputs(HOLDING) if item.name == 'alive.wrench']
+    force = stamped(
+        1.0, wrench=Message(force=Message(x=value, y=0.0, z=0.0), torque=Message(z=0.5))
+    )
+    values = item.read(force).values
+    bench.gate.measure('alive.wrench', values, bench.time.stamp(), bench.time.now)
+    decision = bench.ask(*PLACE)
+    assert decision.verdict is Verdict.STOPPED
+    assert Reason.SENSOR_INVALID in reasons(decision)
 
 
 def test_a_field_that_only_marks_does_not_hold() -> None:
@@ -340,7 +474,7 @@ def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> 
     def advance(step: int, *names: str) -> None:
         time.jump_ros(contract.period)
         for name in names:
-            gate.measure(name, PLACE if 'feedback' in name else (), time.stamp(), time.now)
+            gate.measure(name, PLACE if 'feedback' in name else (1.0,), time.stamp(), time.now)
         spoke = sorted({topics[name] for name in names})
         report = WorldAdvanced(
             id=replace(status(EpisodeState.RUNNING, time.now).id, step=step), success=True,

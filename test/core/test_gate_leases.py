@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core_world import status
 from gate_bench import Bench, reasons
 from gate_numbers import cruise, PERIOD, SAFETY, STOP, TICK
@@ -21,6 +23,8 @@ from boundary_env_ros.core.episode import EpisodeState
         ({'agent': 'other'}, "Expect the agent 'cart', actually: 'other'"),
         ({'episode_id': 'another'}, 'Begin an episode first, and arm while it lasts'),
         ({'client': 'intruder'}, "Expect a free lease, actually: 'policy' holds it"),
+        ({'client': ''}, 'Expect the name of a client, actually: none'),
+        ({'episode_id': ''}, 'actually: none. Begin an episode first'),
     ],
 )
 def test_an_arming_is_refused_with_its_reason(
@@ -74,6 +78,46 @@ def test_the_holder_that_arms_again_keeps_its_lease(bench: Bench) -> None:
     bench.arm()
     assert bench.lease == before
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+@pytest.mark.parametrize('client', ['policy', ''])
+def test_nobody_arms_for_no_episode_while_the_environment_is_idle(client: str) -> None:
+    bench = Bench()
+    bench.say(EpisodeState.IDLE)
+    bench.pulse()
+    assert bench.refused(client=client, episode_id='')
+    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+
+
+def test_a_second_process_of_the_name_of_the_holder_does_not_share_its_lease(
+    bench: Bench,
+) -> None:
+    bench.ask(0.05, 0.0)
+    assert "actually: 'policy' holds it for this episode" in bench.refused()
+    assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_what_the_environment_of_another_agent_says_is_not_heard(bench: Bench) -> None:
+    bench.ask(0.05, 0.0)
+    other = status(EpisodeState.TRUNCATED, bench.time.now)
+    bench.gate.heard(replace(other, id=replace(other.id, agent='other')), bench.time.now)
+    assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+@pytest.mark.parametrize('leap', [1001, 2**63, 2**64 - 2])
+def test_a_request_with_an_absurd_sequence_does_not_silence_the_holder(
+    bench: Bench, leap: int
+) -> None:
+    bench.ask(0.05, 0.0)
+    due = bench.sequence + 1
+    assert reasons(bench.ask(0.05, 0.0, sequence=bench.sequence + leap)) == {Reason.OUT_OF_ORDER}
+    for sequence in (due, due + 1):
+        assert bench.ask(0.05, 0.0, sequence=sequence).verdict is Verdict.ADMITTED
+
+
+def test_requests_may_get_lost(bench: Bench) -> None:
+    bench.ask(0.05, 0.0)
+    assert bench.ask(0.05, 0.0, sequence=bench.sequence + 1000).verdict is Verdict.ADMITTED
 
 
 def test_the_lease_ends_with_its_episode(bench: Bench) -> None:

@@ -85,6 +85,17 @@ def test_the_first_action_of_an_episode_is_limited_from_the_measured_state() -> 
     assert decision.command == pytest.approx((0.3 + RATE[0] * PERIOD, -0.2 + RATE[1] * PERIOD))
 
 
+@pytest.mark.parametrize('unit', [['m/s', 'rad/s'], ['mps', 'radps'], ['', '']])
+def test_a_robot_that_is_pushed_is_sent_no_speed_by_a_stop_whatever_its_unit_is_called(
+    unit: list[str],
+) -> None:
+    bench = Bench(shipped({('safety', 'obstacle'): None, ('action', 'base', 'unit'): unit}))
+    bench.motion = (0.7, 0.0)
+    bench.start()
+    [decision] = bench.press()
+    assert (decision.verdict, decision.command) == (Verdict.STOPPED, (0.0, 0.0))
+
+
 def test_a_measured_state_out_of_bounds_is_brought_into_them_first() -> None:
     bench = Bench()
     bench.motion = (7.0, -7.0)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 import math
 from typing import Any
 
@@ -345,3 +346,15 @@ def test_between_episodes_the_world_stands_still_so_a_new_arming_need_not_brake(
     decision = only(bench.begin().hear(bench.request(0.05, 0.0)))
     assert decision.seeded
     assert decision.verdict is Verdict.ADMITTED
+
+
+def test_a_gate_that_is_deactivated_brakes_a_period_at_a_time(bench: LockstepBench) -> None:
+    for _ in range(8):
+        bench.hear(bench.request(0.8, 0.0))
+        bench.step += 1
+        bench.advance()
+    speeds = [before := bench.command[0], *(d.command[0] for d in bench.deactivate())]
+    assert before > 0.1
+    assert speeds[-1] == 0.0
+    most = CONTRACT.flat('stop')[0] * PERIOD
+    assert all(one - other <= most + 1e-9 for one, other in pairwise(speeds))

@@ -201,11 +201,10 @@ def test_a_stop_knows_no_limit_but_its_own_rate() -> None:
     assert sequence.stop(0.1).command == (pytest.approx(0.6 - JERK.stop[0] * 0.1), 0.0)
 
 
-def test_the_safe_command_at_once_leaves_a_profile_at_rest_there() -> None:
-    at_once = replace(JERK, safety=replace(JERK.safety, hold=Hold.SAFE))
-    sequence = Sequence(at_once, (0.6, 0.0))
-    held = sequence.hold(0.02)
-    assert held.command == (0.0, 0.0)
+def test_to_hold_safely_brakes_as_a_stop_does_and_leaves_a_profile_at_rest_there() -> None:
+    braking = replace(JERK, safety=replace(JERK.safety, hold=Hold.SAFE))
+    held, stopped = Sequence(braking, (0.6, 0.0)).hold(0.02), Sequence(JERK, (0.6, 0.0)).stop(0.02)
+    assert held.command == stopped.command
     assert held.rate == (0.0, 0.0)
 
 
@@ -310,7 +309,7 @@ def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
         action=(contract.action[0], contract.action[2]),
         safety=replace(contract.safety, obstacles=()),
     )
-    limits = replace(Limits.of(contract), alive={})
+    limits = replace(Limits.of(contract), needs={})
     assert limits.profiled == (0, 1)
     assert limits.plain == (2, 3)
     sequence = Sequence(limits, (0.0, 0.0, 0.0, 0.0))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from core_world import Path_, shipped
 from gate_bench import Bench, reasons
-from gate_numbers import AHEAD_NEAR, cruise, PERIOD, RATE, SAFETY, STOP, TICK
+from gate_numbers import AHEAD_NEAR, cruise, RATE, SAFETY, STOP, TICK
 import pytest
 
 from boundary_env_ros.core.contract import Pacing
@@ -162,12 +162,13 @@ def test_to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate() -> None
         assert decision.wanted_command == (0.0, 0.0)
 
 
-def test_to_hold_safely_is_to_send_the_safe_command_at_once() -> None:
-    bench, speed = late('safe')
-    [first, *_] = bench.wait(0.12)
-    assert first.verdict is Verdict.HELD
-    assert first.command == (0.0, 0.0)
-    assert speed > STOP[0] * PERIOD  # the stop profile would have taken longer
+def test_to_hold_safely_is_to_follow_the_stop_profile() -> None:
+    bench = cruise(Bench(shipped({('safety', 'hold'): 'safe'})).start())
+    first = next(d for d in bench.wait(SAFETY.command_timeout) if d.verdict is Verdict.HELD)
+    assert first.time_step is not None
+    assert first.wanted_command == (0.0, 0.0)
+    assert first.command[0] == pytest.approx(0.4 - STOP[0] * first.time_step)
+    assert first.rules[-1].limit == STOP[0]
 
 
 @pytest.mark.parametrize('hold', ['last', 'ramp', 'safe'])

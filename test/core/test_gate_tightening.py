@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.decision import Reason, Tightened, Verdict
+from boundary_env_ros.core.decision import Reason, Tightened, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
@@ -158,6 +158,39 @@ def test_a_held_command_comes_inside_of_a_stricter_bound_too(bench: Bench) -> No
     seen = bench.wait(SAFETY.command_timeout - TICK)
     assert seen[-1].verdict is Verdict.HELD
     assert seen[-1].command[0] == pytest.approx(0.75)
+
+
+STRICT = shipped({('action', 'base', 'beyond'): 'reject'})
+
+
+def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound() -> None:
+    bench = Bench(STRICT).start()
+    cruise(bench, 0.7)
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    seen = [d for d in bench.wait(1.0, policy=(0.7, 0.0)) if d.trigger is Trigger.REQUEST]
+    assert {decision.verdict for decision in seen} == {Verdict.LIMITED}
+    speeds = [0.7, *(decision.command[0] for decision in seen)]
+    assert speeds[-1] == 0.3
+    assert max(a - b for a, b in pairwise(speeds)) <= RATE[0] * PERIOD + 1e-9
+
+
+@pytest.mark.parametrize('asked', [(0.7, 0.0), (5.0, 0.0), None])
+def test_a_stricter_bound_never_silences_the_gate(asked: tuple[float, float] | None) -> None:
+    bench = Bench(STRICT).start()
+    cruise(bench, 0.7)
+    bench.gate.tighten(Tightened(high=(0.65, 1.5)))
+    seen = bench.wait(SAFETY.command_timeout + 3 * PERIOD, policy=asked)
+    sent = [decision.command[0] for decision in seen if decision.command]
+    assert min(sent) <= 0.65
+    assert all(decision.command for decision in seen if decision.trigger is Trigger.TIMER)
+
+
+def test_what_is_beyond_the_contract_is_still_refused_under_a_stricter_bound() -> None:
+    bench = Bench(STRICT).start()
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    decision = bench.ask(0.9, 0.0)
+    assert decision.verdict is Verdict.REJECTED
+    assert decision.rules[0].limit == HIGH[0]
 
 
 def test_a_stricter_rate_is_kept(bench: Bench) -> None:

@@ -15,6 +15,7 @@ from boundary_env_ros.core.contract import (
     Beyond,
     CallStep,
     ConfirmStep,
+    Interface,
     PublishStep,
     Qos,
     WaitStep,
@@ -136,8 +137,10 @@ def test_the_groups_of_the_action_are_what_their_keys_say() -> None:
     assert all(map(math.isnan, GROUPS['arm'].safe))
     assert GROUPS['fingers'].source == Array(path='data', length=2)
     assert (GROUPS['fingers'].kind, GROUPS['fingers'].most) == (ActionKind.DELTA, (0.01, 0.02))
-    assert math.isnan(GROUPS['fingers'].safe[0])
-    assert GROUPS['fingers'].safe[1] == 0.0
+    assert set(GROUPS['arm'].interface) == {Interface.POSITION}
+    assert all(map(math.isnan, GROUPS['fingers'].safe))
+    assert set(GROUPS['fingers'].interface) == {Interface.POSITION}
+    assert set(GROUPS['base'].interface) == {Interface.VELOCITY}
     assert GROUPS['base'].choices == (
         ('stand', (0.0, 0.0)), ('ahead', (0.4, 0.0)), ('left', (0.1, 0.8)),
     )  # fmt: skip
@@ -209,8 +212,8 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
     ),
     ('no points', (OBSERVED, 'cloud', 'points'), 0, (OBSERVED, 'cloud', 'points'), '1 or more'),
     (
-        'too many points', (OBSERVED, 'cloud', 'points'), 2000,
-        (OBSERVED, 'cloud', 'points'), 'at most 4096 values',
+        'too many points', (OBSERVED, 'cloud', 'points'), 10_000,
+        (OBSERVED, 'cloud', 'points'), 'at most 16384 values',
     ),
     (
         'a pad out of bounds', (OBSERVED, 'cloud', 'pad'), [0, 0, 10],
@@ -289,8 +292,8 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
         (OBSERVED, 'wrenches', 'derive', 'count'), 'a whole number, 2 or more',
     ),
     (
-        'a history of too many', (OBSERVED, 'wrenches', 'derive', 'count'), 2000,
-        (OBSERVED, 'wrenches', 'derive'), 'at most 4096 values',
+        'a history of too many', (OBSERVED, 'wrenches', 'derive', 'count'), 10_000,
+        (OBSERVED, 'wrenches', 'derive'), 'at most 16384 values',
     ),
     (
         'one too many', (OBSERVED, 'wrenches', 'derive', 'of'), ['wrench', 'pose'],

@@ -93,7 +93,9 @@ def test_a_scan_with_too_few_beams_is_refused() -> None:
         ({'ahead': math.inf}, (10.0, 5.0), (1.0, 1.0)),  # nothing as far as it sees
         ({'ahead': -math.inf}, (0.0, 5.0), (1.0, 1.0)),
         ({'ahead': math.nan}, (math.inf, 5.0), (0.0, 1.0)),
-        ({'ahead': 0.0}, (math.inf, 5.0), (0.0, 1.0)),
+        ({'ahead': 0.0}, (0.0, 5.0), (1.0, 1.0)),
+        ({'ahead': 0.05}, (0.0, 5.0), (1.0, 1.0)),  # below range_min
+        ({'ahead': -1.0}, (0.0, 5.0), (1.0, 1.0)),
         ({'ahead': 99.0}, (math.inf, 5.0), (0.0, 1.0)),
         ({'behind': math.nan}, (5.0, math.inf), (1.0, 0.0)),
     ],
@@ -112,6 +114,27 @@ def test_one_beam_that_is_too_near_to_measure_is_enough() -> None:
     ranges = ring()
     ranges[AROUND // 2] = -math.inf
     assert obstacle_distances(scan(ranges), HALF_ANGLE)[0] == 0.0
+
+
+@pytest.mark.parametrize('value', [0.0, 0.02, 0.099, -0.5])
+def test_beams_below_the_least_range_are_an_obstacle_however_many_others_are_free(
+    value: float,
+) -> None:
+    ranges = ring(ahead=6.0)
+    ahead = [i for i, distance in enumerate(ranges) if distance == 6.0]
+    for i in ahead[: len(ahead) * 45 // 100]:
+        ranges[i] = value
+    distance, _, valid, _ = obstacle_distances(scan(ranges), HALF_ANGLE)
+    assert (distance, valid) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ('low', 'high'), [(math.nan, 10.0), (0.1, math.nan), (2.0, 1.0), (-1.0, 10.0)]
+)
+def test_a_scan_whose_limits_make_no_sense_is_refused(low: float, high: float) -> None:
+    for ranges in (ring(), ring(ahead=math.inf)):
+        with pytest.raises(RecordError, match='Expect 0 <= range_min <= range_max'):
+            obstacle_distances(scan(ranges, low=low, high=high), HALF_ANGLE)
 
 
 def test_one_broken_beam_among_good_ones_does_not_hide_them() -> None:

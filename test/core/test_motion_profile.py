@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 import math
 import random
 import sys
@@ -497,9 +498,7 @@ def test_a_state_that_cannot_be_braked_in_time_stays_inside_and_comes_to_rest(
 
 
 @pytest.mark.parametrize('one', [JERK, ACCELERATION, ONLY_JERK, RATE, replace(RATE, rate=0.0)])
-def test_a_start_or_goal_beyond_the_bounds_is_taken_to_be_on_them(one: One) -> None:
-    kept = limits(one)
-    assert advance(kept, at_rest((1.5,)), (9.0,), 0.1).position == (1.0,)
+def test_a_goal_beyond_the_bounds_is_taken_to_be_on_them(one: One) -> None:
     assert emit(one, 0.9, [(9.0, 0.1)] * 30) == emit(one, 0.9, [(1.0, 0.1)] * 30)
 
 
@@ -516,7 +515,7 @@ limiting = st.floats(min_value=0.0, allow_nan=False)
     st.tuples(numbers, numbers, numbers),
     st.lists(st.tuples(numbers, st.floats(0.0, 1e6)), min_size=1, max_size=8),
 )
-def test_no_finite_number_makes_it_fail_or_leave_the_bounds(
+def test_no_finite_number_makes_it_fail_or_go_out_of_the_bounds(
     bounds: tuple[float, float],
     rate: float,
     acceleration: float,
@@ -532,10 +531,31 @@ def test_no_finite_number_makes_it_fail_or_leave_the_bounds(
         MotionState(position=(x,), velocity=(v,), acceleration=(a,)),
     ):
         for goal, time_step in steps:
+            before = state.position[0]
             state = advance(kept, state, (goal,), time_step)
-            assert low <= state.position[0] <= high or time_step == 0.0
+            after = state.position[0]
+            assert min(low, before) <= after <= max(high, before)
             assert all(map(math.isfinite, (*state.velocity, *state.acceleration)))
-            assert low <= settle(kept, state)[0] <= high
+            assert min(low, after) <= settle(kept, state)[0] <= max(high, after)
+
+
+@pytest.mark.parametrize('one', [JERK, ACCELERATION, ONLY_JERK, RATE, replace(RATE, rate=0.0)])
+def test_a_start_beyond_the_bounds_is_where_it_is(one: One) -> None:
+    for goal in (1.5, 9.0):
+        assert advance(limits(one), at_rest((1.5,)), (goal,), 0.1) == at_rest((1.5,))
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_limits(), st.floats(1.0, 3.0), periods, st.lists(st.tuples(goals, parts), min_size=4))
+def test_from_beyond_the_bounds_it_only_comes_back_within_the_limits(
+    one: One, start: float, period: float, course: list[tuple[float | None, float]]
+) -> None:
+    steps, times = spelled_out(one, period, course)
+    beyond = one.low + start * (one.high - one.low)
+    states = emit(one, beyond, steps)
+    assert_kept(replace(one, high=max(beyond, one.high)), times, states)
+    for before, after in pairwise(states):
+        assert after.position[0] <= max(one.high, before.position[0])
 
 
 @pytest.mark.parametrize('distance', [5e-324, 1e-300, 1e-20, 1e-12])
@@ -625,12 +645,20 @@ def test_limits_of_different_length_are_refused() -> None:
         MotionLimits(low=(0.0,), high=(1.0,), rate=(1.0,), acceleration=(), jerk=(INF,))
 
 
-def test_without_ruckig_the_error_comes_with_the_limits_and_names_the_extra(
+def test_without_ruckig_the_error_comes_with_the_limits_and_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, 'ruckig', None)
     monkeypatch.setattr(motion_profile, '_POOL', [])
-    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[motion\]'"):
+    with pytest.raises(MissingDependency, match='pip install ruckig'):
         limits(JERK)
     # A limit on the rate needs none.
     assert emit(RATE, 0.0, [(1.0, 0.25)])[-1] == at_rest((0.25,))
+
+
+def test_limits_that_come_and_go_leave_no_planner_behind() -> None:
+    limits(JERK)
+    before = len(motion_profile._POOL)
+    for _ in range(20):
+        limits(JERK, ACCELERATION)
+    assert len(motion_profile._POOL) == before

@@ -60,6 +60,14 @@ def test_a_field_is_fresh_up_to_its_limit(age: float, status: FieldStatus) -> No
     assert observe(time, pose=pose(time, age))['pose'].status is status
 
 
+def test_a_field_from_the_future_is_no_better_than_one_from_the_past() -> None:
+    time = Timepiece()
+    assert POSE.max_age is not None
+    for ahead, status in ((0.9, FieldStatus.FRESH), (1.1, FieldStatus.STALE)):
+        sample = pose(time, -ahead * POSE.max_age)
+        assert observe(time, pose=sample)['pose'].status is status
+
+
 def test_a_negative_age_is_reported_as_it_is() -> None:
     time = Timepiece()
     assert observe(time, pose=pose(time, -0.25))['pose'].age == pytest.approx(-0.25)

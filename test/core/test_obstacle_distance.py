@@ -67,9 +67,9 @@ def range_of(value: float, least: float = 0.25, most: float = 4.0) -> Message:
         (INF, 4.0, 1.0),  # nothing as far as it sees
         (-INF, 0.0, 1.0),  # too near to measure
         (NAN, INF, 0.0),  # failed
-        (0.2, INF, 0.0),  # to be discarded
-        (0.0, INF, 0.0),
-        (-1.0, INF, 0.0),
+        (0.2, 0.0, 1.0),  # below min_range: nearer than it can measure
+        (0.0, 0.0, 1.0),
+        (-1.0, 0.0, 1.0),
         (4.5, INF, 0.0),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_range_is_read_by_rep_117_on_the_side_that_it_looks_at(
 
 @pytest.mark.parametrize(
     ('value', 'distance', 'valid'),
-    [(INF, 0.3, 1.0), (-INF, 0.0, 1.0), (0.3, INF, 0.0), (0.1, INF, 0.0), (NAN, INF, 0.0)],
+    [(INF, 0.3, 1.0), (-INF, 0.0, 1.0), (0.3, INF, 0.0), (0.1, 0.0, 1.0), (NAN, INF, 0.0)],
 )
 def test_a_sensor_of_a_fixed_distance_only_tells_whether_something_is_within_it(
     value: float, distance: float, valid: float
@@ -108,7 +108,7 @@ def test_any_range_is_a_distance_in_reach_or_not_usable(
     if valid:
         assert valid == 1.0
         assert 0.0 <= distance <= most
-        assert distance <= value or value == -INF
+        assert distance <= max(value, 0.0)
     else:
         assert (distance, valid) == (INF, 0.0)
 

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import math
+
 from core_world import shipped
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
+from boundary_env_ros.core.reset import by_name, is_within, out_of_tolerance, tolerances
 from boundary_env_ros.core.transition import NamedValues
 
 TARGET = (
@@ -60,3 +62,30 @@ def test_the_tolerances_are_those_of_the_contract() -> None:
     [found] = tolerances(shipped().episode.reset)
     assert (found.name, found.values) == ('start', (0.05, 0.05, 0.05))
     assert by_name((found,)) == {'start': (0.05, 0.05, 0.05)}
+
+
+# Angles ------------------------------------------------------------------------------------------
+
+HEADING = (NamedValues(name='start', values=(1.0, 2.0, 3.14)),)
+BEHIND = (NamedValues(name='start', values=(1.0, 2.0, -3.14)),)
+
+
+def test_an_angle_of_3_14_is_near_minus_3_14() -> None:
+    assert out_of_tolerance(HEADING, BEHIND, LIMIT, {'start': (2,)}) == ()
+
+
+def test_what_is_not_declared_an_angle_is_as_far_off_as_its_numbers() -> None:
+    assert out_of_tolerance(HEADING, BEHIND, LIMIT) != ()
+    assert out_of_tolerance(HEADING, BEHIND, LIMIT, {'start': (0, 1), 'goal': (2,)}) != ()
+
+
+@given(st.floats(-10.0, 10.0), st.floats(-10.0, 10.0))
+def test_an_angle_is_within_if_and_only_if_its_direction_is(wanted: float, got: float) -> None:
+    off = abs(math.atan2(math.sin(got - wanted), math.cos(got - wanted)))
+    assume(abs(off - 0.2) > 1e-9)
+    assert is_within((got,), (wanted,), (0.2,), (0,)) is (off <= 0.2)
+
+
+@pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan])
+def test_an_angle_that_is_no_number_is_not_near(value: float) -> None:
+    assert not is_within((value,), (0.0,), (9.0,), (0,))

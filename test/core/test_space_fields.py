@@ -32,7 +32,8 @@ def _middle(field: SpaceField) -> Any:
         np.broadcast_to(bound, field.shape) if len(bound) == 1 else np.reshape(bound, field.shape)
         for bound in (field.low, field.high)
     )
-    middle = low / 2 + high / 2
+    # The halves of the least numbers are 0.
+    middle = np.clip(low / 2 + high / 2, low, high)
     return (middle.astype(int) if field.dtype.startswith(('int', 'uint')) else middle).tolist()
 
 

@@ -364,7 +364,10 @@ def test_coming_back_does_not_lead_out_on_the_other_side() -> None:
 # What is not known -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('values', [(), (math.nan, 0.0)])
+@pytest.mark.parametrize(
+    'values',
+    [(), (math.nan, 0.0), (math.inf, 0.0), (0.0, -math.inf), (0.0,), (0.0, 0.0, 0.0)],
+)
 def test_a_place_that_is_not_known_stops_the_robot(values: Vector) -> None:
     moved = robot(SLIDES, (0.0, 0.0))
     moved.seen = lambda age: Measurement(  # type: ignore[method-assign]

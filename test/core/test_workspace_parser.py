@@ -182,7 +182,6 @@ MISTAKES: list[tuple[dict[str, Any], dict[Path_, object], Path_, str]] = [
         ('braking',),
         'not more than `stop` (0.5) of dimension 0',
     ),
-    (CART, {('action', 'base', 'safe'): ['hold', 0.0]}, ('dimensions',), 'whose `safe` is 0'),
     (CART, {('action', 'base', 'safe'): [0.0, 0.1]}, ('turn',), 'whose `safe` is 0'),
 ]
 

@@ -15,7 +15,7 @@ from boundary_env_ros import errors
 from boundary_env_ros.facade.embedded import EmbeddedLink
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.link import Delivery
-from boundary_env_ros.facade.registration import IDS
+from boundary_env_ros.registration import IDS
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 

@@ -72,11 +72,21 @@ def test_page_names_the_topics_that_the_node_uses(node: str) -> None:
     assert {name for name in used if f'`{name}`' not in page} == set()
 
 
+def _served(node: str) -> set[str]:
+    """Return the services of a node: by its own name in the source, or by their constants."""
+    own = {f'{node}/{name}' for name in re.findall(r"'~/(\w+)'", _sources(node))}
+    return own | {name for name in _names().values() if name.startswith(f'{node}/')}
+
+
 @pytest.mark.parametrize('node', NODES)
 def test_page_names_the_services_of_the_node(node: str) -> None:
-    served = re.findall(r"'~/(\w+)'", _sources(node))
     page = text_of(f'doc/nodes/{node}.md')
-    assert [name for name in served if f'`{node}/{name}`' not in page] == []
+    assert [name for name in sorted(_served(node)) if f'`{name}`' not in page] == []
+
+
+def test_nodes_without_a_service_of_their_own_are_known() -> None:
+    # What these two serve is named by the contract, or by the simulator.
+    assert {node for node in NODES if not _served(node)} == {'simulated_robot', 'simulator'}
 
 
 @pytest.mark.parametrize('node', NODES)
@@ -111,14 +121,14 @@ def test_page_has_the_options_of_every_robot() -> None:
     assert set(first_code(page)) == options
 
 
-def test_readme_lists_the_parameters_of_every_node() -> None:
-    listed = first_code(section(text_of('README.md'), 'Parameters'))
+def test_page_lists_the_parameters_of_every_node() -> None:
+    listed = first_code(section(text_of('doc/nodes.md'), 'Parameters'))
     assert set(listed) == {name for node in NODES for name in _declared(node)}
 
 
-def test_readme_lists_every_topic_and_service_of_the_package() -> None:
-    readme = text_of('README.md')
-    assert [name for name in _names().values() if f'`{name}`' not in readme] == []
+def test_page_lists_every_topic_and_service_of_the_package() -> None:
+    page = text_of('doc/nodes.md')
+    assert [name for name in _names().values() if f'`{name}`' not in page] == []
 
 
 def test_gate_page_has_every_reason_with_its_number_and_text() -> None:

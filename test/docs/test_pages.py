@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-from pages import anchors, first_code, PAGES, REPOSITORY, rows, section, text_of, without_code
+from pages import anchors, first_code, PAGES, REPOSITORY, rows, text_of, without_code
 import pytest
 
 from boundary_env_ros.cli.main import COMMANDS
@@ -56,15 +56,15 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert set(PAGES) - found == set()
 
 
-def test_readme_lists_the_commands_as_the_help_does() -> None:
-    listed = first_code(section(text_of('README.md'), 'Commands'))
+def test_page_lists_the_commands_as_the_help_does() -> None:
+    listed = first_code(text_of('doc/commands.md'))
     assert listed == tuple(f'boundary-env {command.name}' for command in COMMANDS)
 
 
-def test_readme_names_every_extra_that_can_be_installed() -> None:
+def test_page_names_every_extra_that_can_be_installed() -> None:
     extras = set(re.findall(r"^        '(\w+)': ", text_of('setup.py'), re.MULTILINE))
     assert {'ros', 'sim'} < extras
-    install = section(text_of('README.md'), 'Install')
+    install = text_of('doc/install.md')
     assert {name for name in extras if not re.search(rf'\b{name}\b', install)} == {'lint', 'test'}
 
 
@@ -131,9 +131,9 @@ def test_example_drives_the_nodes_when_one_word_is_changed(tmp_path: Path) -> No
     changed.write_text(embedded.replace("link='embedded'", "link='ros'"), encoding='utf-8')
     domain = free_domain()
     nodes = [
-        NodeSpec(name='recorder', parameters={'pacing': 'lockstep', 'run': str(tmp_path / 'run')}),
+        NodeSpec(name='recorder', parameters={'run': str(tmp_path / 'run')}),
         *(
-            NodeSpec(name=name, parameters={'pacing': 'lockstep'})
+            NodeSpec(name=name, parameters={})
             for name in ('simulated_robot', 'safety_gate', 'environment')
         ),
     ]

@@ -367,7 +367,7 @@ def test_report_as_json_says_the_same(
     damaged = [replace(t, seed=t.seed + t.id.step) for t in transitions]
     report = audit(damaged, contract=contract, task=task)
     data = json.loads(json.dumps(report.to_json(), allow_nan=False))
-    assert data['ok'] is False
+    assert data['outcome'] == 'contradicted'
     assert data['counts'] == report.counts
     assert data['errors'] == sum(report.counts.values())
     assert len(data['findings']) == KEPT

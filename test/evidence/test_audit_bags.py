@@ -11,13 +11,16 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forgeries import FORGERIES, Forgery
 from bag_forging import Forge
-from bag_maker import make_tape, Tape, write_bag
+from bag_maker import make_tape, Tape, wire, write_bag
 from lockstep_maker import LockstepBench
 from record_maker import Bench
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from storage_wire import type_of, typestore
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 
 
@@ -42,7 +45,8 @@ def test_honest_bag_is_clean(
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
     assert report.not_checked == ()
-    assert report.unsupported == {}
+    assert report.excused == {}
+    assert report.outcome is Outcome.SUPPORTED
     assert all(count > 50 for count in report.from_topics.values()), report.from_topics
 
 
@@ -50,6 +54,35 @@ def test_honest_lockstep_bag_is_clean(tmp_path: Path, lockstep_tape: Tape) -> No
     write_bag(tmp_path / 'bag', lockstep_tape)
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
+    assert report.not_checked == ()
+    assert report.outcome is Outcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ('plugin', 'mode'),
+    [
+        (StoragePlugin.SQLITE3, CompressionMode.NONE),
+        (StoragePlugin.SQLITE3, CompressionMode.FILE),
+        (StoragePlugin.MCAP, CompressionMode.MESSAGE),
+        (StoragePlugin.MCAP, CompressionMode.FILE),
+    ],
+    ids=lambda value: value.name,
+)
+def test_honest_bag_is_clean_as_others_store_it(
+    tmp_path: Path, tape: Tape, plugin: StoragePlugin, mode: CompressionMode
+) -> None:
+    bag = Writer(tmp_path / 'bag', version=9, storage_plugin=plugin)
+    bag.set_compression(mode, CompressionFormat.ZSTD)
+    with bag as writer:
+        topics = {}
+        for sent in sorted(tape, key=lambda item: item.log_time):
+            if sent.topic not in topics:
+                kind = sent.type or type_of(type(sent.what))
+                topics[sent.topic] = writer.add_connection(sent.topic, kind, typestore=typestore())
+            writer.write(topics[sent.topic], sent.log_time, wire(sent))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert report.transitions > 50
     assert report.not_checked == ()
 
 
@@ -61,6 +94,7 @@ def test_consistent_forgery_is_named_by_its_rules(
     forgery.forge(forge)
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.CONTRADICTED
     assert set(forgery.rules) <= set(report.counts), f'\n{report}'
 
 

@@ -373,7 +373,7 @@ def turning() -> Terms:
     data['action']['tool'] = {
         'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
         'unit': '', 'low': -1.0, 'high': 1.0, 'rotation': [0, 1, 2, 3],
-        'safe': [0.0, 0.0, 0.0, 1.0], 'rate': 1.0, 'stop': 3.0, 'driver_timeout': 0.25,
+        'safe': 'hold', 'rate': 1.0, 'stop': 3.0, 'driver_timeout': 0.25,
         'feedback': {
             'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
             'threshold': 0.01,
@@ -394,8 +394,8 @@ def about_z(angle: float) -> Vector:
         (0.5, Verdict.ADMITTED, 0),
         (0.51, Verdict.LIMITED, 1),
         (-0.51 + 2.0 * math.pi, Verdict.LIMITED, 1),
-        (0.1, Verdict.STOPPED, 0),
-        (0.09, Verdict.STOPPED, 1),
+        (0.4, Verdict.STOPPED, 0),
+        (0.39, Verdict.STOPPED, 1),
         (0.5, Verdict.STOPPED, 1),
     ],
 )

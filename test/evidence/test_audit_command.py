@@ -42,10 +42,12 @@ def forged(tmp_path: Path, record: list[Piece], loaded: LoadedContract) -> Path:
     return tmp_path / 'forged'
 
 
-def test_clean_record_exits_with_0(honest: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(['audit', str(honest)]) == 0
+def test_record_of_which_not_all_can_be_checked_exits_with_3(
+    honest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['audit', str(honest)]) == 3
     out = capsys.readouterr().out
-    assert out.startswith('Audit: clean.')
+    assert out.startswith('Audit: CONSISTENT. Not all could be checked; 0 errors, 0 warnings in ')
     assert 'Not checked: 16 of' in out
 
 
@@ -63,7 +65,7 @@ def test_json_has_findings_counts_and_what_was_not_checked(
 ) -> None:
     assert main(['audit', str(forged), '--json']) == 1
     data = json.loads(capsys.readouterr().out)
-    assert data['ok'] is False
+    assert data['outcome'] == 'contradicted'
     assert data['counts']['reward-sum'] > 0
     assert {item['why'] for item in data['not_checked']} == {
         'the record has no raw messages: audit the bag'
@@ -96,7 +98,7 @@ def test_every_rule_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(['audit', '--help']) == 0
     out = capsys.readouterr().out
-    for code in ('  0  no error', '  1  at least one error', '  2  wrong arguments'):
+    for code in ('  0  SUPPORTED', '  1  CONTRADICTED', '  2  wrong arguments', '  3  CONSISTENT'):
         assert code in out
 
 
@@ -109,7 +111,7 @@ def test_exported_run_is_audited_like_the_run(
     out = tmp_path / 'dataset'
     assert main(['export', '--format', kind, str(honest), '-o', str(out)]) == 0
     assert f'Data set: {out}' in capsys.readouterr().out
-    assert main(['audit', str(out)]) == 0
+    assert main(['audit', str(out)]) == 3
     assert main(['export', '--format', kind, str(honest), '-o', str(out)]) == 2
     assert 'not overwritten' in capsys.readouterr().err
 

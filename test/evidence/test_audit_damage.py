@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from damage import Case
 from damage_cases import CASES
 import pytest
@@ -13,7 +15,6 @@ from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
 from boundary_env_ros.evidence.audit_rules import RULE
-from boundary_env_ros.evidence.rules import sensors
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)
@@ -31,42 +32,10 @@ def test_there_are_many_damages_each_of_its_own() -> None:
     assert len(CASES) > 100
 
 
-def test_every_rule_names_some_damage() -> None:
-    elsewhere = {
-        # test_audit_bags.py
-        'derived-recomputed',
-        'evaluator-leak',
-        *(rule.id for rule in sensors.RULES),
-        # test_audit_by_hand.py
-        'wanted-command',
-        'stop-lasts',
-        'operator-holds-switch',
-        'operator-goes-first',
-        'tightened-stricter',
-        'overruns-recomputed',
-        'competing-stops',
-        'tick-recomputed',
-        'clock-recomputed',
-        'republished-as-declared',
-        'command-motion',
-        'command-rotation',
-        # By test_import.py:
-        'import-as-commanded',
-        # test_audit.py
-        'record-not-empty',
-        'contract-described',
-        'record-ended',
-        'status-agrees',
-        'evaluator-as-contract',
-        'decisions-agree',
-        'late-evidence',
-        # test_marks.py
-        'mark-known',
-        # test_audit_path.py
-        'record-complete',
-        'record-closed',
-        'contract-readable',
-        'copies-agree',
-        'first-transition-saved',
-    }
-    assert {case.rule for case in CASES} | elsewhere == set(RULE)
+def test_every_rule_names_some_damage_here_or_in_another_test() -> None:
+    folder = Path(__file__).parent
+    others = [*folder.glob('test_*.py'), *folder.glob('bag_forgeries*.py')]
+    told = ''.join(p.read_text(encoding='utf-8') for p in others if p != Path(__file__))
+    untested = {rule for rule in RULE if f"'{rule}'" not in told} - {case.rule for case in CASES}
+    # No record with rotations is made here: nothing shows yet that this rule can speak.
+    assert untested == {'command-rotation'}

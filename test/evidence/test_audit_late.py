@@ -15,10 +15,14 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_maker import make_tape, MS, of, raw, record_of, Sent, Tape, write_bag
 from record_maker import Bench, chosen_start, seek_goal
+from record_sensors import Fields
 
 from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path, AuditReport
+from boundary_env_ros.evidence.findings import Outcome
+from boundary_env_ros.evidence.raw import observations
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 
@@ -33,8 +37,9 @@ def audited(tmp_path: Path) -> Callable[[Tape], AuditReport]:
     """Return a function that writes a bag and audits it."""
 
     def audited(tape: Tape) -> AuditReport:
-        write_bag(tmp_path / 'bag', tape)
-        return audit_path(tmp_path / 'bag')
+        place = tmp_path / f'bag{len(list(tmp_path.iterdir()))}'
+        write_bag(place, tape)
+        return audit_path(place)
 
     return audited
 
@@ -111,3 +116,87 @@ def test_an_environment_that_wakes_up_freezes_what_it_had_heard_before(
     assert last.tick_error > 0.8
     report = audited(tape)
     assert report.counts == {}, f'\n{report}'
+
+
+# What never came to the environment --------------------------------------------------------------
+
+CAMERA = '/camera/image_raw'
+
+
+class LossyBench(Bench):
+    """A bench whose environment misses some of the images that the recorder had."""
+
+    ONE_OF = 25
+    seen = 0
+
+    def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
+        if topic == CAMERA and self.now > 2000 * MS:
+            self.seen += 1
+            if self.seen % self.ONE_OF == 0:
+                return
+        super()._read(topic, message, published, arrived)
+
+
+class VeryLossyBench(LossyBench):
+    """One that misses every third of them."""
+
+    ONE_OF = 3
+
+
+@pytest.mark.parametrize(
+    ('bench', 'outcome'),
+    [(LossyBench, Outcome.SUPPORTED), (VeryLossyBench, Outcome.CONSISTENT)],
+)
+def test_large_image_that_only_the_recorder_had_is_excused_and_told(
+    loaded: LoadedContract,
+    task: Task,
+    audited: Callable[[Tape], AuditReport],
+    bench: type[Bench],
+    outcome: Outcome,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(observations, '_DATAGRAM', 5_000)  # The bench has small images.
+    report = audited(make_tape(bench, loaded, task, seed=4))
+    assert report.counts == {}, f'\n{report}'
+    assert report.excused['missed']['field front'] >= 1
+    assert report.outcome is outcome, f'\n{report}'
+    assert 'Excused, as the message need not have come' in str(report)
+
+
+def test_message_of_one_datagram_that_the_environment_did_not_go_by_is_named_with_its_stamps(
+    loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport]
+) -> None:
+    report = audited(make_tape(LossyBench, loaded, task, seed=4))
+    told = [finding for finding in report.findings if finding.rule == 'fields-newest']
+    assert told
+    for finding in told:
+        assert 'the image stamped 17600000' in finding.expected
+        assert finding.actual.startswith('another one, the image stamped 17600000')
+
+
+class DyingBench(Bench):
+    """A bench whose camera dies; its last image comes to the recorder alone."""
+
+    DIES = 3000 * MS
+
+    def _hear(self, topic: str, fields: Fields, delay: float) -> None:
+        if topic != CAMERA or self.now <= self.DIES:
+            super()._hear(topic, fields, delay)
+
+    def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
+        if topic != CAMERA or self.now <= self.DIES - 50 * MS:
+            super()._read(topic, message, published, arrived)
+
+
+def test_last_message_of_a_driver_that_died_need_not_have_come(
+    loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport]
+) -> None:
+    bench = DyingBench(loaded.contract, loaded.digest, task, 4)
+    bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
+    tape = record_of(bench, loaded)
+    report = audited(tape)
+    assert report.counts == {}, f'\n{report}'
+    assert report.excused == {'missed': {'field front': 1}}
+    older = [sent for sent in tape if sent.topic == CAMERA][-4:-1]
+    gone = audited([sent for sent in tape if all(sent is not one for one in older)])
+    assert 'fields-from-sensors' in gone.counts

@@ -5,21 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 import json
 from pathlib import Path
 import shutil
+import sqlite3
 
 import pytest
 from record_maker import FROM_TOPICS, Piece, transitions_of
 
 from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.findings import AuditReport
 from boundary_env_ros.evidence.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
@@ -64,7 +68,17 @@ def honest(
     run.write_first_transition(transitions[0])
     write_lines(run.transitions, transitions)
     write_bag(run.bag, [described(loaded), *record])
+    write_index(run.episodes, record)
     return run.path
+
+
+def write_index(path: Path, record: Iterable[Piece]) -> None:
+    with EpisodeStore.create(path) as index:
+        for now, piece in enumerate(record):
+            if isinstance(piece, EpisodeStatus):
+                index.update(piece, environment='warehouse_cart', now=now)
+            elif isinstance(piece, Transition):
+                index.add_step(piece, now=now)
 
 
 def described(loaded: LoadedContract) -> ContractDescription:
@@ -283,3 +297,67 @@ def test_summary_is_the_same_from_bag_and_lines_but_for_late_evidence(honest: Pa
 def test_first_transition_that_was_taken_away_is_named(run: RunFolder) -> None:
     run.first_transition.unlink()
     assert rules_of(audit_path(run.path)) == {'first-transition-saved'}
+
+
+# The index --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'forgery',
+    [
+        """UPDATE episodes SET cause = 'success', success = 1, "return" = 99.0""",
+        """UPDATE episodes SET "return" = "return" + 1""",
+        'UPDATE episodes SET success = 1',
+        """UPDATE episodes SET state = replace(state, 'time_limit', 'success')""",
+        "UPDATE episodes SET ending = 'TERMINATED' WHERE ending = 'TRUNCATED'",
+        'UPDATE episodes SET step_count = 1',
+        'UPDATE episodes SET done = 0',
+        'DELETE FROM episodes WHERE rowid = 2',
+        "UPDATE episodes SET episode_id = 'another' WHERE rowid = 1",
+        'DROP TABLE episodes',
+    ],
+)
+def test_index_that_was_changed_is_named(run: RunFolder, forgery: str) -> None:
+    with sqlite3.connect(run.episodes) as index:
+        index.execute(forgery)
+    index.close()
+    report = audit_path(run.path)
+    assert rules_of(report) == {'index-agrees'}, f'\n{report}'
+
+
+def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
+    run: RunFolder, record: list[Piece], loaded: LoadedContract
+) -> None:
+    place = next(
+        i for i, p in enumerate(record) if isinstance(p, Transition) and p.cause == 'time_limit'
+    )
+    step = record[place]
+    assert isinstance(step, Transition)
+    forged = EpisodeStatus(
+        id=step.id,
+        state=EpisodeState.TERMINATED,
+        pacing=step.pacing,
+        seed=step.seed,
+        cause='success',
+        declared_by='task:go_to_goal',
+        taken=step.closed,
+    )
+    run.episodes.unlink()
+    with EpisodeStore.create(run.episodes) as index:
+        for now, piece in enumerate([*record[:place], forged, *record[place:]]):
+            # As the recorder: the first ending stands.
+            with suppress(RecordError):
+                if isinstance(piece, EpisodeStatus):
+                    index.update(piece, environment='warehouse_cart', now=now)
+                elif isinstance(piece, Transition):
+                    index.add_step(piece, now=now)
+    report = audit_path(run.path)
+    assert rules_of(report) == {'index-agrees'}, f'\n{report}'
+    assert "expect truncated by 'environment' for 'time_limit'" in str(report)
+
+
+def test_index_may_be_ahead_of_records_that_a_crash_tore(run: RunFolder) -> None:
+    bag = run.bag / 'bag_0.mcap'
+    bag.write_bytes(bag.read_bytes()[: bag.stat().st_size // 2])
+    report = audit_path(run.path)
+    assert 'index-agrees' not in report.counts, f'\n{report}'

@@ -48,7 +48,7 @@ def test_honest_world_is_clean(tmp_path: Path, name: str, agents: int) -> None:
     assert set(report.counts) <= {'record-ended'}, f'\n{report}'
     assert report.episodes == 2 * agents
     assert set(report.not_applied) == NOT_THERE
-    assert report.unsupported == {}
+    assert report.excused == {}
     checked = report.from_topics
     assert checked['commands'] >= report.decisions
     assert checked['observations'] == report.transitions

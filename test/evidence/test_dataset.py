@@ -146,7 +146,7 @@ def test_without_pyarrow_parquet_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(__import__('sys').modules, 'pyarrow', None)
-    with pytest.raises(MissingDependency, match=r'boundary_env_ros\[parquet\]'):
+    with pytest.raises(MissingDependency, match='`pip install pyarrow`'):
         export(tmp_path / 'set', 'parquet', record, loaded)
     assert list(tmp_path.iterdir()) == []
 

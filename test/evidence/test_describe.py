@@ -271,8 +271,8 @@ def test_every_step_of_a_reset_is_told_with_its_deadline() -> None:
     assert 'call controller/enable (std_srvs/srv/SetBool), within 2 s' in text
     assert 'publish std_msgs/msg/String on led' in text
     assert 'ask reset_world for the sampled state of the world, within 10 s' in text
-    assert 'wait until tool_pose is [0.3, 0, 0] up to 0.02, 0.02, 0.05, within 8 s' in text
-    assert 'wait until tool_pose is start up to 0.02, 0.02, 0.05, within 8 s' in text
+    assert 'wait until pose is [0.3, 0, 0] up to 0.02, 0.02, 0.05, within 8 s' in text
+    assert 'wait until pose is start up to 0.02, 0.02, 0.05, within 8 s' in text
     assert '90 s for all of it' in text
 
 
@@ -313,6 +313,7 @@ def test_several_quantities_of_a_joint_are_several_dimensions() -> None:
     lift |= {'quantity': ['position', 'velocity'], 'unit': ['m', 'm', 'm/s', 'm/s']}
     lift['feedback'] |= {'quantity': ['position', 'velocity']}
     lift['levels'] = [[0, 1], [0, 0.2], [0, 0.1], [0, 0.3]]
+    lift['safe'] = ['hold', 'hold', 0, 0]
     text = text_of(parse(data))
     for name, levels in (('mast velocity', '0, 0.1'), ('fork velocity', '0, 0.3')):
         assert f'\n      {name}' in text

@@ -190,10 +190,10 @@ def test_the_order_of_keys_and_defaults_that_are_written_out_are_no_change() -> 
         'lockstep': {'deadline': 10},
         'recorder': {'required': True},
         'robot': {'host': ''},
-        'latency_budget': {'of': 'speed'},
+        'latency_budget': {'of': 'pose'},
     }
     data['safety'] = {**data['safety'], 'gate_period': 0.02, 'recorder_timeout': 2}
-    data['observation']['speed'] |= {
+    data['observation']['pose'] |= {
         'frame': '',
         'dtype': 'float32',
         'beyond': 'clip',
@@ -286,11 +286,11 @@ CASES: list[tuple[tuple[str | int, ...], object, Meaning, str, str, str]] = [
     ),
     (
         ('action', 'base', 'safe'),
-        [0, 'hold'],
+        [0, 0.5],
         Meaning.BEHAVIOURAL,
         'action.base.safe',
         '[0, 0]',
-        '[0, hold]',
+        '[0, 0.5]',
     ),
     (
         ('action', 'base', 'high'),

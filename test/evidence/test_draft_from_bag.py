@@ -251,19 +251,23 @@ def test_bag_without_messages_is_refused_with_a_way_out(tmp_path: Path, mode: st
     )
 
 
+def test_a_bag_whose_metadata_counts_messages_that_its_files_have_not_says_so(
+    tmp_path: Path,
+) -> None:
+    folder = write_bag(tmp_path / 'still', iter(()), 'sqlite3')
+    metadata = folder / 'metadata.yaml'
+    text = metadata.read_text()
+    assert 'message_count: 0' in text
+    metadata.write_text(text.replace('message_count: 0', 'message_count: 75'))
+    assert 'its metadata counts 75 messages, and its files have none' in failure(folder)
+
+
 @pytest.mark.parametrize(
     ('metadata', 'says'),
     [
         ('', 'Expect the metadata of a bag in'),
         ('rosbag2_bagfile_information: 7\n', 'Expect the metadata of a bag in'),
-        ('{{{', 'Expect the metadata of a bag in'),
-        (
-            (
-                'rosbag2_bagfile_information:\n  storage_identifier: tape\n'
-                '  relative_file_paths: [drive.mcap]\n'
-            ),
-            "Storage plugin 'tape' not supported|A metadata key is missing",
-        ),
+        ('{{{', 'metadata.yaml cannot be read'),
         (
             (
                 'rosbag2_bagfile_information:\n  storage_identifier: mcap\n'
@@ -369,5 +373,5 @@ def test_without_rosbags_the_extra_is_named(bag: Path, monkeypatch: pytest.Monke
     for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'rosbags', None)
-    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[bags\]'"):
+    with pytest.raises(MissingDependency, match='pip install rosbags'):
         init_from_bag(bag)

@@ -25,6 +25,7 @@ from boundary_env_ros.evidence.drafting.survey import (
     TopicSurvey,
 )
 from boundary_env_ros.evidence.drafting.writing import inward, nice, outward, Page, written
+from boundary_env_ros.storage.contract_file import loads
 
 # Images, clouds, scans ---------------------------------------------------------------------------
 
@@ -156,3 +157,40 @@ def test_bounds_are_rounded_away_from_and_limits_towards_each_other(
     assert low <= least <= most <= high
     if high > 0.0:
         assert high <= nice(high) * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(
+    ('size', 'says'),
+    [
+        (10_000, 'which a field of its own observes (`array: data`)'),
+        (20_000, 'more than the 16384 that a field can have'),
+    ],
+)
+def test_map_in_a_message_with_other_numbers_is_not_left_out_without_a_word(
+    size: int, says: str
+) -> None:
+    grid = TopicSurvey(
+        name='/costmap',
+        type='nav_msgs/msg/OccupancyGrid',
+        messages=3,
+        spans={'info.width': Span(low=1, high=200), 'data': Span(low=0, high=100)},
+        lengths={'data': Lengths(least=size, most=size)},
+    )
+    text = drafted(number(), grid)[0].replace('\n', ' ').replace('#', ' ')
+    assert f'left out: data, a sequence of {size} numbers, {says}.' in ' '.join(text.split())
+
+
+def test_costmap_of_100_by_100_is_a_field() -> None:
+    text = drafted(number())[0]
+    data = yaml.safe_load(text)
+    data['observation']['costmap'] = {
+        'topic': 'costmap',
+        'type': 'nav_msgs/msg/OccupancyGrid',
+        'array': 'data',
+        'length': 10_000,
+        'unit': '',
+        'low': -1,
+        'high': 100,
+    }
+    (field,) = (f for f in loads(yaml.safe_dump(data)).contract.observation if f.name == 'costmap')
+    assert field.size == 10_000

@@ -144,6 +144,7 @@ def test_folder_that_cannot_be_written_is_told(run: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize('layout', LAYOUTS)
+@pytest.mark.nightly
 def test_nothing_piles_up_as_the_run_goes_on(
     layout: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag
+from boundary_env_ros.evidence.findings import Outcome
 from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
 from boundary_env_ros.evidence.importing.timeline import TimeLine
@@ -395,7 +396,7 @@ def test_run_is_read_like_a_recorded_one(
     assert re.search(r'steps with an intervention +none\n', told)
     assert re.search(r'inference, budget 50 +unknown\n', told)
     assert main(['export', path, '--format', 'jsonl', '-o', str(tmp_path / 'data')]) == 0
-    assert main(['audit', str(tmp_path / 'data')]) == 0
+    assert main(['audit', str(tmp_path / 'data')]) == 3
     assert 'Audit of an import' in capsys.readouterr().out
     with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
@@ -421,8 +422,8 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
     assert report.ok
     assert report.counts == {}
     assert report.imported == report.transitions == len(steps_of(run))
-    assert 'clean.' not in str(report).splitlines()[0]
-    assert 'This is no clean record of a run.' in str(report)
+    assert report.outcome is Outcome.CONSISTENT
+    assert str(report).startswith('Audit of an import: CONSISTENT. Not all could be checked;')
     assert {'command-decided', 'actions-copied', 'reset-confirmed'} <= set(report.not_applied)
     assert not {'fields-from-sensors', 'judgement-recomputed'} & set(report.not_applied)
     assert report.from_topics['fields'] > 200

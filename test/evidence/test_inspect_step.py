@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import json
 from pathlib import Path
 
@@ -70,6 +71,20 @@ def test_step_is_found_whole_with_all_that_belongs_to_it(
     text = tell_step(found)
     assert 'The evidence of the execution came after the step had been closed.' in text
     assert 'actuation    unknown' not in text
+
+
+@pytest.mark.parametrize(
+    ('error', 'told'),
+    [
+        (0.0125, 'The tick came 12.5 ms after its due time.'),
+        (-0.029, 'The tick came 29 ms before its due time.'),
+    ],
+)
+def test_tick_is_told_on_its_side_of_its_due_time(
+    stopped: OneStep, error: float, told: str
+) -> None:
+    step = replace(stopped, transition=replace(stopped.transition, tick_error=error))
+    assert told in tell_step(step)
 
 
 def test_episodes_are_counted_from_one_in_the_order_of_the_record(

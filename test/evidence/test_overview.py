@@ -115,6 +115,6 @@ def test_without_matplotlib_the_extra_is_named(
         return present(name, *rest)
 
     monkeypatch.setattr(builtins, '__import__', without)
-    with pytest.raises(MissingDependency, match=r'boundary_env_ros\[report\]'):
+    with pytest.raises(MissingDependency, match='`pip install matplotlib`'):
         draw_overview([], tmp_path / 'overview.png')
     assert not (tmp_path / 'overview.png').exists()

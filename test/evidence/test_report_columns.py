@@ -17,7 +17,7 @@ values = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=200)
 @given(values=values, most=st.integers(1, 50))
 def test_every_column_has_the_least_and_the_greatest_of_its_steps(
     values: list[float | None], most: int

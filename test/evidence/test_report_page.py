@@ -24,20 +24,23 @@ from record_maker import Bench, Piece
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.decision import Reason, Verdict
 from boundary_env_ros.core.gate_rules.turns import HELD
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
 from boundary_env_ros.evidence.comparing.tape import Tape as ComparedEpisode
 from boundary_env_ros.evidence.dataset import write_dataset
 from boundary_env_ros.evidence.report.frames import FrameBudget
 from boundary_env_ros.evidence.report.gather import gather
+from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.page import as_data, render
 from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import Limits, Report
-from boundary_env_ros.evidence.report.timeline import OTHERWISE
+from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
+from boundary_env_ros.evidence.run_story import Places
 from boundary_env_ros.evidence.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -193,6 +196,62 @@ def test_what_was_sent_without_an_action_stands_apart(
     assert told[OTHERWISE][column] == pytest.approx(sent, rel=1e-4, abs=1e-9)
 
 
+def test_what_a_rule_did_late_is_drawn_however_often_it_stepped_in_before(
+    transitions: list[Transition], contract: Contract
+) -> None:
+    step = next(t for t in transitions if t.answer is not None and t.answer.rules)
+    result = replace(step.answer.rules[0], reason=Reason.RATE_LIMIT, outcome=Verdict.LIMITED)
+
+    def at(number: int) -> Transition:
+        # Twelve joints, now and then at their limits; one far rule at the end.
+        joints = [d for d in range(12) if number % (d + 2) == 0]
+        results = [replace(result, dimension=dimension) for dimension in joints]
+        if number > 9_990:
+            results.append(replace(result, reason=Reason.OBSTACLE_STOP, dimension=-1))
+        answer = replace(step.answer, rules=tuple(results))
+        return replace(step, id=replace(step.id, step=number), decisions=(answer,), decision=0)
+
+    timeline = Timeline(10_000, 600, Labels(contract), Places())
+    for number in range(10_000):
+        timeline.add(at(number))
+    rules = timeline.to_json()['rules']
+    assert len(rules) < 450
+    assert {rule['reason'] for rule in rules if rule['last'] > 9_990} == {
+        'RATE_LIMIT',
+        'OBSTACLE_STOP',
+    }
+    assert any('more of the command' in rule['text'] for rule in rules)
+
+
+def test_step_in_which_the_gate_stopped_in_the_end_is_told_as_stopped(
+    transitions: list[Transition], contract: Contract
+) -> None:
+    step = next(t for t in transitions if t.verdict is Verdict.LIMITED)
+    stop = replace(step.decisions[-1], verdict=Verdict.STOPPED, request=None)
+    timeline = Timeline(3, 600, Labels(contract), Places())
+    for number, (decisions, verdict) in enumerate(
+        [
+            ((*step.decisions, stop), Verdict.LIMITED),
+            ((stop,), None),
+            ((stop, *step.decisions), Verdict.LIMITED),
+        ]
+    ):
+        timeline.add(
+            replace(step, id=replace(step.id, step=number), decisions=decisions, verdict=verdict)
+        )
+    assert timeline.to_json()['verdicts'] == 'SSL'
+
+
+def test_time_limit_is_told_as_a_truncation_with_its_reason(report: Report, page: str) -> None:
+    row = next(row for row in report.rows if row.cause == 'time_limit')
+    assert row.message == '6 s are over'
+    events = [e for e in report.details[row.number]['events'] if 'time_limit' in e['text']]
+    assert [(e['kind'], e['text']) for e in events] == [
+        ('truncation', 'time_limit, declared by environment: 6 s are over')
+    ]
+    assert '<span class="why">declared by environment: 6 s are over</span>' in page
+
+
 def test_late_evidence_completes_the_step_that_it_is_about(
     report: Report, transitions: list[Transition], tmp_path: Path, loaded: LoadedContract
 ) -> None:
@@ -295,6 +354,26 @@ def test_reward_that_an_import_could_not_judge_is_unknown_and_no_trouble(
     said = [replace(step, diagnostics=()) for step in steps]
     report = gather(write_run(tmp_path / 'other', said, loaded.text))
     assert 'not_finite' in {moment.sign.kind for moment in report.moments}
+
+
+def test_reset_that_failed_before_any_sensor_spoke_is_a_page_too(
+    tmp_path: Path, transitions: list[Transition], loaded: LoadedContract
+) -> None:
+    first = transitions[0]
+    empty = {'values': (), 'clipped': False, 'status': FieldStatus.MISSING, 'captured': None}
+    missing = [
+        replace(
+            first,
+            after=tuple(replace(field, image=None, **empty) for field in first.after),
+            state=tuple(replace(field, image=None, **empty) for field in first.state),
+            truncated=True,
+            cause='reset_failed',
+            declared_by='environment',
+        )
+    ]
+    for contract in (loaded.text, ''):
+        path = write_run(tmp_path / f'run{len(contract)}', missing, contract)
+        assert 'reset_failed' in ''.join(render(gather(path)))
 
 
 def test_record_of_nothing_is_a_page_too(tmp_path: Path, loaded: LoadedContract) -> None:
@@ -529,7 +608,7 @@ def test_without_pillow_the_page_says_what_is_missing(
     monkeypatch.setattr(builtins, '__import__', without)
     found = gather(bag[0], Limits(episodes=1))
     assert found.frames == {}
-    assert any('boundary_env_ros[images]' in note for note in found.notes)
+    assert any('pip install Pillow' in note for note in found.notes)
 
 
 # The command -------------------------------------------------------------------------------------
@@ -560,7 +639,7 @@ def test_command_overwrites_nothing_and_says_so_before_it_reads(
 
 
 def test_labels_are_short_and_apart(contract: Contract) -> None:
-    from boundary_env_ros.evidence.report.labels import Labels, short
+    from boundary_env_ros.evidence.report.labels import short
 
     labels = Labels(contract)
     assert [label.chart for label in labels.command] == ['base: linear.x', 'base: angular.z']

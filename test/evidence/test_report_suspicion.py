@@ -176,6 +176,14 @@ def test_pause_and_a_new_episode_begin_another_moment(
     assert [m.episode_id for m in moments(two, calm, contract)] == ['a', 'b']
 
 
+def test_steps_that_go_back_are_one_moment(calm: Transition, contract: Contract) -> None:
+    suspects = Suspects(contract)
+    for step in (9, 7, 8):
+        suspects.add(replace(calm, id=replace(calm.id, step=step), reward=math.nan))
+    (moment,) = suspects.foremost(1)
+    assert (moment.first_step, moment.last_step) == (7, 9)
+
+
 def test_missing_steps_are_a_moment(calm: Transition, contract: Contract) -> None:
     (found,) = moments([('a', 1, None), ('a', 5, None)], calm, contract)
     assert (found.sign.kind, found.step) == ('gap', 5)

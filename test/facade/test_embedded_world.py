@@ -361,7 +361,7 @@ def test_a_task_that_samples_a_world_for_each_agent_is_refused(
             return (*sampled, NamedValues(name='calls', values=(float(Fickle.calls),)))
 
     task = Fickle(**dict(TWO.contract.task.parameters))  # type: ignore[arg-type]
-    monkeypatch.setattr(embedded_boundary, 'make_task', lambda contract: task)
+    monkeypatch.setattr(embedded_boundary, 'fitting_task', lambda contract: task)
     with pytest.raises(ResetFailed, match="sample_reset of the task 'swap_places'"):
         begin(EmbeddedWorld(TWO), APART)
 

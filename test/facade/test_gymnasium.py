@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium
@@ -30,7 +32,7 @@ from shipped import changed
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.facade.registration import IDS
+from boundary_env_ros.registration import IDS
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 
@@ -68,12 +70,46 @@ def test_every_shipped_contract_of_one_agent_has_an_id_and_no_other() -> None:
     assert sorted(IDS.values()) == [c.name for c in shipped if len(c.agents) == 1]
     for name, value in IDS.items():
         spec = gymnasium.spec(name)
-        assert spec.kwargs == {'contract': value}
+        assert spec.kwargs == {'contract': value, 'link': 'embedded'}
         assert spec.max_episode_steps is None
 
 
+@pytest.mark.parametrize(
+    'imports', ['import boundary_env_ros, gymnasium', 'import gymnasium, boundary_env_ros']
+)
+def test_importing_the_package_is_enough_for_its_ids_in_whatever_order(imports: str) -> None:
+    code = f"{imports}\nenv = gymnasium.make('{CART}')\nprint(env.reset(seed=1)[1]['step'])\n"
+    assert subprocess.check_output([sys.executable, '-c', code], text=True).strip() == '0'
+
+
+def test_importing_the_package_alone_loads_nothing_heavy() -> None:
+    code = (
+        'import sys, boundary_env_ros\n'
+        "print({'numpy', 'gymnasium', 'rclpy', 'mujoco', 'yaml'} & set(sys.modules))\n"
+    )
+    assert subprocess.check_output([sys.executable, '-c', code], text=True).strip() == 'set()'
+
+
+def test_what_gymnasium_has_a_name_for_is_raised_by_that_name() -> None:
+    with BoundaryEnv(**EMBEDDED) as env:
+        with pytest.raises(gymnasium.error.ResetNeeded, match='none was begun'):
+            env.step(NOTHING)
+        env.reset(seed=1)
+        with pytest.raises(gymnasium.error.InvalidAction, match='shape'):
+            env.step(np.zeros(3))
+
+
+def test_the_step_after_the_last_is_gymnasiums_own_error(hasty: Path) -> None:
+    with BoundaryEnv(hasty, **EMBEDDED) as env:
+        env.reset(seed=1)
+        while not any(env.step(NOTHING)[2:4]):
+            pass
+        with pytest.raises(gymnasium.error.ResetNeeded, match='it has ended'):
+            env.step(NOTHING)
+
+
 def test_an_id_with_its_module_needs_no_import_and_no_robot() -> None:
-    env = gymnasium.make(f'boundary_env_ros.facade:{CART}')
+    env = gymnasium.make(f'boundary_env_ros:{CART}')
     assert isinstance(env.unwrapped, BoundaryEnv)
     assert list(env.observation_space.spaces) == ['pose', 'velocity', 'scan', 'front', 'goal']
     env.close()

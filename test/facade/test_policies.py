@@ -27,7 +27,7 @@ from boundary_env_ros.facade.policies.replay import ReplayPolicy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.facade.spaces import action_space, observation_space
-from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.jsonl import read_jsonl, TransitionJsonl
 
 CLEAR = {'scenario': 'clear'}
@@ -80,6 +80,11 @@ def test_doing_nothing_is_the_safe_command_for_every_step(loaded: LoadedContract
     action = NoOpPolicy(loaded.contract)(SEEN)
     assert action_space(loaded.contract).contains(action)
     assert not action.any()
+
+
+def test_doing_nothing_cannot_hold_a_robot_where_it_is_and_says_so() -> None:
+    with pytest.raises(BoundaryError, match='expected numbers as `safe` .*, got `hold`'):
+        NoOpPolicy(load('door_arm').contract)
 
 
 @pytest.mark.parametrize('loaded', [CART, CHUNKS], ids=['actions', 'chunks'])

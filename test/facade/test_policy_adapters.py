@@ -32,18 +32,18 @@ FLAT = spaces.flatten_space(SPACE).shape[0]
 
 
 @pytest.mark.parametrize(
-    ('name', 'package', 'extra'),
+    ('name', 'package', 'wanted'),
     [
-        ('onnx', 'onnxruntime', 'onnx'),
-        ('sb3', 'stable_baselines3', 'sb3'),
+        ('onnx', 'onnxruntime', 'onnxruntime'),
+        ('sb3', 'stable_baselines3', 'stable-baselines3'),
         ('lerobot', 'lerobot.configs.policies', 'lerobot'),
     ],
 )
-def test_an_adapter_without_its_package_names_the_extra(
-    name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+def test_an_adapter_without_its_package_asks_for_it_by_its_own_name(
+    name: str, package: str, wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependency, match=rf'boundary_env_ros\[{extra}\]'):
+    with pytest.raises(MissingDependency, match=f'`pip install {wanted}`'):
         make_policy(f'{name}:model', CART, {})
 
 

@@ -243,7 +243,7 @@ def test_rendering_without_a_mode_says_how_to_get_one(make: Any) -> None:
 
 def test_a_view_without_pillow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'PIL.Image', None)
-    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[render\]'"):
+    with pytest.raises(MissingDependency, match='`pip install Pillow pygame`'):
         BoundaryEnv(link='embedded', render_mode='rgb_array', render_source='view')
 
 
@@ -252,5 +252,5 @@ def test_a_window_without_pygame_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, 'pygame', None)
     env = make(render_mode='human')
-    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[render\]'"):
+    with pytest.raises(MissingDependency, match='`pip install Pillow pygame`'):
         env.reset(seed=1)

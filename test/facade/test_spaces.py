@@ -35,9 +35,7 @@ from boundary_env_ros.facade.spaces import (
 )
 
 TIME = Timepiece()
-_SETTINGS = settings(
-    max_examples=50, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
-)
+_SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 # Observations ------------------------------------------------------------------------------------

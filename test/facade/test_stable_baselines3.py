@@ -20,9 +20,9 @@ from stable_baselines3.common.env_util import make_vec_env
 
 from boundary_env_ros.facade import RecordWrappers
 
-CART = 'boundary_env_ros.facade:boundary_env_ros/WarehouseCart-v0'
-GUARDED = 'boundary_env_ros.facade:boundary_env_ros/GuardedCart-v0'
-ARM = 'boundary_env_ros.facade:boundary_env_ros/DoorArm-v0'
+CART = 'boundary_env_ros:boundary_env_ros/WarehouseCart-v0'
+GUARDED = 'boundary_env_ros:boundary_env_ros/GuardedCart-v0'
+ARM = 'boundary_env_ros:boundary_env_ros/DoorArm-v0'
 
 
 def make(name: str = CART) -> gymnasium.Env[Any, Any]:

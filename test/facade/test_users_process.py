@@ -164,7 +164,7 @@ def test_ctrl_c_ends_an_asynchronous_vector_with_all_its_processes() -> None:
 _VECTOR = """
 import gymnasium
 envs = gymnasium.make_vec(
-    'boundary_env_ros.facade:boundary_env_ros/WarehouseCart-v0', num_envs=2,
+    'boundary_env_ros:boundary_env_ros/WarehouseCart-v0', num_envs=2,
     vectorization_mode='async', link='embedded', pacing='lockstep',
 )
 try:

@@ -587,8 +587,8 @@ _ALL = (
         text='a scan of zeros, nearer than the scanner can measure',
         inject=partial(_topic, 'scan', 'zeros'),
         bound=bounds.of_a_silent_sensor,
-        reasons=frozenset({_R.SENSOR_INVALID}),
-        causes=_RUNS_ON,
+        reasons=frozenset({_R.OBSTACLE_STOP}),
+        causes=frozenset({'safety_stop'}),
     ),
     Kind(
         name='scan_nan',

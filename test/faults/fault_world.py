@@ -19,7 +19,7 @@ from typing import Any
 import uuid
 
 from faulty_robot import APPLIED, FAULT
-from ros_world import Heard, Probe, SENT_AGAIN, World
+from ros_world import Heard, Probe, World
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from two_hosts import HERE, TwoHosts
@@ -183,6 +183,10 @@ class Policy:
             self.process.wait()
         self._thread.join()
         self.process.stdout.close()
+
+
+_FOUND = 4.0
+"""Seconds in which a recorder has found a gate: Fast DDS makes a heartbeat in 3 s."""
 
 
 class Told:
@@ -509,7 +513,7 @@ class FaultWorld(World):
             self.probe.until(self._connected, READY, 'listeners of the probe')
         if 'safety_gate' in dead:
             # Nobody sees from here when the recorder has found it, and hears its first decision.
-            time.sleep(SENT_AGAIN)
+            time.sleep(_FOUND)
 
     def close_run(self) -> Path:
         """Let the recorder complete its run; return the folder. :meth:`revive` begins another."""

@@ -167,10 +167,22 @@ def test_a_launch_ends_with_an_error_when_the_robot_is_lost(tmp_path: Path, doma
         assert launched.left() == []
 
 
-def test_nobody_stays_behind_when_the_launch_is_killed(tmp_path: Path, domain: int) -> None:
+def _parent(pid: int) -> int:
+    """Return the parent of a process (proc_pid_stat(5))."""
+    return int(Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[1])
+
+
+def test_a_gate_does_not_end_when_its_launch_is_killed(tmp_path: Path, domain: int) -> None:
     with _launch(tmp_path, 'robot_launch.py') as launched:
         launched.active()
+        gate = launched.pid('safety_gate')
         launched.process.kill()
+        launched.process.wait()
+        # It has another parent then, and runs.
+        launched.wait_for(lambda: _parent(gate) != launched.process.pid, _SOON)
+        assert gate in launched.left()
+        for pid in launched.left():
+            os.kill(pid, signal.SIGTERM)
         launched.wait_for(lambda: not launched.left(), _SOON)
         assert (launched.run / 'bag/metadata.yaml').is_file()
 

@@ -55,7 +55,8 @@ class Copy:
         rubbish = shutil.ignore_patterns('__pycache__', '.hypothesis', '*.so')
         for name in ('boundary_env_ros', 'config', 'msg', TESTS):
             shutil.copytree(REPOSITORY / name, folder / name, ignore=rubbish)
-        shutil.copy2(REPOSITORY / 'pyproject.toml', folder)
+        for name in ('pyproject.toml', 'test/conftest.py'):
+            shutil.copy2(REPOSITORY / name, folder / name)
         self._environment = {
             **os.environ,
             'PYTHONPATH': os.fspath(folder),

@@ -39,6 +39,7 @@ class Mutation:
 
 ADMISSION = 'core/gate_rules/admission.py'
 STOPPING = 'core/gate_rules/stopping.py'
+NEEDS = 'core/gate_rules/limits.py'
 BRAKING = 'core/gate_rules/braking.py'
 SHAPING = 'core/gate_rules/shaping.py'
 MOTION = 'core/gate_rules/motion.py'
@@ -71,6 +72,7 @@ _LEASES = 'test_gate_leases.py::test_'
 _SILENCE = 'test_gate_silence.py::test_'
 _HOLD = 'test_gate_hold.py::test_'
 _PRESSED = 'test_gate_emergency_stop.py::test_'
+_DEACTIVATION = 'test_gate_deactivation.py::test_'
 _LOCKSTEP = 'test_gate_lockstep.py::test_'
 _OBSTACLES = 'test_gate_obstacles.py::test_'
 _RULES = 'test_gate_rules.py::test_'
@@ -164,8 +166,8 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'Each sequence number is heard once, and upwards',
         ADMISSION,
-        '    if request.sequence <= lease.last_sequence:',
-        '    if False:',
+        '    if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:',
+        '    if request.sequence - lease.last_sequence > MOST_SKIPPED:',
         (
             _REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',
             _REFUSALS + 'a_request_that_was_overtaken_is_rejected_and_a_gap_is_not',
@@ -284,6 +286,14 @@ _MUST_IT_STOP = (
         (_PRESSED + 'a_lease_from_before_the_emergency_stop_does_not_outlive_its_clearing',),
     ),
     Mutation(
+        'A gate that is deactivated brakes to the end',
+        GATE,
+        '        if not ruling.command or not self._moving:\n'
+        '            self._authority.lease = None',
+        '        if True:\n            self._authority.lease = None',
+        (_DEACTIVATION + 'a_gate_that_is_deactivated_follows_the_stop_profile_to_the_end',),
+    ),
+    Mutation(
         'Silence of the environment stops',
         STOPPING,
         '    if since is not None and since <= limit:',
@@ -296,8 +306,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Silence of a sensor that a rule needs stops',
         STOPPING,
-        '        if measurement.age is None or measurement.age > most:',
-        '        if False:',
+        '        if not need.fresh(measurement):',
+        '        if measurement is None:',
         (
             _SILENCE + 'silence_stops_within_its_bound_though_the_policy_goes_on',
             _SILENCE + 'a_scan_that_fell_silent_during_the_reset_keeps_the_robot_still',
@@ -306,9 +316,9 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'A field that holds has a bound of its own',
-        STOPPING,
-        '        most = limits.alive.get(measurement.name, limit)',
-        '        most = limit',
+        NEEDS,
+        'Need(most=field.max_age, size=1)',
+        'Need(most=timeout, size=1)',
         (
             _HOLD + 'a_field_that_holds_stops_by_the_timer_too',
             _HOLD + 'in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world',
@@ -341,15 +351,15 @@ _MUST_IT_STOP = (
     Mutation(
         'A sensor that says NaN, or nothing, stops',
         STOPPING,
-        'elif not _is_usable(measurement):',
+        'elif not need.usable(measurement):',
         'elif False:',
         (_OBSTACLES + 'a_scan_that_says_nothing_is_not_free_space',),
     ),
     Mutation(
         'A robot that is to be watched and says what cannot be true is stopped',
-        STOPPING,
-        '    if measurement.name.startswith(FEEDBACK):\n',
-        '    if False:\n',
+        NEEDS,
+        'Need(most=timeout, size=group.size)',
+        'Need(most=timeout, size=group.size, infinite=group.size)',
         (_REPUBLISH + 'what_is_measured_and_cannot_be_true_is_not_gone_on_from_but_stops',),
     ),
     Mutation(
@@ -436,6 +446,27 @@ _MUST_IT_STOP = (
         (_SILENCE + 'a_silent_policy_comes_to_rest_along_the_stop_profile',),
     ),
     Mutation(
+        'A place is seeded where it is, even outside of its bounds',
+        MEASURED,
+        'value if math.isnan(safe) else min(max(value, low), high)',
+        'min(max(value, low), high)',
+        (_HOLD + 'a_stop_before_any_action_leaves_an_arm_outside_of_its_bounds_where_it_is',),
+    ),
+    Mutation(
+        'Only what is beyond the bounds of the contract is rejected, not beyond stricter ones',
+        RULING,
+        '        low, high = limits.declared[i]\n',
+        '        low, high = limits.low[i], limits.high[i]\n',
+        (_TIGHTENING + 'where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound',),
+    ),
+    Mutation(
+        'A rate holds over the duration of a trajectory',
+        MOTION,
+        'told = min(step, limits.within[i])',
+        'told = step',
+        (_HOLD + 'a_rate_is_that_of_the_trajectory_where_it_is_shorter_than_the_period',),
+    ),
+    Mutation(
         'Where to stop is to stay, the last command is kept',
         BRAKING,
         'previous if math.isnan(safe) else',
@@ -468,8 +499,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'Where the contract refuses what is beyond bounds it is refused whole',
         RULING,
-        '        if limits.reject_beyond[i] and not limits.low[i] <= value <= limits.high[i]',
-        '        if False',
+        '        if limits.reject_beyond[i] and not low <= value <= high:\n',
+        '        if False:\n',
         (_LIMITS + 'a_group_that_rejects_refuses_what_is_out_of_bounds_whole',),
     ),
     Mutation(
@@ -485,7 +516,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'The rate bounds the emitted sequence',
         MOTION,
-        '        after = towards(previous[i], shaped.values[i], limits.rate[i] * step)',
+        '        after = towards(previous[i], shaped.values[i], limits.rate[i] * told)',
         '        after = shaped.values[i]',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
@@ -623,14 +654,14 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A measured state that is not finite is unknown',
         MEASURED,
-        '            or not all(map(math.isfinite, measurement.values))\n',
+        ' or not need.usable(measurement)',
         '',
         (_LIMITS + 'a_measured_state_that_is_not_finite_is_unknown_and_never_published',),
     ),
     Mutation(
         'A measured state that is too old is unknown',
         MEASURED,
-        '            or measurement.age > limits.safety.sensor_timeout\n',
+        ' or not need.fresh(measurement)',
         '',
         (_LIMITS + 'a_measured_state_that_is_too_old_seeds_nothing',),
     ),
@@ -667,7 +698,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A lease is granted for the episode that was announced, while it lasts',
         AUTHORITY,
-        'if episode is None or episode.id.episode_id != episode_id or episode.state.over:',
+        'if not known or episode_id != known:',
         'if episode is None:',
         (
             _LEASES + 'an_arming_is_refused_with_its_reason',
@@ -677,9 +708,44 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A lease that is out is granted to nobody else',
         AUTHORITY,
-        '        if lease.holder == client:',
-        '        if True:',
+        '        if lease.holder == client and not lease.last_sequence:',
+        '        if not lease.last_sequence:',
         (_LEASES + 'an_arming_is_refused_with_its_reason',),
+    ),
+    Mutation(
+        'Nobody arms for no episode',
+        AUTHORITY,
+        'if not known or episode_id != known:',
+        'if episode_id != known:',
+        (_LEASES + 'nobody_arms_for_no_episode_while_the_environment_is_idle',),
+    ),
+    Mutation(
+        'A lease that was used is handed to no second process of the same name',
+        AUTHORITY,
+        ' and not lease.last_sequence:',
+        ':',
+        (_LEASES + 'a_second_process_of_the_name_of_the_holder_does_not_share_its_lease',),
+    ),
+    Mutation(
+        'A request with an absurd sequence silences nobody',
+        ADMISSION,
+        ' <= MOST_SKIPPED:',
+        ':',
+        (_LEASES + 'a_request_with_an_absurd_sequence_does_not_silence_the_holder',),
+    ),
+    Mutation(
+        'An environment of another agent is not heard',
+        GATE,
+        '(status.id.digest, status.id.agent) != (self._digest, self._agent)',
+        'status.id.digest != self._digest',
+        (_LEASES + 'what_the_environment_of_another_agent_says_is_not_heard',),
+    ),
+    Mutation(
+        'A second publisher on what the gate goes by stops',
+        STOPPING,
+        'for topic, others in situation.crowded.items()}',
+        'for topic, others in ()}',
+        (_HEALTH + 'two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named',),
     ),
     Mutation(
         'Nobody arms a gate that does not hear what it needs',
@@ -708,7 +774,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'Nobody arms a gate that heard what it needs too long ago',
         SENSES,
-        '            elif measurement.age > self._most[name]:',
+        '            elif not need.fresh(measurement):',
         '            elif False:',
         (_LEASES + 'a_gate_that_no_longer_hears_its_sensors_is_not_armed',),
     ),
@@ -770,8 +836,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'An environment under another contract is not heard',
         GATE,
-        '        if status.id.digest != self._digest:\n            return ()\n',
-        '',
+        '(status.id.digest, status.id.agent) != (self._digest, self._agent)',
+        'status.id.agent != self._agent',
         (_LEASES + 'an_environment_under_another_contract_is_not_heard',),
     ),
     Mutation(
@@ -965,8 +1031,8 @@ _REST = (
     Mutation(
         'A competing publisher stops',
         STOPPING,
-        '    if not situation.competing or ',
-        '    if True or ',
+        '    if situation.competing:\n',
+        '    if False:\n',
         (_HEALTH + 'a_competing_publisher_stops_for_as_long_as_he_is_there',),
     ),
     Mutation(
@@ -1021,7 +1087,7 @@ _REST = (
     Mutation(
         'A robot that is to be watched and says nothing is stopped',
         STOPPING,
-        ' and measurement.name not in limits.followed:',
+        ' and name not in limits.followed:',
         ':',
         (_REPUBLISH + 'a_robot_that_is_to_be_watched_and_says_nothing_is_stopped',),
     ),
@@ -1366,8 +1432,8 @@ _BY_HAND = (
     Mutation(
         'A hand that is silent has let go',
         SENSES,
-        '            and measurement.age <= self._operator.timeout\n',
-        '',
+        'is_fresh(measurement.age, self._operator.timeout)',
+        'measurement.age is not None',
         (
             _OPERATOR + 'a_hand_that_is_silent_has_let_go',
             _OPERATOR + 'a_stale_message_or_one_from_the_future_takes_nothing_over',
@@ -1384,8 +1450,8 @@ _BY_HAND = (
     Mutation(
         'A switch that is not held takes nothing over',
         SENSES,
-        '            and measurement.values[-1] >= HELD\n',
-        '',
+        'measurement.values[-1] >= HELD',
+        'bool(measurement.values)',
         (_OPERATOR + 'a_switch_that_is_not_held_takes_nothing_over',),
     ),
     Mutation(
@@ -1545,15 +1611,15 @@ _WHILE_NOTHING_COMES = (
         '        goal = in_force\n',
         (
             _REPUBLISH + 'to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate',
-            _REPUBLISH + 'to_hold_safely_is_to_send_the_safe_command_at_once',
+            _REPUBLISH + 'to_hold_safely_is_to_follow_the_stop_profile',
         ),
     ),
     Mutation(
-        'To hold safely is to send the safe command at once',
+        'To hold safely is to follow the stop profile',
         RULING,
         '    if late and hold is Hold.SAFE:\n',
         '    if False:\n',
-        (_REPUBLISH + 'to_hold_safely_is_to_send_the_safe_command_at_once',),
+        (_REPUBLISH + 'to_hold_safely_is_to_follow_the_stop_profile',),
     ),
     Mutation(
         'To hold by a ramp is no faster than the rate',
@@ -1587,26 +1653,6 @@ _WHILE_NOTHING_COMES = (
         (_REPUBLISH + 'the_command_in_force_is_sent_again_on_its_way_to_what_was_asked_for',),
     ),
     Mutation(
-        'A stop turns rotations',
-        BRAKING,
-        '    if limits.rotations:\n',
-        '    if False:\n',
-        (
-            _ROTATION
-            + 'whatever_is_asked_for_a_rotation_is_emitted_that_was_turned_no_faster_than_allowed',
-        ),
-    ),
-    Mutation(
-        'A stop turns a rotation no faster than declared',
-        ROTATION,
-        'turned(was, safe, rotation.stop * time_step)',
-        'turned(was, safe, math.pi)',
-        (
-            _ROTATION
-            + 'whatever_is_asked_for_a_rotation_is_emitted_that_was_turned_no_faster_than_allowed',
-        ),
-    ),
-    Mutation(
         'A rotation is turned on the shortest way',
         ROTATION,
         '    if _dot(a, b) < 0.0:\n        forth = -forth\n',
@@ -1627,10 +1673,17 @@ _WHILE_NOTHING_COMES = (
         ),
     ),
     Mutation(
+        'An angle that wraps takes the short way',
+        COMMANDS,
+        'if not group.wrap or not previous:',
+        'if True:',
+        ('test_gate_wrap.py::test_from_3_10_towards_minus_3_10_it_goes_the_short_way',),
+    ),
+    Mutation(
         'A limit of 0.0 is a limit',
         SHAPING,
-        'min(max(value, limits.low[i]), limits.high[i])',
-        'min(max(value, limits.low[i] or -9.0), limits.high[i])',
+        'min(max(value, low), high)',
+        'min(max(value, low or -9.0), high)',
         (_LIMITS + 'a_limit_of_zero_is_a_limit',),
     ),
     Mutation(
@@ -1660,8 +1713,8 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'A sensor that a rule needs and that is missing altogether stops',
         STOPPING,
-        '        if name not in situation.measurements:\n',
-        '        if False:\n',
+        '        if not need.fresh(measurement):',
+        '        if measurement is not None and not need.fresh(measurement):',
         (_RULES + 'each_reason_to_stop_and_its_bound',),
     ),
 )
@@ -1670,12 +1723,54 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A beam that says too near to measure is at distance 0',
         LASER_SCAN,
-        '    known = usable | np.isneginf(ranges)\n',
+        '    known = usable | too_near\n',
         '    known = usable\n',
         (
             _SCAN + 'one_beam_that_is_too_near_to_measure_is_enough',
             _SCAN + 'the_nearest_of_each_sector_and_how_much_of_it_is_usable',
         ),
+    ),
+    Mutation(
+        'A beam below the least range is an obstacle, not only one that says -inf',
+        LASER_SCAN,
+        '    too_near = ranges < scan.range_min\n',
+        '    too_near = np.isneginf(ranges)\n',
+        (_SCAN + 'beams_below_the_least_range_are_an_obstacle_however_many_others_are_free',),
+    ),
+    Mutation(
+        'A range below the least one is an obstacle, not only -inf',
+        OBSTACLE_DISTANCE,
+        '    if value < least:\n',
+        '    if value == -math.inf:\n',
+        (_DISTANCE + 'a_range_is_read_by_rep_117_on_the_side_that_it_looks_at',),
+    ),
+    Mutation(
+        'Only a distance may be infinite',
+        NEEDS,
+        'Need(most=timeout, size=len(place.unit))',
+        'Need(most=timeout, size=len(place.unit), infinite=len(place.unit))',
+        ('test_workspace.py::test_a_place_that_is_not_known_stops_the_robot',),
+    ),
+    Mutation(
+        'A sensor that gives another number of values stops',
+        NEEDS,
+        'len(measurement.values) == self.size',
+        'bool(measurement.values)',
+        (_RULES + 'each_reason_to_stop_and_its_bound',),
+    ),
+    Mutation(
+        'A field that holds and measured nothing stops',
+        INPUTS,
+        '        if not is_measured(reading.values, infinite=infinite):\n',
+        '        if False:\n',
+        (_HOLD + 'a_field_that_holds_and_is_not_measured_stops_at_once',),
+    ),
+    Mutation(
+        'A header that was never stamped is not usable',
+        INPUTS,
+        "            if reading.stamp is None and hasattr(message, 'header'):\n",
+        '            if False:\n',
+        ('test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
     ),
     Mutation(
         'A beam out of range is not usable',
@@ -1700,8 +1795,8 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A scan tells nothing of what is beyond its reach',
         LASER_SCAN,
-        '    ranges = np.minimum(ranges, scan.range_max)\n',
-        '',
+        'np.minimum(ranges, scan.range_max))\n    result',
+        'ranges)\n    result',
         (
             _DISTANCE + 'a_scan_never_tells_of_free_space_beyond_its_reach',
             _SCAN + 'the_nearest_of_each_sector_and_how_much_of_it_is_usable',
@@ -1717,7 +1812,7 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A range that says too near to measure is at distance 0',
         OBSTACLE_DISTANCE,
-        '    if value == -math.inf:\n        return 0.0, 1.0\n',
+        '    if value < least:\n        return 0.0, 1.0\n',
         '',
         (
             _DISTANCE + 'a_range_is_read_by_rep_117_on_the_side_that_it_looks_at',
@@ -1762,7 +1857,7 @@ _WHAT_SENSORS_SAY = (
         '        if actual not in frames:\n',
         '        if False:\n',
         (
-            'test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_read',
+            'test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_used',
             'test_inputs.py::test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares',
         ),
     ),

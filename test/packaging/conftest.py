@@ -25,13 +25,11 @@ def source_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope='session')
-def wheel(source_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel with interfaces, in isolation: all that it needs comes from the index."""
+def wheel(made_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel with interfaces where `make env` has compiled them already."""
     folder = tmp_path_factory.mktemp('wheel')
-    Environment.current().build_wheel(
-        source_tree, folder, environment={'BOUNDARY_ENV_ROS_INTERFACES': 'on'}
-    )
-    (built,) = folder.glob('*.whl')
+    built = Environment(made_tree / '.venv').build_wheel_of_what_was_compiled(made_tree, folder)
+    assert built.parent == folder
     return built
 
 

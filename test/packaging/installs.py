@@ -127,6 +127,16 @@ class Environment:
             tool = [sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--wheel-dir', folder]
             run(*tool, tree, environment=environment)
 
+    def build_wheel_of_what_was_compiled(self, tree: Path, folder: Path) -> Path:
+        """Build the wheel in this environment, which has compiled the interfaces of the tree."""
+        tool = [self.prefix / 'bin/python', '-m', 'pip', 'wheel', '--no-build-isolation']
+        # The same tools as then, or all would be compiled again.
+        path = f'{self.prefix / "bin"}{os.pathsep}{clean_environment()["PATH"]}'
+        environment = {'BOUNDARY_ENV_ROS_INTERFACES': 'on', 'PATH': path}
+        run(*tool, '--no-deps', '--wheel-dir', folder, tree, environment=environment)
+        (built,) = folder.glob('*.whl')
+        return built
+
     def python(self, program: str, *, environment: Mapping[str, str] | None = None) -> str:
         """Run a program far from every source tree, and return what it printed."""
         return run(

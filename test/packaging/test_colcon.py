@@ -100,8 +100,11 @@ def workspace(
 
 @pytest.fixture(
     scope='module',
-    params=[(), ('--merge-install',), ('--symlink-install',)],
-    ids=['default', 'merge', 'symlink'],
+    params=[
+        pytest.param((), id='default'),
+        pytest.param(('--merge-install',), id='merge', marks=pytest.mark.nightly),
+        pytest.param(('--symlink-install',), id='symlink', marks=pytest.mark.nightly),
+    ],
 )
 def install(request: pytest.FixtureRequest, workspace: Workspace) -> Path:
     """Build in one layout; the layouts share what was compiled."""

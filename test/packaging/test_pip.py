@@ -90,16 +90,28 @@ def test_wheel_carries_contracts_launch_files_interfaces_and_executables(
     assert wanted <= _data(wheel)
 
 
-def test_wheel_names_no_directory_of_its_build(wheel: Path, source_tree: Path) -> None:
+def test_wheel_names_no_directory_of_its_build(wheel: Path, made_tree: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         naming = [
             name
             for name in archive.namelist()
-            if str(source_tree).encode() in archive.read(name)
+            if str(made_tree).encode() in archive.read(name)
             or b'builds-v0' in archive.read(name)
             or b'pip-build-env' in archive.read(name)
         ]
     assert naming == []
+
+
+@pytest.mark.nightly
+def test_wheel_is_the_same_when_all_that_it_needs_comes_from_the_index(
+    wheel: Path, source_tree: Path, tmp_path: Path
+) -> None:
+    Environment.current().build_wheel(
+        source_tree, tmp_path, environment={'BOUNDARY_ENV_ROS_INTERFACES': 'on'}
+    )
+    (isolated,) = tmp_path.glob('*.whl')
+    assert isolated.name == wheel.name
+    assert sorted(_names(isolated)) == sorted(_names(wheel))
 
 
 def test_installed_messages_travel(pip_environment: Environment) -> None:

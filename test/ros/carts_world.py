@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
-from ros_world import Probe, reserved_domain, SENT_AGAIN, write_contract
+from ros_world import drain, Probe, reserved_domain, write_contract
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
@@ -128,6 +128,7 @@ class CartsWorld:
             stack.callback(lambda: self.env.close())
             for agent in AGENTS:
                 for topic, kind, qos in (
+                    (names.GATE_DECISION, msg.GateDecision, names.RECORD),
                     (names.TRANSITION, msg.Transition, names.RECORD),
                     (names.EVALUATOR, msg.EvaluatorRecord, names.RECORD),
                     (names.ACTUATION_EVIDENCE, msg.ActuationEvidence, names.RECORD),
@@ -139,6 +140,11 @@ class CartsWorld:
     def renew(self) -> None:
         """Take a new environment in place of one that is closed, or was never there."""
         self.env = self._make(self.file, link='ros', pacing=self.pacing, domain_id=self.domain_id)
+
+    def drain(self) -> None:
+        """Let the recorder catch up."""
+        topics = names.GATE_DECISION, names.TRANSITION, names.EVALUATOR, names.ACTUATION_EVIDENCE
+        drain(self.probe, self.run, [f'{agent}/{name}' for agent in AGENTS for name in topics])
 
     def robot(self) -> SimulatedRobot:
         """Return a robot like the one of this world, for a world in one process."""
@@ -206,7 +212,7 @@ def carts_world(
         try:
             with CartsWorld(folder, domain, pacing, changes, services=services).up() as world:
                 yield world
-                time.sleep(SENT_AGAIN)  # the record may be audited
+                world.drain()  # the record may be audited
         finally:
             os.environ.clear()
             os.environ.update(previous)

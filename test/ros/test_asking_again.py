@@ -25,7 +25,7 @@ from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.contract_file import load
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 _LONG = 30.0
 

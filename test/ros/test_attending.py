@@ -39,7 +39,7 @@ from boundary_env_ros.storage.run_folder import RunFolder
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 PROMPT = 'Put the box on the mark.'
 _SOON = 30.0

@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-import time
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from boundary_env_ros.ros import clock
 from boundary_env_ros.ros.clock import NodeClock
 
 pytestmark = pytest.mark.ros
+
+MS = 1_000_000
+APART = 1_700_000_000 * 1000 * MS
+"""How far the system clock is ahead of the steady one, ns."""
 
 
 @dataclass(frozen=True)
@@ -21,25 +25,42 @@ class Reading:
     nanoseconds: int
 
 
+class Machine:
+    """A machine on which time passes by the readings of its clock, a microsecond each."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def monotonic_ns(self) -> int:
+        self.now += 1000
+        return self.now
+
+
 class Interrupted:
     """A clock whose first readers lose the processor for 50 ms after they have read it."""
 
-    def __init__(self, times: int) -> None:
-        self.left = times
+    def __init__(self, machine: Machine, times: int) -> None:
+        self.machine, self.left = machine, times
 
     def now(self) -> Reading:
-        reading = Reading(time.time_ns())
+        reading = Reading(self.machine.monotonic_ns() + APART)
         if self.left:
             self.left -= 1
-            time.sleep(0.05)
+            self.machine.now += 50 * MS
         return reading
 
 
-def test_both_clocks_of_an_instant_are_read_at_one_instant() -> None:
-    apart = time.time_ns() - time.monotonic_ns()
-    instant = NodeClock(Interrupted(1), sim_time=False).now()
-    assert abs(instant.ros.nanoseconds - instant.steady - apart) < 25_000_000
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine()
+    monkeypatch.setattr(clock, 'time', made)
+    return made
 
 
-def test_an_instant_is_read_however_busy_the_machine_is() -> None:
-    assert NodeClock(Interrupted(100), sim_time=False).now().steady > 0
+def test_both_clocks_of_an_instant_are_read_at_one_instant(machine: Machine) -> None:
+    instant = NodeClock(Interrupted(machine, 1), sim_time=False).now()
+    assert abs(instant.ros.nanoseconds - instant.steady - APART) < MS
+
+
+def test_an_instant_is_read_however_busy_the_machine_is(machine: Machine) -> None:
+    assert NodeClock(Interrupted(machine, 100), sim_time=False).now().steady > 0

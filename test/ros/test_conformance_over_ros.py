@@ -26,7 +26,7 @@ from boundary_env_ros.testing import EnvironmentTests, LinkTests
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 
 @pytest.fixture(scope='module')

@@ -125,7 +125,12 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     }
     assert clients['go_to_goal']['episodes'] == 5
     assert clients['no_op']['endings'] == {'time_limit': 1}
-    for said in ('Audit: clean', 'a truncation as failure', 'latency p50 / p99', 'overview.png'):
+    for said in (
+        'Audit: SUPPORTED.',
+        'a truncation as failure',
+        'latency p50 / p99',
+        'overview.png',
+    ):
         assert said in demo.text
     for judge in ('audit', 'verdict'):
         judged = subprocess.run(

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from geometry_msgs.msg import TwistStamped
-from ros_world import NOISE, PATIENT, seek_goal, stamp_of, World
+from ros_world import PATIENT, seek_goal, SOON, stamp_of, World
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger as TriggerService
 
@@ -27,12 +27,11 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.simulation.config import CartConfig
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 STRANGE = 0.777
 """A forward speed, m/s, that only strangers ask for."""
@@ -67,7 +66,7 @@ def every_command_has_its_decision(world: World) -> Iterator[None]:
         return set(world.commands(start)) - explained
 
     # The decision is published after its command, so the last one may still be on its way.
-    world.probe.until(lambda: not unexplained(), 5.0, 'a decision for every command')
+    world.probe.until(lambda: not unexplained(), SOON, 'a decision for every command')
 
 
 def drive(env: BoundaryEnv, world: World, speed: float = 0.6) -> None:
@@ -93,7 +92,7 @@ def test_the_gate_is_the_only_publisher_on_the_command_topic(world: World) -> No
         return [info.node_name for info in node.get_publishers_info_by_topic(topic)]
 
     # Names come after the endpoints in discovery.
-    world.probe.until(lambda: publishers() == ['safety_gate'], 5.0, 'the gate as only publisher')
+    world.probe.until(lambda: publishers() == ['safety_gate'], SOON, 'the gate as only publisher')
 
 
 def test_a_foreign_request_never_becomes_a_command(world: World, env: BoundaryEnv) -> None:
@@ -130,7 +129,7 @@ def test_a_foreign_request_never_becomes_a_command(world: World, env: BoundaryEn
                     if decision.request is not None
                 ]
 
-            world.probe.until(reasons, 5.0, f'a decision on a request with {reason.name}')
+            world.probe.until(reasons, SOON, f'a decision on a request with {reason.name}')
             assert reasons() == [(Verdict.REJECTED, reason, False)]
     # Held or braked, what is published meanwhile comes from the policy's own last action.
     assert not [command for _, command in world.commands(start) if command[0] > 0.11]
@@ -150,7 +149,7 @@ def test_a_request_after_the_end_of_the_episode_is_not_heard(
         msg.ActionRequest, names.ACTION_REQUEST, names.RECORD, readers=2
     ) as requests:
         requests.publish(to_msg(replace(last, sequence=last.sequence + 1)))
-        world.probe.until(lambda: world.decisions(start), 5.0, 'a decision on it')
+        world.probe.until(lambda: world.decisions(start), SOON, 'a decision on it')
     assert [d.verdict for d in world.decisions(start) if d.request] == [Verdict.REJECTED]
 
 
@@ -161,8 +160,8 @@ def test_another_publisher_on_the_command_topic_is_counted_and_forgotten(world: 
 
     assert competitors() == 0
     with world.probe.publisher(TwistStamped, world.command_topic, names.COMMAND):
-        world.probe.until(lambda: competitors() == 1, 10.0, 'a competing publisher in GateStatus')
-    world.probe.until(lambda: competitors() == 0, 10.0, 'no competing publisher in GateStatus')
+        world.probe.until(lambda: competitors() == 1, SOON, 'a competing publisher in GateStatus')
+    world.probe.until(lambda: competitors() == 0, SOON, 'no competing publisher in GateStatus')
 
 
 # What is published ------------------------------------------------------------------------------
@@ -186,16 +185,15 @@ def test_no_command_leaves_bounds_and_rates_whatever_the_policy_asks_for(
     assert ended
     world.gate_rests()
     world.probe.until(
-        lambda: world.commands(start)[-1][1] == (0.0, 0.0), 5.0, 'a safe command last'
+        lambda: world.commands(start)[-1][1] == (0.0, 0.0), SOON, 'a safe command last'
     )
-    commands = world.commands(start)
-    assert len(commands) > 10
-    stamps = np.array([stamp for stamp, _ in commands]) / NANOSECONDS
-    values = np.array([command for _, command in commands])
+    sent = [decision for decision in world.decisions(start) if decision.commanded is not None]
+    assert len(sent) > 10
     contract = world.loaded.contract
     low, high, rate, stop = (np.array(contract.flat(n)) for n in ('low', 'high', 'rate', 'stop'))
-
-    assert np.all(np.diff(stamps) > 0.0)
+    stamps = np.array([decision.commanded.steady for decision in sent if decision.commanded])
+    values = np.array([decision.command for decision in sent])
+    assert np.all(np.diff(stamps) > 0)
     assert np.all((values >= low) & (values <= high))
     # The cart stood still before, but for the noise of its odometry (1 % of 0.1 rad/s at most).
     assert np.all(np.abs(values[0]) <= rate * contract.period + 0.01)
@@ -203,13 +201,17 @@ def test_no_command_leaves_bounds_and_rates_whatever_the_policy_asks_for(
     ordinary = np.abs(change) <= rate * contract.period + 1e-9
     braking = (values[:-1] * change <= 0.0) & (values[:-1] * values[1:] >= 0.0)
     assert np.all(ordinary | (braking & (np.abs(change) <= stop * contract.period + 1e-9)))
-    # Over any stretch of time, not only from one command to the next: speeding up keeps the rate.
-    # The stamp is read after the decision was made, so either end may be late by the noise.
-    apart = stamps[np.newaxis, :] - stamps[:, np.newaxis]
+    # Over any stretch of time, not only from one command to the next: speeding up keeps the rate,
+    # by the gate's own clock. Only requests speed up, and are decided on when they come.
+    came = [decision.decided.steady if decision.decided else 0 for decision in sent]
+    decided = np.maximum.accumulate(came) / NANOSECONDS
+    assert decided[0] > 0.0
+    apart = decided[np.newaxis, :] - decided[:, np.newaxis]
+    later = np.triu(np.ones_like(apart, dtype=bool), 1)
     for i, most in enumerate(rate):
         speeds = np.abs(values[:, i])
         gained = speeds[np.newaxis, :] - speeds[:, np.newaxis]
-        assert np.all(gained[apart > 0.0] <= most * (apart[apart > 0.0] + NOISE))
+        assert np.all(gained[later] <= most * apart[later] + 1e-9)
 
 
 def test_the_command_on_the_wire_is_stamped_framed_and_in_its_declared_fields(
@@ -222,7 +224,7 @@ def test_the_command_on_the_wire_is_stamped_framed_and_in_its_declared_fields(
     def sent() -> list[TwistStamped]:
         return world.probe.messages(world.command_topic, start)
 
-    world.probe.until(sent, 5.0, 'the command of the step')
+    world.probe.until(sent, SOON, 'the command of the step')
     message = sent()[0]
     assert message.header.frame_id == 'base_link'
     assert stamp_of(message.header) > 0
@@ -234,30 +236,32 @@ def test_the_command_on_the_wire_is_stamped_framed_and_in_its_declared_fields(
 # The emergency stop -----------------------------------------------------------------------------
 
 
-def stands_still_within(world: World, pressed: int) -> None:
+def is_braked_to_rest(world: World, pressed: int) -> None:
     """
-    Check that the cart stands within the bound of an emergency stop, and stays.
+    Check that from its stop on the gate only brakes, and that the cart then stands and stays.
 
-    The bound: a period of the gate's timer, the stop profile from full speed, the driver's delay,
-    and the lag of the wheels which the cart declares (0.1 s, see ``CartConfig.stop_bound``); on
-    top one period of the ground truth that shows it, and the machine's noise at gate and driver.
+    How soon that is, is judged in ``test_faults.py``.
     """
-    contract, cart = world.loaded.contract, CartConfig()
-    full_stop = contract.flat('high')[0] / contract.flat('stop')[0]
-    bound = contract.safety.gate_period + full_stop + cart.actuator_delay + 0.1
-    bound += 1.0 / cart.ground_truth.rate + 2 * NOISE
 
-    def seen() -> bool:
-        motion = world.motion(pressed)
-        return bool(motion) and motion[-1][0] > pressed + (bound + 0.5) * NANOSECONDS
+    def after_the_stop() -> list[tuple[float, ...]]:
+        found: list[tuple[float, ...]] = []
+        for decision in world.decisions(pressed):
+            stops = Reason.EMERGENCY_STOP in {result.reason for result in decision.rules}
+            if decision.commanded is not None and (found or stops):
+                found.append(decision.command)
+        return found
 
-    world.probe.until(seen, bound + 5.0, 'ground truth after the stop')
-    late = [
-        ((steady - pressed) / NANOSECONDS, speed)
-        for steady, speed, _ in world.motion(pressed)
-        if speed >= 0.01 and steady - pressed > bound * NANOSECONDS
-    ]
-    assert not late, f'Expect a cart at rest after {bound:.2f} s, actually: {late[:3]}.'
+    world.probe.until(lambda: (0.0, 0.0) in after_the_stop(), SOON, 'a safe command')
+    world.probe.until(lambda: world.speed() < 0.01, SOON, 'a cart at rest')
+    rest = time.monotonic_ns()
+    world.probe.until(
+        lambda: world.motion(rest) and world.motion(rest)[-1][0] > rest + NANOSECONDS // 2,
+        SOON,
+        'ground truth for half a second',
+    )
+    assert all(speed < 0.01 for _, speed, _ in world.motion(rest))
+    braked = np.abs(np.array(after_the_stop()))
+    assert np.all(np.diff(braked, axis=0) <= 0.0), braked
 
 
 def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
@@ -270,7 +274,7 @@ def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
         button.publish(Bool(data=True))
         info = step_until_the_end(env)
         assert (info['cause'], info['declared_by']) == ('operator_stop', 'safety_gate')
-        stands_still_within(world, pressed)
+        is_braked_to_rest(world, pressed)
 
         assert not call(world, 'clear_emergency_stop').success, 'cleared while it is pressed'
         button.publish(Bool(data=False))
@@ -281,7 +285,7 @@ def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
         assert world.gate_state() is GateState.EMERGENCY_STOPPED
 
         world.probe.until(
-            lambda: call(world, 'clear_emergency_stop').success, 5.0, 'the stop to be cleared'
+            lambda: call(world, 'clear_emergency_stop').success, SOON, 'the stop to be cleared'
         )
     drive(env, world, speed=0.2)
 
@@ -294,7 +298,7 @@ def test_an_emergency_stop_by_service_stops_ends_and_latches(
     assert call(world, 'emergency_stop').success
     info = step_until_the_end(env)
     assert (info['cause'], info['declared_by']) == ('operator_stop', 'safety_gate')
-    stands_still_within(world, pressed)
+    is_braked_to_rest(world, pressed)
     with pytest.raises(Refused, match='latched'):
         env.reset(seed=4)
     assert call(world, 'clear_emergency_stop').success

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 rclpy = pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import TwistStamped  # noqa: E402

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A client that is interrupted by Ctrl-C ends its episode, and leaves no thread."""
+"""However a client ends, its episode ends with it, and no thread is left behind."""
 
 from __future__ import annotations
 
@@ -16,16 +16,30 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from ros_world import PATIENT
 
 from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.interfaces import srv
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
+    from ros_world import World
 
 pytestmark = pytest.mark.ros
 
 
-def test_ctrl_c_ends_the_episode_and_the_robot_rests(make_world: MakeWorld) -> None:
-    world = make_world(changes={**PATIENT, 'episode': {'reset': {'deadline': 60.0}}})
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    return make_world(changes={**PATIENT, 'episode': {'reset': {'deadline': 60.0}}})
+
+
+def rests(world: World) -> None:
+    world.gate_rests()
+    status = world.probe.last(names.EPISODE_STATUS)
+    assert EpisodeState(status.state) is EpisodeState.TRUNCATED
+    assert (status.cause, status.declared_by) == ('abandoned', status.client)
+
+
+def test_ctrl_c_ends_the_episode_and_the_robot_rests(world: World) -> None:
     client = subprocess.Popen(
         [sys.executable, '-u', '-c', _CLIENT, str(world.file), str(world.domain_id)],
         stdout=subprocess.PIPE,
@@ -43,11 +57,58 @@ def test_ctrl_c_ends_the_episode_and_the_robot_rests(make_world: MakeWorld) -> N
     assert client.returncode == -signal.SIGINT, err
     assert err.strip().endswith('KeyboardInterrupt')
     assert out.split('\n')[0] == "['MainThread']"
-    world.gate_rests()
-    status = world.probe.last(names.EPISODE_STATUS)
-    assert EpisodeState(status.state) is EpisodeState.TRUNCATED
-    assert (status.cause, status.declared_by) == ('abandoned', status.client)
+    rests(world)
 
+
+@pytest.mark.parametrize(
+    ('last', 'code'),
+    [
+        ('', 0),
+        ("raise ValueError('a mistake of the user')", 1),
+        ('sys.exit(3)', 3),
+        ('raise KeyboardInterrupt', -signal.SIGINT),
+    ],
+)
+def test_a_script_that_never_closes_ends_as_any_other_and_so_does_its_episode(
+    world: World, last: str, code: int
+) -> None:
+    client = subprocess.run(
+        [sys.executable, '-c', _CARELESS + last, str(world.file), str(world.domain_id)],
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+    assert 'terminate called' not in client.stderr
+    assert client.returncode == code, client.stderr
+    assert client.stdout.strip() == 'stepped'
+    rests(world)
+
+
+def test_an_episode_that_has_ended_is_not_named_as_the_one_that_runs(world: World) -> None:
+    env = world.environment(startup_timeout=60.0)
+    env.reset(seed=1, options={'scenario': 'clear'})
+    ended = env.episode_id
+    world.end_episode()
+    request = srv.EndEpisode.Request(
+        digest=world.loaded.digest, episode_id=ended, client='test', cause='abandoned'
+    )
+    answer = world.probe.call(srv.EndEpisode, names.END_EPISODE, request)
+    assert answer.result.code == ResultCode.UNKNOWN_EPISODE
+    assert f'expected none, since none runs, got {ended} (abandoned ended it)' in (
+        answer.result.message
+    )
+
+
+_CARELESS = """
+import sys
+import numpy as np
+from boundary_env_ros.facade import BoundaryEnv
+env = BoundaryEnv(sys.argv[1], link='ros', domain_id=int(sys.argv[2]), startup_timeout=60.0)
+env.reset(seed=1, options={'scenario': 'clear'})
+env.step(np.zeros(2, dtype=np.float32))
+print('stepped')
+"""
 
 _CLIENT = """
 import sys, threading

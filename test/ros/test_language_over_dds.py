@@ -41,7 +41,7 @@ from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 HOME = (0.1, -0.2)
 ELSEWHERE = (0.9, 0.7)
@@ -108,8 +108,8 @@ CONTRACT: dict[str, Any] = {
         },
         'fingers': {
             'topic': 'fingers/commands', 'type': 'std_msgs/msg/Float64MultiArray', 'length': 1,
-            'kind': 'delta', 'most': 0.01, 'unit': 'm', 'low': 0.0, 'high': 0.08, 'rate': 0.5,
-            'stop': 0.5, **STAYS,
+            'interface': 'position', 'kind': 'delta', 'most': 0.01, 'unit': 'm', 'low': 0.0,
+            'high': 0.08, 'rate': 0.5, 'stop': 0.5, **STAYS,
             'feedback': feedback('joint_states', 'sensor_msgs/msg/JointState', joints=['finger']),
         },
     },
@@ -365,7 +365,7 @@ def test_a_reset_goes_through_service_message_wait_and_confirmation(arm: Lab) ->
     arm.probe.until(lambda: arm.transitions(start), _SOON, 'the transition of the reset')
     [transition] = [t for t in arm.transitions(start) if t.reset is not None]
     assert transition.reset is not None
-    assert transition.reset.confirmed_by == 'Ada'
+    assert transition.reset.confirmed_by == 'brakes/release, field joints, Ada'
     assert transition.reset.within_tolerance
 
     assert observation['joints'] == pytest.approx([*HOME, 0.0, 0.0])

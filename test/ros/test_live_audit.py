@@ -25,7 +25,7 @@ from boundary_env_ros.ros.live_audit import live_audit
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 _STEPS = 6
 

@@ -27,7 +27,7 @@ from boundary_env_ros.ros.interfaces import msg
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 
 @pytest.fixture(scope='module')

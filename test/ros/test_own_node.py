@@ -22,7 +22,7 @@ from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.processes import isolated_environment
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 
 @pytest.fixture

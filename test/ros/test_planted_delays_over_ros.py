@@ -32,7 +32,7 @@ from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.timed, pytest.mark.nightly]
 
 SHORT, LONG = 0.02, 0.14
 """Delays of the actuator, s, six quanta of the odometry apart."""

@@ -19,7 +19,7 @@ from ros_world import processes_of, reserved_domain
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 CONTRACT = EXAMPLES / 'pendulum.yaml'

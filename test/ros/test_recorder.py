@@ -49,7 +49,7 @@ from boundary_env_ros.storage.jsonl import read_jsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 _READY = 60.0
 _SOON = 20.0

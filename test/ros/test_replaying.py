@@ -44,7 +44,7 @@ from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.replaying import replay
 from boundary_env_ros.storage.contract_file import load, make_task
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 COMMAND, TRANSITION, CONTRACT = '/cmd_vel', '/boundary/transition', '/boundary/contract'
 NS = 1_000_000_000

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, SENT_AGAIN, World
+from ros_world import PATIENT, World
 
 from boundary_env_ros.core.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.evidence.audit import audit_path
@@ -25,7 +25,7 @@ from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, No
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 _SOON = 30.0
 _AHEAD = np.array([0.3, 0.0], dtype=np.float32)
@@ -89,7 +89,7 @@ def unarmed(decision: GateDecision) -> bool:
     return decision.verdict is Verdict.REJECTED and not decision.armed
 
 
-def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
+def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the_audit_tells(
     world: World, env: BoundaryEnv, second: NodeProcess
 ) -> None:
     stop = drive_until(world, env, competing)
@@ -128,10 +128,8 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone(
         env.step(_AHEAD)
     assert max(command[0] for _, command in world.commands(since)) > 0.05
 
-
-def test_the_audit_tells_that_there_were_two_gates(world: World) -> None:
-    world.end_episode()
-    time.sleep(SENT_AGAIN)
+    env.close()
+    world.drain()
     world.processes['recorder'].stop(grace=20.0)
     report = audit_path(world.run)
     # The second has refused every request that it heard, and numbered that. Where both have used

@@ -44,7 +44,7 @@ from boundary_env_ros.ros.processes import BringUp
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 CLEAR = {'scenario': 'clear'}
 STILL, AHEAD = [0.0, 0.0], [0.3, 0.0]

@@ -23,7 +23,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import srv
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 AHEAD = (0.3, 0.0)
 _LONG = 60.0

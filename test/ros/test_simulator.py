@@ -39,7 +39,7 @@ from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.names import SENSOR_LOCKSTEP
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec, running
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 AHEAD = np.array([0.3, 0.0], dtype=np.float32)
 CLEAR = {'scenario': 'clear'}

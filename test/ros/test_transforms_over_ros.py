@@ -30,7 +30,7 @@ from boundary_env_ros.ros.processes import BringUp
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 _SOON = 20.0
 _STILL = np.zeros(2, dtype=np.float32)

@@ -29,7 +29,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.link import RosLink
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 
 EXAMPLE = Path(__file__).parents[2] / 'examples/two_carts.py'

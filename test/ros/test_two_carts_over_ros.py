@@ -88,7 +88,7 @@ def test_whose_policy_misses_its_turns_is_held_then_stopped_then_lost_and_the_ot
 
     ended = carts.env.last['cart_b'].transition
     carts.probe.until(
-        lambda: any(d.verdict is Verdict.STOPPED for d in of_cart_b()), 5.0, 'a stop of cart_b'
+        lambda: any(d.verdict is Verdict.STOPPED for d in of_cart_b()), 30.0, 'a stop of cart_b'
     )
     silent = [d.verdict for d in of_cart_b() if d.request is None]
     assert silent[0] is Verdict.HELD

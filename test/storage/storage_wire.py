@@ -22,6 +22,7 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateDecision,
+    GateStatus,
     Measurement,
     Reason,
     RuleResult,
@@ -29,11 +30,19 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.observation import FieldStatus, ImageReference, ObservationField
+from boundary_env_ros.core.lockstep import WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.observation import (
+    FieldStatus,
+    ImageReference,
+    Observation,
+    ObservationField,
+)
 from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
 from boundary_env_ros.core.transition import Kind, RewardTerm, Transition
 
+#: What nodes send each other, besides what a bag is read for.
+EXCHANGED = (ActionRequest, GateStatus, Observation, WorldAdvance, WorldAdvanced)
 MESSAGES = Path(__file__).parents[2] / 'msg'
 DIGEST = 'sha256:' + 'ab' * 32
 EPISODE = '0d6f6f3e-7d0c-4a55-8e42-0d0f3c1f9c11'
@@ -41,7 +50,10 @@ HOST = 'robot'
 BEGIN = 1_700_000_000_000_000_000
 PERIOD = 100_000_000
 
-_FOREIGN = {'KeyValue': 'diagnostic_msgs/msg/KeyValue'}
+_FOREIGN = {
+    'KeyValue': 'diagnostic_msgs/msg/KeyValue',
+    'RosTime': 'builtin_interfaces/msg/Time',
+}
 
 
 @cache

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 import re
 
-from contract_corpus import BAD
+from contract_corpus import BAD, GOOD, SHIPPED
 import pytest
 import yaml
 
@@ -47,6 +47,11 @@ def test_there_are_enough_of_them() -> None:
     assert len(FILES) >= 200
     numbers = [int(path.name[:3]) for path in FILES]
     assert sorted(numbers) == list(range(1, len(FILES) + 1))
+
+
+@pytest.mark.parametrize('path', [*GOOD, *SHIPPED], ids=lambda path: path.stem)
+def test_of_a_good_contract_nothing_is_said(path: Path) -> None:
+    assert problems_of(path) == ()
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)

@@ -9,7 +9,7 @@ from functools import cache
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import pytest
-from storage_wire import cdr, definition, records, transition, type_of, typestore
+from storage_wire import cdr, definition, EXCHANGED, records, transition, type_of, typestore
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
@@ -25,7 +25,7 @@ def encoder(cls: type) -> RecordEncoder:
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
-@pytest.mark.parametrize('cls', RECORDS.values(), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize('cls', [*RECORDS.values(), *EXCHANGED], ids=lambda cls: cls.__name__)
 def test_any_record_is_written_as_another_implementation_writes_it(cls: type, data) -> None:
     record = data.draw(records(cls))
     assert encoder(cls)(record) == cdr(record)
@@ -33,8 +33,14 @@ def test_any_record_is_written_as_another_implementation_writes_it(cls: type, da
 
 def test_header_has_the_time_that_is_asked_for() -> None:
     data = encoder(Transition)(transition(1), 1_234_567_890_123_456_789)
-    header = typestore().deserialize_cdr(data, type_of(Transition)).header
-    assert (header.stamp.sec, header.stamp.nanosec) == (1_234_567_890, 123_456_789)
+    message = typestore().deserialize_cdr(data, type_of(Transition))
+    stamps = [part.header.stamp for part in (message, *message.decisions)]
+    # What is within another message is stamped by its own instants.
+    assert [(each.sec, each.nanosec) for each in stamps] == [
+        (1_234_567_890, 123_456_789),
+        *[(0, 0)] * len(message.decisions),
+    ]
+    assert len(stamps) > 1
 
 
 def test_message_without_a_field_of_the_record_is_refused() -> None:

@@ -47,6 +47,7 @@ CHOSEN = [
     ('episode', 'causes'),
     ('episode', 'on_stop'),
     ('episode', 'reset', 'tolerance'),
+    ('episode', 'reset', 'wrap'),
     ('episode', 'reset', 'procedure', '*', 'request'),
     ('episode', 'reset', 'procedure', '*', 'message'),
 ]

@@ -286,7 +286,7 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         ],
     ),
     'command that is no number with a fraction': (
-        action(type='acme_msgs/msg/Wheel', fields=['speed', 'locked']),
+        action(type='acme_msgs/msg/Wheel', fields=['speed', 'locked'], interface='velocity'),
         [
             (
                 "action.base.fields.1: expect float32 or float64 at 'locked' in "
@@ -299,7 +299,7 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         lambda data: (
             data['action']['base'].pop('fields'),
             data['action']['base'].update(
-                type='std_msgs/msg/Int16MultiArray', array='data', length=2
+                type='std_msgs/msg/Int16MultiArray', array='data', length=2, interface='velocity'
             ),
         ),
         [
@@ -311,7 +311,7 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         ],
     ),
     'command type': (
-        action(type='geometry_msgs/msg/TwistStampd'),
+        action(type='geometry_msgs/msg/TwistStampd', interface='velocity'),
         [
             (
                 'action.base.type: expect an installed message type, actually: '
@@ -566,7 +566,7 @@ def test_where_nothing_is_known_nothing_is_claimed() -> None:
     assert found == TypeCheck(
         problems=(),
         note='Message types and field paths were not checked: there is neither ROS nor rosbags '
-        "here. Source a ROS 2 workspace, or install `pip install 'boundary_env_ros[bags]'`.",
+        'here. Source a ROS 2 workspace, or install `pip install rosbags`.',
     )
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 import os
 from pathlib import Path
@@ -390,6 +391,7 @@ def test_state_that_was_tampered_with_is_a_record_error(tmp_path: Path) -> None:
 
 _WRITE_FOR_EVER = """
 import itertools, sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 sys.path[:0] = {path!r}
@@ -466,3 +468,35 @@ def test_readers_in_other_processes_read_on_while_the_writer_writes_and_dies(
             for reader in readers:
                 reader.kill()
                 reader.communicate()
+
+
+@pytest.mark.parametrize(
+    ('table', 'column', 'value'),
+    [
+        ('episodes', 'episode_id', b'x'),
+        ('episodes', 'state', '[' * 100_000),
+        ('episodes', 'state', b'{}'),
+        ('episodes', 'step_count', 1e300),
+        ('episodes', 'return', 'much'),
+        ('episodes', 'seed', 'x'),
+        ('episodes', 'seed', b'1'),
+        ('episodes', 'bag', b'bag'),
+        ('episodes', 'created_at', 'today'),
+        ('marks', 'mark', '[' * 100_000),
+        ('marks', 'mark', 'x'),
+    ],
+)
+def test_column_that_holds_something_else_is_named(
+    tmp_path: Path, table: str, column: str, value: object
+) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    with EpisodeStore.create(path) as store:
+        store.add_step(transition(1), now=1)
+        mark = EpisodeMark(
+            id=step_id(1), verdict=MarkVerdict.UNCLEAR, who='ada', note='', taken=instant()
+        )
+        store.mark(mark, now=2)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f'UPDATE {table} SET "{column}" = ?', (value,))
+    with EpisodeStore.open(path) as store, pytest.raises(RecordError, match=r'episodes\.sqlite, '):
+        store.episodes()

@@ -102,14 +102,14 @@ def test_type_that_nobody_knows_is_named(one: Channel, said: str) -> None:
         described(one)
 
 
-def test_without_rosbags_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rosbags_it_is_asked_for_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'rosbags', None)
     monkeypatch.setenv('AMENT_PREFIX_PATH', '/nowhere/else')
     monkeypatch.setattr('sys.prefix', '/nowhere')
     known_definitions._jazzy.cache_clear()
-    with pytest.raises(MissingDependency, match=r"pip install 'boundary_env_ros\[bags\]'"):
+    with pytest.raises(MissingDependency, match='`pip install rosbags`'):
         known_definition(TWIST)
 
 

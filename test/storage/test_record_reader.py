@@ -427,7 +427,7 @@ def test_one_wrong_bit_in_a_value_is_noticed(tmp_path: Path) -> None:
     damaged = bytearray(log.path.read_bytes())
     damaged[damaged.index(b'warehouse_cart')] ^= 1
     log.path.write_bytes(damaged)
-    with pytest.raises(RecordError, match='crc validation failed'):
+    with pytest.raises(RecordError, match='the checksum of a chunk is wrong'):
         list(open_records(tmp_path / 'bag').records())
 
 
@@ -497,19 +497,12 @@ def test_folder_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('metadata', 'said'),
     [
-        ('[', 'Name the .mcap file itself'),
+        ('[', 'metadata.yaml cannot be read'),
         ('a: 1', 'Name the .mcap file itself'),
         ('rosbag2_bagfile_information: 3', 'Name the .mcap file itself'),
         (
             'rosbag2_bagfile_information: {storage_identifier: sqlite3, relative_file_paths: [a]}',
-            'Expect to read the bag',
-        ),
-        (
-            (
-                'rosbag2_bagfile_information: '
-                '{storage_identifier: mcap, relative_file_paths: [a.mcap.zstd]}'
-            ),
-            'in compressed files. Convert',
+            'Expect the file a that the metadata',
         ),
         (
             'rosbag2_bagfile_information: {storage_identifier: mcap, relative_file_paths: []}',

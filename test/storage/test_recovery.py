@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+import io
 import os
 from pathlib import Path
 import random
@@ -125,7 +126,7 @@ def test_others_read_a_recovered_run_up_to_where_its_recorder_died(recording: Re
     assert told['ros_distro'] == 'jazzy'
     # It stays a record that was cut off.
     source = open_records(run.path)
-    assert source.tear.endswith('it was recovered up to there')
+    assert source.tear.endswith('the rest was recovered')
     assert len(list(source.transitions())) == 30
     assert len(list(read_jsonl(run.transitions))) == 33
     assert '3 transitions in the bag; transitions.jsonl has them' in recovery.lost
@@ -201,24 +202,44 @@ def test_whole_run_is_not_touched(recording: Recording) -> None:
     assert contents(run.path) == before
 
 
-def test_file_that_was_damaged_after_it_was_closed_is_not_called_whole(
-    recording: Recording, capsys: pytest.CaptureFixture[str]
+def damaged(data: bytes, chunk: int, what: str) -> bytes:
+    """Return a file with one byte of a chunk changed: of its content, or of its length."""
+    with io.BytesIO(data) as stream:
+        index = make_reader(stream).get_summary().chunk_indexes[chunk]
+    changed = bytearray(data)
+    at = index.chunk_length // 2 if what == 'content' else 1
+    changed[index.chunk_start_offset + at] ^= 0xFF
+    return bytes(changed)
+
+
+@pytest.mark.parametrize('what', ['content', 'length'])
+@pytest.mark.parametrize('chunk', [0, 2, -1])
+def test_closed_file_loses_only_the_chunk_that_was_damaged(
+    recording: Recording, capsys: pytest.CaptureFixture[str], chunk: int, what: str
 ) -> None:
-    recording.steps(0, 50)
+    for begin in range(0, 50, 10):
+        recording.steps(begin, begin + 10)
+        recording.made.flush()
     recording.made.close()
     run = recording.crash()
-    file = next(run.bag.glob('*.mcap'))
-    data = bytearray(file.read_bytes())
-    data[len(data) // 3] ^= 0xFF
+    file = run.bag / 'bag_0.mcap'
+    whole, everything = file.read_bytes(), by_scan(file)
+    data = damaged(whole, chunk, what)
     file.write_bytes(data)
-    before = contents(run.path)
-    for place in (run.path, run.bag, file):
-        assert main(['recover', str(place)]) == 2
-        told = capsys.readouterr()
-        assert 'is whole' not in told.out
-        assert f'{file.name} is torn at byte' in told.err
-        assert 'damaged after it was written' in told.err
-    assert contents(run.path) == before
+    with pytest.raises(RecordError, match='damaged after it was written .* `boundary-env recover'):
+        by_scan(file)
+    assert main(['recover', str(run.path)]) == 0
+    assert 'Lost: what ' in capsys.readouterr().out
+    found = by_mcap(file)
+    missing = [message for message in everything if message not in found]
+    assert found == [message for message in everything if message in found]
+    assert 0 < len(missing) <= len(everything) / 4
+    assert by_scan(file) == by_rosbags(run.bag) == found
+    assert file.with_name('bag_0.mcap.torn').read_bytes() == data
+    source = open_records(run.path)
+    assert 'bag_0.mcap from byte' in source.tear
+    assert len(list(read_jsonl(run.transitions))) == 50
+    assert recover(run.path).done == ()
 
 
 def test_run_that_is_being_recorded_is_refused(recording: Recording) -> None:

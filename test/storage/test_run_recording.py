@@ -238,6 +238,21 @@ def test_message_that_cannot_be_read_is_told_of_and_kept(recording: Recording) -
     assert next(open_records(recording.run.path).messages()).data == torn
 
 
+def test_message_that_the_index_cannot_hold_is_told_of_and_ends_nothing(
+    recording: Recording,
+) -> None:
+    recording.hear('/episode_status', RUNNING)
+    too_far = status(EpisodeState.RUNNING, step=2**63, message='from elsewhere')
+    recording.hear('/episode_status', too_far)
+    recording.hear('/gate_decision', replace(decision(1), sequence=2**64 - 1))
+    recording.hear('/gate_decision', replace(decision(1), sequence=0))
+    [notice] = recording.made.notices()
+    assert 'too large' in notice
+    assert recording.made.lost == 1
+    recording.hear('/episode_status', status(EpisodeState.TERMINATED, step=3, **SUCCESS))
+    assert recording.row().cause == 'success'
+
+
 def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recording) -> None:
     recording.hear('/episode_status', RUNNING)
     (mark,) = recording.made.mark('', MarkVerdict.FAILURE, ' ada ', 'it leaned', at(1.0))
@@ -302,6 +317,9 @@ def test_full_disk_leaves_every_file_readable(recording: Recording) -> None:
             recording.made.flush()
         recording.made.close()
     assert [t.id for t in open_records(recording.run.path).transitions()] == [step_id(0)]
+    in_the_bag = sum(1 for _ in open_records(recording.run.path).messages())
+    assert recording.made.messages == in_the_bag
+    assert recording.made.lost > 0
     assert len(list(read_jsonl(recording.run.transitions))) == 1
     assert recording.row().step_count == 0
 

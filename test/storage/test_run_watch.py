@@ -48,8 +48,19 @@ def look_until(watch: EnvironmentWatch, begin: float, end: float) -> list[Episod
         ([7, 8, 1, 2], 0),
         ([7, 8, 3], 2),
         ([1, 3, 1, 3], 2),
+        ([0, 0], 0),
+        ([2**64 - 1, 0, 0], 0),
     ],
-    ids=['whole', 'begun before', 'gap', 'gate restarted', 'restarted with a gap', 'both'],
+    ids=[
+        'whole',
+        'begun before',
+        'gap',
+        'gate restarted',
+        'restarted with a gap',
+        'both',
+        'no number',
+        'the last one there is',
+    ],
 )
 def test_gap_in_decisions_is_counted(sequences: list[int], lost: int) -> None:
     count = LossCount()

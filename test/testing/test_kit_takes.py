@@ -35,7 +35,6 @@ KINDS = {
         SAFE,
         f'kind: multi_discrete\n    levels: [[-0.5, 0, 1], [-1, 0, 1]]\n    {SAFE}',
     ),
-    'hold': (SAFE, 'safe: hold'),
     'chunks': ('safety:\n', 'chunk: {horizon: 3}\nsafety:\n'),
     'derived fields': ('  goal: {task', f'{DERIVED}  goal: {{task'),
 }

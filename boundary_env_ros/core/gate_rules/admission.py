@@ -10,6 +10,9 @@ import math
 from boundary_env_ros.core.decision import ActionRequest, Reason, RuleResult, Verdict
 from boundary_env_ros.core.sources import Vector
 
+#: How far the sequence of a request may be ahead of the last that was heard; others got lost.
+MOST_SKIPPED = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
@@ -83,6 +86,7 @@ def authority(
     Refuse whoever does not hold the lease of this episode, under this contract, for this agent.
 
     The sequence must grow: a request that was sent twice, or overtaken, must not move the robot.
+    Nor may it leap: after one request with an absurd number no other would be heard.
     """
     name = 'authority'
     if request.id.digest != digest:
@@ -95,13 +99,13 @@ def authority(
         return (_reject(name, Reason.WRONG_EPISODE),)
     if request.lease_id != lease.lease_id:
         return (_reject(name, Reason.WRONG_LEASE),)
-    if request.sequence <= lease.last_sequence:
+    if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:
         return out_of_order(request, lease.last_sequence + 1)
     return ()
 
 
 def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
-    """Refuse a request whose sequence number is below the one that is due."""
+    """Refuse a request whose sequence number is below the one that is due, or far ahead."""
     return (
         _reject(
             'authority',

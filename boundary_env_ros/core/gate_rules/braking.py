@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.rotation import turn_to_safe
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.sources import Vector
 
@@ -16,10 +15,10 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     """
     Return the next command of the stop profile: towards the safe one at the declared rate.
 
-    A dimension that is safe where it is stays there; while nobody knows where that is, there is no
-    command that is right, and it is empty. Limits on acceleration and jerk do not hold for it, and
-    a rotation is turned. Where no command is in force to brake from, a speed is the safe one at
-    once: a stop sends no speed that nobody has commanded, whatever the robot says that it does.
+    A position stays where it is; while that is not known, there is no command that is right, and
+    it is empty. Limits on acceleration and jerk do not hold for it. Where no command is in force
+    to brake from, a velocity or an effort is the safe one at once: a stop sends none that was not
+    commanded, whatever the robot says that it does.
     """
     if situation.previous is None:
         return () if any(map(math.isnan, limits.safe)) else limits.safe
@@ -30,10 +29,6 @@ def brake(limits: Limits, situation: Situation) -> Vector:
     if situation.seeded:
         for i in limits.speeds:
             command[i] = limits.safe[i]
-    if limits.rotations:
-        turned = turn_to_safe(limits, situation.previous, situation.time_step)
-        for i, value in turned.items():
-            command[i] = value
     return tuple(command)
 
 

@@ -8,14 +8,58 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 import math
 
-from boundary_env_ros.core.contract import ActionSpec, Beyond, Contract, Pacing, WhenStale
+from boundary_env_ros.core.contract import (
+    ActionSpec,
+    Beyond,
+    Contract,
+    Interface,
+    Pacing,
+    WhenStale,
+)
+from boundary_env_ros.core.decision import Measurement
 from boundary_env_ros.core.motion_profile import MotionLimits
+from boundary_env_ros.core.obstacle_distance import DISTANCES
 from boundary_env_ros.core.safety import Safety
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources import Trajectory, Vector
+from boundary_env_ros.core.usable import is_fresh, is_measured
 
 FEEDBACK = 'feedback'
 ALIVE = 'alive'
 OPERATOR = 'operator'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """
+    When the rules can go by an input.
+
+    Attributes
+    ----------
+    most
+        Greatest age, s.
+    size
+        Number of values.
+    infinite
+        How many of them, from the first one on, may be infinite: those that say how far it is to
+        the next thing in range.
+
+    """
+
+    most: float
+    size: int
+    infinite: int = 0
+
+    def fresh(self, measurement: Measurement | None) -> bool:
+        """Return whether a measurement is there, and neither too old nor from the future."""
+        return measurement is not None and is_fresh(measurement.age, self.most)
+
+    def usable(self, measurement: Measurement | None) -> bool:
+        """Return whether a measurement says what it is to say, however old it is."""
+        return (
+            measurement is not None
+            and len(measurement.values) == self.size
+            and is_measured(measurement.values, infinite=self.infinite)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +71,13 @@ class Rotation:
     ----------
     dimensions
         Where its x, y, z and w are.
-    rate, stop
-        Most that it may turn, rad/s: normally, and while stopping.
+    rate
+        Most that it may turn, rad/s.
 
     """
 
     dimensions: tuple[int, ...]
     rate: float
-    stop: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +85,20 @@ class Limits:
     """
     What the rules need of a contract, flat over the dimensions of the command.
 
-    ``alive`` holds, by name of its input, the greatest age of each field that holds the robot when
-    it is stale. ``acceleration`` and ``jerk`` are infinite where there is no limit.
+    ``needs`` holds, by name, every input that the rules or the seeding of the limits go by.
+    ``acceleration`` and ``jerk`` are infinite where there is no limit.
 
-    The rest follows from the others: ``bounded`` are the dimensions with bounds of their own,
-    ``plain`` those that nothing but a rate limits, ``profiled`` those that follow ``profile``,
-    ``rotations`` and ``curvatures`` the sets of dimensions that are one thing, ``speeds`` those
-    that move the robot for as long as they are in force, and have a safe value: their unit is
-    something per second.
+    The rest follows from the others: ``declared`` are the bounds of the contract, ``within`` the
+    seconds in which the driver is told to go all the way to a command, infinite where it is not
+    told, ``bounded`` the dimensions with bounds of their own, ``plain`` those that nothing but a
+    rate limits, ``profiled`` those that follow ``profile``, ``rotations`` and ``curvatures`` the
+    sets of dimensions that are one thing, ``angles`` those that wrap, ``speeds`` those that move
+    the robot for as long as they are in force: velocities and efforts.
     ``followed`` are the inputs that say whether the robot still does what was commanded.
     """
 
     groups: tuple[ActionSpec, ...]
-    alive: Mapping[str, float]
+    needs: Mapping[str, Need]
     low: Vector
     high: Vector
     safe: Vector
@@ -68,12 +112,15 @@ class Limits:
     pacing: Pacing
     period: float
     lockstep_deadline: float
+    declared: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False)
+    within: Vector = field(init=False, repr=False, compare=False)
     bounded: tuple[int, ...] = field(init=False, repr=False, compare=False)
     plain: tuple[int, ...] = field(init=False, repr=False, compare=False)
     profiled: tuple[int, ...] = field(init=False, repr=False, compare=False)
     profile: MotionLimits | None = field(init=False, repr=False, compare=False)
     rotations: tuple[Rotation, ...] = field(init=False, repr=False, compare=False)
     curvatures: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    angles: tuple[int, ...] = field(init=False, repr=False, compare=False)
     speeds: tuple[int, ...] = field(init=False, repr=False, compare=False)
     followed: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -84,52 +131,64 @@ class Limits:
         profiled = tuple(i for i in bounded if min(self.acceleration[i], self.jerk[i]) < math.inf)
         # The profile keeps the bounds of the contract; stricter ones, that are set while the robot
         # moves, are where it goes to, so that it does not jump to get inside of them.
-        low = tuple(value for group in self.groups for value in group.low)
-        high = tuple(value for group in self.groups for value in group.high)
+        declared = tuple(
+            bounds for group in self.groups for bounds in zip(group.low, group.high, strict=True)
+        )
         profile = MotionLimits(
-            low=tuple(low[i] for i in profiled),
-            high=tuple(high[i] for i in profiled),
+            low=tuple(declared[i][0] for i in profiled),
+            high=tuple(declared[i][1] for i in profiled),
             rate=tuple(self.rate[i] for i in profiled),
             acceleration=tuple(self.acceleration[i] for i in profiled),
             jerk=tuple(self.jerk[i] for i in profiled),
         )
         for name, value in (
+            ('declared', declared),
+            ('within', tuple(within for g in self.groups for within in (_within(g),) * g.size)),
             ('bounded', bounded),
             ('plain', tuple(i for i in bounded if i not in profiled)),
             ('profiled', profiled),
             ('profile', profile if profiled else None),
             (
                 'rotations',
-                tuple(
-                    Rotation(
-                        four, min(self.rate[i] for i in four), min(self.stop[i] for i in four)
-                    )
-                    for four in turned
-                ),
+                tuple(Rotation(four, min(self.rate[i] for i in four)) for four in turned),
             ),
             ('curvatures', _sets(self.groups, 'curvature')),
+            ('angles', tuple(i for wrap in _sets(self.groups, 'wrap') for i in wrap)),
             (
                 'speeds',
                 tuple(
                     i
-                    for i in bounded
-                    if self.unit[i].endswith('/s') and not math.isnan(self.safe[i])
+                    for i, interface in enumerate(
+                        interface for group in self.groups for interface in group.interface
+                    )
+                    if interface is not Interface.POSITION
                 ),
             ),
             ('followed', frozenset(f'{FEEDBACK}.{name}' for name in _followed(self))),
         ):
             object.__setattr__(self, name, value)
 
+    def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
+        """
+        Return the least and the greatest value that a dimension may be sent to.
+
+        These are the bounds in force. From outside of those of the contract, where a robot may
+        stand when it is armed, it need not come back, but goes no farther.
+        """
+        low, high = self.low[dimension], self.high[dimension]
+        if previous:
+            least, most = self.declared[dimension]
+            was = previous[dimension]
+            low = low if was >= least else min(low, was)
+            high = high if was <= most else max(high, was)
+        return low, high
+
     @classmethod
     def of(cls, contract: Contract) -> Limits:
         """Return the limits of a contract."""
         return cls(
             groups=contract.action,
-            alive={
-                f'{ALIVE}.{field.name}': field.max_age
-                for field in (*contract.observation, *contract.state)
-                if field.when_stale is WhenStale.HOLD and field.max_age is not None
-            },
+            needs=_needs(contract),
             low=contract.flat('low'),
             high=contract.flat('high'),
             safe=contract.flat('safe'),
@@ -148,6 +207,33 @@ class Limits:
             period=contract.period,
             lockstep_deadline=contract.lockstep_deadline,
         )
+
+
+def _within(group: ActionSpec) -> float:
+    return group.source.duration if isinstance(group.source, Trajectory) else math.inf
+
+
+def _needs(contract: Contract) -> Mapping[str, Need]:
+    """Return what the gate goes by: distances and places, signs of life, what the robot does."""
+    safety = contract.safety
+    timeout = safety.sensor_timeout
+    needs = {
+        rule.input: Need(most=timeout, size=DISTANCES, infinite=DISTANCES // 2)
+        for rule in safety.obstacles
+    }
+    needs.update(
+        (place.input, Need(most=timeout, size=len(place.unit))) for place in safety.workspaces
+    )
+    needs.update(
+        (f'{ALIVE}.{field.name}', Need(most=field.max_age, size=1))
+        for field in (*contract.observation, *contract.state)
+        if field.when_stale is WhenStale.HOLD and field.max_age is not None
+    )
+    needs.update(
+        (f'{FEEDBACK}.{group.name}', Need(most=timeout, size=group.size))
+        for group in contract.action
+    )
+    return needs
 
 
 def _or_infinite(contract: Contract, attribute: str) -> Vector:

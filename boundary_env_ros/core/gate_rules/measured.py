@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import math
 
+from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.decision import Measurement
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
 from boundary_env_ros.core.gate_rules.rotation import measured_rotations
@@ -15,9 +16,11 @@ from boundary_env_ros.core.sources import Vector
 
 def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) -> Vector | None:
     """
-    Return the measured command, brought into the bounds, with unit quaternions for rotations.
+    Return the measured state as a command, with unit quaternions for rotations.
 
-    None if one part of it is unknown, not finite, no rotation, or too old.
+    A place is where it is, even outside of its bounds: any other would move the robot there. What
+    moves the robot for as long as it is in force is brought into its bounds. None if one part is
+    unknown, not usable, no rotation, or too old.
 
     Parameters
     ----------
@@ -29,22 +32,19 @@ def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) ->
     """
     values: list[float] = []
     for group in limits.groups:
-        measurement = measurements.get(f'{FEEDBACK}.{group.name}')
-        if (
-            measurement is None
-            or not measurement.values
-            or not all(map(math.isfinite, measurement.values))
-            or measurement.age is None
-            or measurement.age > limits.safety.sensor_timeout
-        ):
+        name = f'{FEEDBACK}.{group.name}'
+        need, measurement = limits.needs[name], measurements.get(name)
+        if measurement is None or not need.fresh(measurement) or not need.usable(measurement):
             return None
         values += measurement.values
     measured = measured_rotations(limits, tuple(values))
     if measured is None:
         return None
     return tuple(
-        min(max(v, low), high)
-        for v, low, high in zip(measured, limits.low, limits.high, strict=True)
+        value if math.isnan(safe) else min(max(value, low), high)
+        for value, safe, low, high in zip(
+            measured, limits.safe, limits.low, limits.high, strict=True
+        )
     )
 
 
@@ -52,9 +52,9 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     """
     Return where the limits begin anew while a command is in force: what the robot does of it.
 
-    A place is where it is. A speed is what the robot does between the safe speed and the commanded
-    one: what it does beyond, or the other way, nobody has asked for, and a sensor that is broken
-    may make it up.
+    A place is where it is; an angle that wraps, by the number nearest to the commanded. A speed is
+    what the robot does between the safe speed and the commanded one: what it does beyond, or the
+    other way, nobody has asked for, and a sensor that is broken may make it up.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
         What :func:`measured_command` says.
 
     """
-    kept = list(measured)
+    kept = list(all_near(measured, commanded, limits.angles))
     for i in limits.speeds:
         low, high = sorted((limits.safe[i], commanded[i]))
         kept[i] = min(max(measured[i], low), high)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.decision import Reason
-from boundary_env_ros.core.gate_rules.braking import towards
+from boundary_env_ros.core.decision import Reason, RuleResult
+from boundary_env_ros.core.gate_rules.braking import brake, towards
 from boundary_env_ros.core.gate_rules.curvature import slow_together
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.rotation import turn
@@ -43,9 +43,11 @@ def follow(limits: Limits, situation: Situation, shaped: Shaped) -> tuple[Vector
         together = slow_together(limits, previous, step, shaped)
         alone = [i for i in alone if i not in together]
     for i in alone:
-        after = towards(previous[i], shaped.values[i], limits.rate[i] * step)
+        # As fast as the driver is told to go there: within the time of its trajectory.
+        told = min(step, limits.within[i])
+        after = towards(previous[i], shaped.values[i], limits.rate[i] * told)
         if after != shaped.values[i]:
-            _limit_rate(limits, shaped, i, previous[i], after, step)
+            _limit_rate(limits, shaped, i, previous[i], after, told)
     turn(limits, previous, step, shaped)
     if limits.profile is None:
         return rate_between(previous, tuple(shaped.values), step), ()
@@ -59,6 +61,19 @@ def rest(limits: Limits, situation: Situation) -> Vector:
         return previous
     place = settle(limits.profile, _state(limits, situation, previous))
     return _put(previous, limits.profiled, place)
+
+
+def brake_to(
+    limits: Limits, situation: Situation, safe: Vector
+) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
+    """Return the next command of the stop profile, why it is not the safe one, and its rate."""
+    previous, step = situation.previous or safe, situation.time_step
+    shaped = Shaped(safe)
+    for i, (was, after) in enumerate(zip(previous, brake(limits, situation), strict=True)):
+        if after != safe[i]:
+            _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
+    command = tuple(shaped.values)
+    return command, tuple(shaped.results), *start_anew(limits, previous, command, step)
 
 
 def start_anew(
@@ -169,7 +184,13 @@ def _jerk_needed(missing: float, rate: float, acceleration: float, step: float) 
 
 
 def _limit_rate(
-    limits: Limits, shaped: Shaped, dimension: int, was: float, after: float, step: float
+    limits: Limits,
+    shaped: Shaped,
+    dimension: int,
+    was: float,
+    after: float,
+    step: float,
+    rate: float | None = None,
 ) -> None:
     shaped.limit(
         'rate',
@@ -177,7 +198,7 @@ def _limit_rate(
         dimension,
         after,
         value=abs(shaped.values[dimension] - was) / max(step, _SHORTEST),
-        limit=limits.rate[dimension],
+        limit=limits.rate[dimension] if rate is None else rate,
         unit=f'{limits.unit[dimension]}/s',
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boundary_env_ros.core.decision import Measurement, Reason, RuleResult, Verdict
+from boundary_env_ros.core.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.shaped import Shaped
 from boundary_env_ros.core.gate_rules.situation import Situation
@@ -28,12 +28,16 @@ def obstacle_stops(
 ) -> list[RuleResult]:
     """Stop before what is near, on the side that the robot moves to or is asked to move to."""
     return [
-        result for rule in limits.safety.obstacles for result in _stops(rule, situation, wanted)
+        result
+        for rule in limits.safety.obstacles
+        for result in _stops(limits, rule, situation, wanted)
     ]
 
 
-def _stops(rule: Obstacle, situation: Situation, wanted: Vector | None) -> Iterator[RuleResult]:
-    for distance, valid, sign in _sides(situation.measurements.get(rule.input)):
+def _stops(
+    limits: Limits, rule: Obstacle, situation: Situation, wanted: Vector | None
+) -> Iterator[RuleResult]:
+    for distance, valid, sign in _sides(limits, situation, rule):
         if not _heads(rule.dimension, sign, situation.previous, wanted):
             continue
         if valid < rule.min_valid:
@@ -57,7 +61,7 @@ def slow_down(limits: Limits, situation: Situation, shaped: Shaped) -> None:
     """Limit the speed towards what is inside a slow-down zone, or would be reached too soon."""
     for apply in (_slow_zone, _collision):
         for rule in limits.safety.obstacles:
-            for distance, _, sign in _sides(situation.measurements.get(rule.input)):
+            for distance, _, sign in _sides(limits, situation, rule):
                 apply(rule, distance, sign, shaped)
 
 
@@ -94,13 +98,16 @@ def _collision(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> No
         )
 
 
-def _sides(measurement: Measurement | None) -> tuple[tuple[float, float, int], ...]:
+def _sides(
+    limits: Limits, situation: Situation, rule: Obstacle
+) -> tuple[tuple[float, float, int], ...]:
     """
     Return (distance, usable fraction, sign of the motion to it) ahead and behind.
 
-    Without a measurement there are no sides: the rule about sensors stops the robot then.
+    Without a usable one there are no sides: the rule about sensors stops the robot then.
     """
-    if measurement is None or not measurement.values:
+    measurement = situation.measurements.get(rule.input)
+    if measurement is None or not limits.needs[rule.input].usable(measurement):
         return ()
     ahead, behind, valid_ahead, valid_behind = measurement.values
     return (ahead, valid_ahead, 1), (behind, valid_behind, -1)

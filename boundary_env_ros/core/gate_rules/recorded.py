@@ -14,6 +14,7 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate_rules.situation import Situation
+from boundary_env_ros.core.gate_rules.stopping import COMPETING
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.sources import Vector
 
@@ -34,6 +35,12 @@ def situation_of(
     """
     if measurements is None:
         measurements = {found.name: found for found in decision.measurements}
+    # On which topics they are is no number of a decision: what it stopped for says that.
+    crowded = {
+        result.rule.removeprefix(f'{COMPETING}.'): int(result.value or 0)
+        for result in decision.rules
+        if result.rule.startswith(f'{COMPETING}.')
+    }
     return Situation(
         trigger=decision.trigger,
         time_step=decision.time_step or 0.0,
@@ -45,13 +52,15 @@ def situation_of(
         # Whether the lease had ended, and whether the robot was stopped before, is no number; to
         # say so can only make the ruling stricter.
         over=was_over(decision),
+        deactivated=was_deactivated(decision),
         stopped=any(result.reason is Reason.STILL_STOPPED for result in decision.rules),
         others_turn=holds_for_another(decision),
         since_request=decision.since_request,
         since_environment=decision.since_environment,
         since_tick=decision.since_tick,
         clock_error=decision.clock_error,
-        competing=decision.competing_publishers,
+        competing=decision.competing_publishers - sum(crowded.values()),
+        crowded=crowded,
         overruns=decision.overruns,
         recent=decision.recent,
         measurements=measurements,
@@ -79,3 +88,8 @@ def was_unheard(decision: GateDecision) -> bool:
 def was_over(decision: GateDecision) -> bool:
     """Return whether the lease had ended."""
     return any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
+
+
+def was_deactivated(decision: GateDecision) -> bool:
+    """Return whether the gate was being deactivated."""
+    return any(result.reason is Reason.DEACTIVATED for result in decision.rules)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
+from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits, Rotation
 from boundary_env_ros.core.gate_rules.shaped import Shaped
@@ -79,17 +80,6 @@ def turn(limits: Limits, previous: Vector, time_step: float, shaped: Shaped) -> 
             )
 
 
-def turn_to_safe(limits: Limits, previous: Vector, time_step: float) -> dict[int, float]:
-    """Return the next values of rotations on their way to the safe ones, by dimension."""
-    found: dict[int, float] = {}
-    for rotation in limits.rotations:
-        was, safe = _part(previous, rotation), _part(limits.safe, rotation)
-        if not any(map(math.isnan, safe)):
-            after = turned(was, safe, rotation.stop * time_step)
-            found.update(zip(rotation.dimensions, after, strict=True))
-    return found
-
-
 def measured_rotations(limits: Limits, measured: Vector) -> Vector | None:
     """
     Return a measured state in which rotations are unit quaternions.
@@ -106,8 +96,12 @@ def measured_rotations(limits: Limits, measured: Vector) -> Vector | None:
 
 
 def nearer_sign(limits: Limits, values: Vector, reference: Vector) -> Vector:
-    """Return values with that of the two quaternions of each rotation nearer to a reference."""
-    found = list(values)
+    """
+    Return values as near to a reference as they can be said.
+
+    A rotation has two quaternions, an angle that wraps a number for each turn.
+    """
+    found = list(all_near(values, reference, limits.angles))
     for rotation in limits.rotations:
         there = _part(reference, rotation)
         if _dot(_part(values, rotation), there) < 0.0:

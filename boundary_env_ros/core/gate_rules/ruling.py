@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.commands import admitted_action, as_action, translate
+from boundary_env_ros.core.commands import admitted_action, as_action, translate, turned_all
 from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.braking import brake, safe_from
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.motion import rest, start_anew
+from boundary_env_ros.core.gate_rules.motion import brake_to, rest, start_anew
 from boundary_env_ros.core.gate_rules.rotation import refuse_what_is_none
 from boundary_env_ros.core.gate_rules.shaping import shape
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
@@ -37,17 +37,19 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
     translated: tuple[RuleResult, ...] = ()
     if wanted is not None and situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
         command, translated = translate(limits.groups, wanted, situation.previous)
+    elif wanted is not None and situation.trigger is Trigger.OPERATOR:
+        command = turned_all(limits.groups, wanted, situation.previous)
     results = stops(limits, situation, command)
     if results or wanted is None:
         because = (BESIDE_A_STOP,) if situation.others_turn else ()
         return _stopped(limits, situation, command or (), (*because, *results))
+    if situation.trigger is Trigger.TIMER:
+        return _held(limits, situation, wanted)
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:
-        refused += _beyond(limits, command) + refuse_what_is_none(limits, command)
+        refused += _beyond(limits, situation, command) + refuse_what_is_none(limits, command)
     if refused or command is None:
         return Ruling(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
-    if situation.trigger is Trigger.TIMER:
-        return _held(limits, situation, command)
     shaped, results, rate, acceleration = shape(limits, situation, command)
     if situation.trigger in _BESIDES:
         results = (_BESIDES[situation.trigger], *results)
@@ -113,8 +115,7 @@ def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
     else:
         goal = safe_from(limits.safe, previous)
     if late and hold is Hold.SAFE:
-        at_once = start_anew(limits, previous, goal, situation.time_step)
-        return _sent_again(limits, situation, goal, why, (goal, (), *at_once))
+        return _sent_again(limits, situation, goal, why, brake_to(limits, situation, goal))
     return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))
 
 
@@ -137,19 +138,29 @@ def _sent_again(
     )
 
 
-def _beyond(limits: Limits, command: Vector) -> tuple[RuleResult, ...]:
-    """Return what is out of the bounds of groups that refuse that."""
-    return tuple(
-        RuleResult(
-            rule='bounds',
-            outcome=Verdict.REJECTED,
-            reason=Reason.OUT_OF_BOUNDS,
-            dimension=i,
-            before=value,
-            value=value,
-            limit=limits.low[i] if value < limits.low[i] else limits.high[i],
-            unit=limits.unit[i],
-        )
-        for i, value in enumerate(command)
-        if limits.reject_beyond[i] and not limits.low[i] <= value <= limits.high[i]
-    )
+def _beyond(limits: Limits, situation: Situation, command: Vector) -> tuple[RuleResult, ...]:
+    """
+    Return what is out of the bounds of groups that refuse that.
+
+    These are the bounds of the contract, which a policy knows. What only a tightened bound is in
+    the way of is limited: to refuse it would leave the robot at what it does beyond that bound.
+    """
+    results = []
+    for i, value in enumerate(command):
+        low, high = limits.declared[i]
+        if limits.reject_beyond[i] and not low <= value <= high:
+            least, most = limits.room(i, situation.previous)
+            if not least <= value <= most:
+                results.append(
+                    RuleResult(
+                        rule='bounds',
+                        outcome=Verdict.REJECTED,
+                        reason=Reason.OUT_OF_BOUNDS,
+                        dimension=i,
+                        before=value,
+                        value=value,
+                        limit=low if value < low else high,
+                        unit=limits.unit[i],
+                    )
+                )
+    return tuple(results)

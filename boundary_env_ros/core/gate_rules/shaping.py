@@ -30,7 +30,7 @@ def shape(
 
     """
     shaped = Shaped(wanted)
-    _bounds(limits, shaped)
+    _bounds(limits, situation.previous, shaped)
     normalise(limits, shaped)
     slow_down(limits, situation, shaped)
     keep_inside(limits, situation, shaped)
@@ -39,10 +39,11 @@ def shape(
     return tuple(shaped.values), tuple(shaped.results), rate, acceleration
 
 
-def _bounds(limits: Limits, shaped: Shaped) -> None:
+def _bounds(limits: Limits, previous: Vector | None, shaped: Shaped) -> None:
     for i in limits.bounded:
         value = shaped.values[i]
-        bound = min(max(value, limits.low[i]), limits.high[i])
+        low, high = limits.room(i, previous)
+        bound = min(max(value, low), high)
         if bound != value:
             shaped.limit(
                 'bounds',

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from boundary_env_ros.core.decision import Measurement, RuleResult, Sent, Trigger, Verdict
 from boundary_env_ros.core.sources import Vector
@@ -32,8 +32,8 @@ class Situation:
     recent
         What was sent and may still be under way, the oldest first, for the rules about places.
         Empty: ``previous`` is all that matters.
-    emergency_stop, over
-        The emergency stop is latched; the lease has ended.
+    emergency_stop, over, deactivated
+        The emergency stop is latched; the lease has ended; the gate is being deactivated.
     stopped
         The robot was stopped, and nothing that may be published was asked for since.
     others_turn
@@ -48,6 +48,8 @@ class Situation:
         Seconds by which ROS time has moved further than steady time between the two.
     competing
         Publishers on the command topics that are not the gate.
+    crowded
+        How many publishers there are beyond one, by the topic that the gate goes by.
     overruns
         How many of the last requests were over the latency budget.
     measurements
@@ -64,6 +66,7 @@ class Situation:
     recent: tuple[Sent, ...] = ()
     emergency_stop: bool = False
     over: bool = False
+    deactivated: bool = False
     stopped: bool = False
     others_turn: bool = False
     since_request: float | None = None
@@ -71,8 +74,14 @@ class Situation:
     since_tick: float | None = None
     clock_error: float | None = None
     competing: int = 0
+    crowded: Mapping[str, int] = field(default_factory=dict)
     overruns: int = 0
     measurements: Mapping[str, Measurement]
+
+    @property
+    def foreign(self) -> int:
+        """Return how many publishers there are that there must not be."""
+        return self.competing + sum(self.crowded.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

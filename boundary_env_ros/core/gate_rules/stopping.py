@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-import math
-
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Measurement, Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
 from boundary_env_ros.core.gate_rules.obstacles import obstacle_stops
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.gate_rules.workspace import workspace_stops
 from boundary_env_ros.core.safety import OnCompeting
 from boundary_env_ros.core.sources import Vector
+
+#: Rule about other publishers; of a topic that the gate goes by, its name follows after a dot.
+COMPETING = 'competing_publisher'
 
 
 def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
@@ -23,6 +24,8 @@ def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[
         results.append(_stop('emergency_stop', Reason.EMERGENCY_STOP))
     if situation.over:
         results.append(_stop('authority', Reason.EPISODE_OVER))
+    if situation.deactivated:
+        results.append(_stop('gate', Reason.DEACTIVATED))
     lockstep = limits.pacing is Pacing.LOCKSTEP
     if not lockstep:
         # In lockstep the world stands still between two requests, however long that takes.
@@ -74,11 +77,21 @@ def _gate_and_clock(limits: Limits, situation: Situation) -> list[RuleResult]:
 
 
 def _competing(limits: Limits, situation: Situation) -> list[RuleResult]:
-    """Stop when somebody else publishes commands: what he sends passes no gate."""
-    if not situation.competing or limits.safety.competing_publisher is not OnCompeting.STOP:
+    """
+    Stop when another node publishes commands, or what the gate goes by.
+
+    What it commands passes no gate; and of two sensors on one topic one may hide what the other
+    sees.
+    """
+    if limits.safety.competing_publisher is not OnCompeting.STOP:
         return []
-    others = float(situation.competing)
-    return [_stop('competing_publisher', Reason.COMPETING_PUBLISHER, others, 0.0, 'publishers')]
+    found = {f'{COMPETING}.{topic}': others for topic, others in situation.crowded.items()}
+    if situation.competing:
+        found = {COMPETING: situation.competing, **found}
+    return [
+        _stop(name, Reason.COMPETING_PUBLISHER, float(others), 0.0, 'publishers')
+        for name, others in found.items()
+    ]
 
 
 def _overruns(limits: Limits, situation: Situation) -> list[RuleResult]:
@@ -106,38 +119,22 @@ def _environment(limits: Limits, situation: Situation) -> list[RuleResult]:
 
 
 def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
-    """Stop when a sensor that a rule needs is silent, frozen or ahead of time."""
+    """Stop when a sensor that a rule needs is silent, frozen, ahead of time or not usable."""
     results = []
-    limit = limits.safety.sensor_timeout
-    for measurement in situation.measurements.values():
-        if measurement.name == OPERATOR:
-            continue  # a hand, which may be let go
-        if measurement.name.startswith(FEEDBACK) and measurement.name not in limits.followed:
+    for name, need in limits.needs.items():
+        if name.startswith(FEEDBACK) and name not in limits.followed:
             # Only needed to seed the limits: its absence shows as an unknown previous command.
             continue
-        most = limits.alive.get(measurement.name, limit)
-        if measurement.age is None or measurement.age > most:
-            results.append(
-                _stop('sensors', Reason.OBSERVATION_TIMEOUT, measurement.age, most, 's')
-            )
-        elif measurement.name.startswith(ALIVE):
-            continue  # only whether it lives is asked
-        elif not _is_usable(measurement):
+        measurement = situation.measurements.get(name)
+        if not need.fresh(measurement):
+            age = None if measurement is None else measurement.age
+            results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
+        elif not need.usable(measurement):
             results.append(_stop('sensors', Reason.SENSOR_INVALID))
-    for name in limits.safety.inputs:
-        if name not in situation.measurements:
-            results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     if situation.previous is None:
+        limit = limits.safety.sensor_timeout
         results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
     return results
-
-
-def _is_usable(measurement: Measurement) -> bool:
-    """Return whether the rules can go by a value: a distance may be infinite, a motion may not."""
-    if measurement.name.startswith(FEEDBACK):
-        return bool(measurement.values) and all(map(math.isfinite, measurement.values))
-    # No comparison with NaN is true, so the rules would take it for free space.
-    return bool(measurement.values) and not any(map(math.isnan, measurement.values))
 
 
 def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:

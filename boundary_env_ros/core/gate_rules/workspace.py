@@ -250,9 +250,7 @@ class _Course:
     ) -> _Course | None:
         """Return it; None if there is no measurement, for which the rule ``sensors`` stops."""
         found = situation.measurements.get(place.input)
-        if found is None or found.age is None or not all(map(math.isfinite, found.values)):
-            return None
-        if len(found.values) != len(place.unit):
+        if found is None or found.age is None or not limits.needs[place.input].usable(found):
             return None
         sent = situation.recent
         if situation.previous is not None and (not sent or sent[-1].command != situation.previous):

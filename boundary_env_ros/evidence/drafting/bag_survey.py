@@ -14,10 +14,12 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.drafting.draft import draft, is_own
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import Survey
-from boundary_env_ros.storage.known_definitions import described
+from boundary_env_ros.storage.bag_metadata import information_of, METADATA
+from boundary_env_ros.storage.definitions import parse_definition
+from boundary_env_ros.storage.known_definitions import described, typesys_of_rosbags
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_types import fields_of_store, MessageTypes
-from boundary_env_ros.storage.rosbag2 import needs_rosbags, offers_of_bag, open_bag
+from boundary_env_ros.storage.rosbag2 import Bag, offers_of_bag, open_bag
 
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""
@@ -92,7 +94,7 @@ def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
         progress(number, total)
     if not number:
         raise RecordError(
-            f'Expect messages of a robot in the bag {path}, actually: there are none'
+            f'Expect messages of a robot in the bag {path}, actually: {_none(bag)}'
             f'{f" ({bag.tear})" if bag.tear else ""}. Record while the robot runs.'
         )
     offers = offers_of_bag(path)
@@ -110,15 +112,27 @@ def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
     )
 
 
+def _none(bag: Bag) -> str:
+    """Return that there are none, and what there is instead."""
+    if bag.count:
+        return f'all of its {bag.count} messages are of the boundary itself'
+    folder = bag.path if (bag.path / METADATA).is_file() else bag.path / 'bag'
+    try:
+        counted = information_of(folder).get('message_count')
+    except RecordError:
+        counted = None
+    if not counted:
+        return 'there are none'
+    return f'its metadata counts {counted} messages, and its files have none'
+
+
 class _Decoders:
     """A decoder for each definition, made when its first message comes."""
 
     def __init__(self) -> None:
-        try:
-            from rosbags import typesys
-            from rosbags.serde import SerdeError
-        except ImportError as error:
-            raise needs_rosbags(error) from error
+        typesys = typesys_of_rosbags()
+        from rosbags.serde import SerdeError
+
         self._typesys: Any = typesys
         self._broken = (*_UNREADABLE, SerdeError, typesys.TypesysError)
         self._stores: dict[Channel, Any] = {}
@@ -148,6 +162,7 @@ class _Decoders:
         typesys = self._typesys
         store = typesys.get_typestore(typesys.Stores.EMPTY)
         text = described(channel).definition.decode(errors='replace')
+        parse_definition(channel.type, text)
         store.register(typesys.get_types_from_msg(text, channel.type))
         return store
 

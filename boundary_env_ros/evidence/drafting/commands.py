@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import re
 
+from boundary_env_ros.core.action_parser import implied_interface
 from boundary_env_ros.core.grammar import is_topic, is_type
 from boundary_env_ros.core.message_parts import ARRAYS
 from boundary_env_ros.evidence.drafting.feedback import feedback_of, FeedbackDraft
@@ -99,6 +100,14 @@ class GroupDraft:
     def stays(self) -> tuple[bool, ...]:
         """Return, for each dimension, whether it is a position, so that to stay there is safe."""
         return tuple(unit in _PLACES for unit in self.unit)
+
+    @property
+    def interface(self) -> tuple[str, ...]:
+        """Return what each dimension seems to be: position, velocity or effort."""
+        return tuple(
+            'position' if stays else 'velocity' if unit.endswith('/s') else 'effort'
+            for stays, unit in zip(self.stays, self.unit, strict=True)
+        )
 
 
 def is_command(topic: TopicSurvey) -> bool:
@@ -330,6 +339,17 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
     page.key('type', topic.type, 2)
     for key, value, comment in draft.lines:
         page.key(key, value, 2, comment)
+    known = {key: value for key, value, _ in draft.lines}
+    quantity = [str(known['quantity'])] if 'quantity' in known else []
+    if not implied_interface(topic.type, quantity, len(draft.unit)):
+        each = draft.interface
+        says = each[0] if len(set(each)) == 1 else each
+        page.key(
+            'interface',
+            says,
+            2,
+            guess('by the unit; a stop holds a position, and ends the others'),
+        )
     page.key('unit', draft.unit, 2, draft.unit_comment)
     if topic.frames:
         page.key('frame', topic.frames[0], 2, guess('as its header says'))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 import math
 import re
@@ -198,8 +198,21 @@ def _paths(topic: TopicSurvey) -> FieldDraft:
         paths.append(path)
     kept, notes = _kept(topic, paths)
     units = ['rad' if '(' in path else '' for path in kept]
+    notes += tuple(decide(f'left out: {text}.') for text in _sequences(topic))
     comment = decide('nobody but its definition knows the units; say which')
     return _numbers(topic, kept, units, comment, notes)
+
+
+def _sequences(topic: TopicSurvey) -> Iterator[str]:
+    """Yield what a field of paths has no room for, and how it is observed."""
+    for path, lengths in topic.lengths.items():
+        if 'covariance' in path or not lengths.most:
+            continue
+        if lengths.most > MOST_VALUES:
+            way = f'more than the {MOST_VALUES} that a field can have'
+        else:
+            way = f'which a field of its own observes (`array: {path}`)'
+        yield f'{path}, a sequence of {lengths.most} numbers, {way}'
 
 
 def _numbers(
@@ -211,7 +224,8 @@ def _numbers(
     frame: str | None = None,
 ) -> FieldDraft:
     if not paths:
-        raise Unfit('it has no number that a field could name')
+        more = '; '.join(_sequences(topic))
+        raise Unfit(f'it has no number that a field could name{more and f", but {more}"}')
     lines: list[Line] = [
         ('fields', tuple(paths), guess('what was not constant') if notes else ''),
         ('unit', units[0] if len(set(units)) == 1 else tuple(units), comment),

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.paths import FUNCTIONS, getter
+from boundary_env_ros.core.source_parser import MOST_VALUES
 from boundary_env_ros.evidence.drafting.survey import Lengths, Span
 from boundary_env_ros.storage.message_paths import found_at, Kind
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
@@ -25,8 +26,6 @@ _DEEPEST = 8
 _MOST_LEAVES = 256
 #: A longer sequence has one span for all its elements.
 _LONGEST = 64
-#: A longer one is a map or an image, whose values nobody names.
-_LISTED = 4096
 _QUATERNION = 'geometry_msgs/msg/Quaternion'
 #: What says when, not what; and the header, which is looked at by itself.
 _TIMES = frozenset(
@@ -131,7 +130,7 @@ class _Sequence:
     def see(self, values: Collection[Any]) -> None:
         size = len(values)
         self.least, self.most = min(self.least, size), max(self.most, size)
-        if size > _LISTED:
+        if size > MOST_VALUES:
             return
         if self.least != self.most or size > _LONGEST:
             self.elements = []

@@ -65,7 +65,7 @@ class MinariWriter:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect h5py for Minari data sets, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[minari]'`."
+                'Install it with `pip install minari h5py pyarrow`.'
             ) from error
         self._text = h5py.string_dtype()
         self._layout, self._name = layout, name

@@ -50,7 +50,7 @@ class RecordFile:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect google-crc32c for TFRecord files, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[rlds]'`."
+                'Install it with `pip install google-crc32c pyarrow`.'
             ) from error
         self.path = path
         self.records = self.size = 0

@@ -27,7 +27,7 @@ from boundary_env_ros.core.observation import FieldStatus, Sample
 from boundary_env_ros.core.reset import by_name, tolerances
 from boundary_env_ros.core.sight import Sight, View
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import (
     EvaluatorRecord,
@@ -36,8 +36,7 @@ from boundary_env_ros.core.transition import (
     ResetRecord,
     Transition,
 )
-from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.rules.base import WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, TaskFailed
 
 #: Who declares the endings that nobody declared while the robot ran.
 DECLARER = 'import'
@@ -116,7 +115,7 @@ class ImportedAgent:
     ) -> None:
         self._contract, self._digest, self._agent = contract, digest, agent
         self._origin = origin
-        self._task = _Judge(task)
+        self._task = _Judge(task, contract)
         self._sight = Sight(contract, topics)
         self._seen = tuple(
             spec
@@ -126,6 +125,7 @@ class ImportedAgent:
         self._actuation = Actuation(
             tuple(value for group in contract.action for value in group.feedback.threshold),
             patience=contract.safety.command_timeout,
+            angles=contract.angles,
         )
         self._feedback_source = ' '.join(
             dict.fromkeys(topics[group.feedback.topic] for group in contract.action)
@@ -232,8 +232,8 @@ class ImportedAgent:
         sampled = by_name(origin.reset)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
         try:
-            supplied = self._task.observe(sampled, self._agent)
-        except (BoundaryError, *WRONG_INPUT):
+            supplied = supply(self._task, contract, sampled, self._agent)
+        except BoundaryError:
             supplied = {}
             unknown.append('reset')
         for spec in (*contract.observation, *contract.state):
@@ -284,7 +284,7 @@ class ImportedAgent:
         assert before is not None  # a running episode has observed
         made, step = self._held, self._episode.step + 1
         view = self._sight.view(self._id(step), now)
-        causes = {SENSOR_LOST: (DECLARER, '')} if self._lost(view) else {}
+        causes = {SENSOR_LOST: (DECLARER, self._sight.why_lost(view))} if self._lost(view) else {}
         if step >= contract.max_steps:
             causes[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
         self._task.stumbled = False
@@ -412,8 +412,8 @@ class ImportedAgent:
 class _Judge:
     """A task that says when it could not judge, for lack of what it needs."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, contract: Contract) -> None:
+        self._task, self._contract = task, contract
         self.sample_reset = task.sample_reset
         self.observe = task.observe
         self.stumbled = False
@@ -421,13 +421,10 @@ class _Judge:
     def judge(self, step: StepView) -> Outcome:
         """Return what the task makes of a step; nothing if it stumbles."""
         try:
-            outcome = self._task.judge(step)
-            if all(math.isfinite(term.value) for term in outcome.terms):
-                return outcome
-        except (BoundaryError, *WRONG_INPUT):
-            pass
-        self.stumbled = True
-        return Outcome()
+            return judge(self._task, self._contract, step)
+        except TaskFailed:
+            self.stumbled = True
+            return Outcome()
 
 
 def _seen(*sections: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from boundary_env_ros.core.observation import Sample
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent, Origin
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
@@ -28,7 +28,6 @@ from boundary_env_ros.evidence.importing.listening import (
 )
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.importing.writing import RunWriter
-from boundary_env_ros.evidence.rules.base import WRONG_INPUT
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.new_folder import new_folder

@@ -17,6 +17,7 @@ import math
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.inputs import looked_up_fields
 from boundary_env_ros.core.lockstep import WorldAdvanced
 from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.serialization import from_message
@@ -31,7 +32,7 @@ from boundary_env_ros.evidence.raw.observations import ObservationChecks
 from boundary_env_ros.evidence.raw.published import PublishedChecks
 from boundary_env_ros.evidence.raw.tape import Find, RecorderState, Tape
 from boundary_env_ros.evidence.raw.wiring import Message, STOP
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import sensors, whole
 from boundary_env_ros.evidence.rules.base import NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
@@ -76,6 +77,25 @@ _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
+#: The rules that need the topic of a gate.
+_OF_THE_GATE = (
+    sensors.command_on_topic,
+    sensors.command_decided,
+    sensors.request_answered,
+    whole.decisions_agree,
+)
+
+#: The rules that hold instants against log times.
+_OF_CLOCKS = (
+    sensors.measurement_from_sensors,
+    sensors.measurement_newest,
+    sensors.ruling_from_sensors,
+    sensors.fields_from_sensors,
+    sensors.fields_newest,
+    sensors.emergency_stop_heard,
+)
+
+
 class RawAuditor:
     """
     Takes the raw messages of a record and its records, and holds these against those.
@@ -103,7 +123,9 @@ class RawAuditor:
     ) -> None:
         self.tape = Tape(contract, topics, find, host)
         self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
-        self._gate_speaks = _DECISION in topics.values()
+        # The agents whose gate is heard itself, and those whose decisions only the steps carry.
+        self._gate_speaks: set[str] = set()
+        self._only_carried: set[str] = set()
         self._observations = ObservationChecks(self.tape, task)
         self._decisions = DecisionChecks(self.tape, Limits.of(contract))
         self._feedback = FeedbackChecks(self.tape)
@@ -148,8 +170,7 @@ class RawAuditor:
         if kind == _REQUEST:
             request = from_message(ActionRequest, message)
             self._published.request(request, log_time)
-            if self._gate_speaks:
-                self._later(log_time, partial(self._request, request, log_time))
+            self._later(log_time, partial(self._request, request, log_time))
         elif kind == _OBSERVATION:
             self._published.observation(from_message(Observation, message), log_time)
         elif kind == _RECORDER:
@@ -174,11 +195,17 @@ class RawAuditor:
             if record.id.agent not in self._start or record.reset is not None:
                 self._start[record.id.agent] = record
             start = self._start[record.id.agent]
+            self.tape.came(record.closed, log_time)
+            if record.decisions:
+                self._commands.gated(record.id.agent)
             self._noting.append(
                 (log_time + DELAY - AHEAD, partial(self._observations.note, record))
             )
             self._later(log_time, partial(self._transition, record, start, log_time))
         elif isinstance(record, GateDecision):
+            self._gate_speaks.add(record.id.agent)
+            self._commands.gated(record.id.agent)
+            self.tape.came(record.decided or record.commanded, log_time)
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
             self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
@@ -214,12 +241,13 @@ class RawAuditor:
         evaluator = self._published.evaluator_of(now)
         if evaluator is not None:
             self._observations.evaluator(evaluator[0].fields, now, evaluator[1])
-        if not self._gate_speaks:
+        if now.decisions and now.id.agent not in self._gate_speaks:
+            self._only_carried.add(now.id.agent)
             for decision in now.decisions:
                 self._decision(decision, log_time)
 
     def _request(self, request: ActionRequest, log_time: int) -> None:
-        if log_time < self.tape.now - END:
+        if request.id.agent in self._gate_speaks and log_time < self.tape.now - END:
             self._published.check_answered(request, log_time)
 
     def _decision(self, decision: GateDecision, log_time: int) -> None:
@@ -252,6 +280,18 @@ class RawAuditor:
             if kind not in self._own.values():
                 why = f'no topic of type {kind} in the record'
                 found.append(NotChecked(rule=rule.id, why=why))
+        for agent in sorted(self._only_carried):
+            why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
+            found += [NotChecked(rule=rule.id, why=why) for rule in _OF_THE_GATE]
+        for host in self.tape.foreign:
+            why = (
+                f'instants of host {host!r}: not on the clock of the record, and placed by how '
+                'long its messages took to the recorder'
+            )
+            found += [NotChecked(rule=rule.id, why=why) for rule in _OF_CLOCKS]
+        for spec in looked_up_fields(self.tape.contract):
+            why = f'field {spec.name}: looked up in tf, which is not computed again'
+            found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF['field']]
         return tuple(found)
 
 

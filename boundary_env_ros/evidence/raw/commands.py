@@ -59,6 +59,11 @@ class CommandChecks:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._pairs: dict[tuple[str, str], _Pairs] = {}
+        self._gated: set[str] = set()
+
+    def gated(self, agent: str) -> None:
+        """Take note that an agent has a gate, also if its topic is not in the record."""
+        self._gated.add(agent)
 
     def _of(self, agent: str, group: str) -> _Pairs:
         return self._pairs.setdefault((agent, group), _Pairs(deque(), deque()))
@@ -122,7 +127,7 @@ class CommandChecks:
         partner = _partner(command, pairs.sent)
         place = f'decision {decision.sequence}.command'
         if partner is None:
-            if not self._tape.excused(use, command.stamp, command.log_time):
+            if not self._tape.missing(use, command.stamp, command.log_time):
                 self._tape.find(
                     sensors.command_on_topic,
                     Mismatch(
@@ -134,7 +139,7 @@ class CommandChecks:
                 )
             return
         pairs.sent.remove(partner)
-        self._tape.checked['commands'] += 1
+        self._tape.took('commands', use.name)
         if not _equal(command.values, partner.values):
             self._tape.find(
                 sensors.command_on_topic,
@@ -153,8 +158,10 @@ class CommandChecks:
             pairs.sent.appendleft(command)
             self._on_topic(partner, pairs, use)
             return
-        if pairs.begun is None or command.log_time < pairs.begun - _APART:
-            self._tape.unsupported[use.name] += 1
+        early = pairs.begun is None or command.log_time < pairs.begun - _APART
+        if early and (agent not in self._gated or self._is_in_bounds(command.values, use)):
+            self._tape.asked[use.name] += 1
+            self._tape.excuse('early', use.name)
             return  # The recorder heard of this gate only later.
         self._tape.find(
             sensors.command_decided,
@@ -164,6 +171,13 @@ class CommandChecks:
                 actual=f'none for {vector(command.values)} at {command.log_time} ns',
             ),
             None,
+        )
+
+    def _is_in_bounds(self, values: Vector, use: Use) -> bool:
+        group = next(g for g in self._tape.contract.action if f'command {g.name}' == use.name)
+        return len(values) == group.size and all(
+            np.float32(low) <= np.float32(value) <= np.float32(high)
+            for low, value, high in zip(group.low, values, group.high, strict=True)
         )
 
 
@@ -182,7 +196,12 @@ def _partner(command: _Command, others: deque[_Command]) -> _Command | None:
 
 
 def _equal(one: Vector, other: Vector) -> bool:
-    """Return whether two commands are the same in the precision of the message."""
+    """
+    Return whether two commands are the same in the precision of the message.
+
+    The gate rounds a float32 inwards, so it may be the one beside the nearest.
+    """
     return len(one) == len(other) and all(
-        a == b or np.float32(a) == np.float32(b) for a, b in zip(one, other, strict=True)
+        a == b or abs(np.float32(a) - np.float32(b)) <= np.spacing(abs(np.float32(b)))
+        for a, b in zip(one, other, strict=True)
     )

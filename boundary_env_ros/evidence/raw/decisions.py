@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
+from boundary_env_ros.core.commands import turned_all
 from boundary_env_ros.core.decision import GateDecision, Measurement, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate_senses import HELD
@@ -16,10 +17,11 @@ from boundary_env_ros.evidence.raw.support import (
     nanoseconds,
     newest_in_lockstep,
     supporting,
+    told,
 )
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard, measured
-from boundary_env_ros.evidence.raw.wiring import same_topic, Use
+from boundary_env_ros.evidence.raw.wiring import same_topic, STOP, Use
 from boundary_env_ros.evidence.rules import sensors
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.rules.gate import same_numbers
@@ -81,7 +83,7 @@ class DecisionChecks:
             heard = supporting(tape, self._claim(decision, measurement, use))
             if heard is not None:
                 got = now - (instant.steady - measurement.received_steady)
-                tape.delayed(f'{decision.id.agent} {use.name}', got - heard.log_time)
+                tape.delayed(f'{decision.id.agent} {use.name}', now, got - heard.log_time)
 
     def _claim(self, decision: GateDecision, measurement: Measurement, use: Use) -> Claim:
         return Claim(
@@ -127,7 +129,10 @@ class DecisionChecks:
                 said[measurement.name] = replace(measurement, values=values)
         if said:
             self._rule_again(decision, said)
-        if now is not None and instant is not None:
+        if now is None or instant is None:
+            self._tape.asked[STOP] += 1
+            self._tape.excuse('unplaced', STOP)
+        else:
             listened = now if self._tape.lockstep else self._listened(decision, instant, now)
             self._emergency_stop(decision, agent, now, listened, asked)
 
@@ -135,8 +140,9 @@ class DecisionChecks:
         """Hold a decision on the operator against the message of his topic."""
         *command, switch = heard.readings[use.name].values
         wanted = decision.wanted_command
-        if switch >= HELD and (not wanted or same(tuple(command), wanted)):
-            self._tape.checked['commands by hand'] += 1
+        asked = turned_all(self._tape.contract.action, tuple(command), decision.previous_command)
+        if switch >= HELD and (not wanted or same(asked, wanted)):
+            self._tape.took('commands by hand', 'commands by hand')
             return
         self._tape.find(
             sensors.operator_heard,
@@ -158,11 +164,11 @@ class DecisionChecks:
         rule = sensors.measurement_from_sensors
         if not measurement.received_steady:
             first = tape.window(use).first
-            if (
-                first is not None
-                and log_time - first.log_time > tape.grace
-                and not decision.seeded
-            ):
+            late = 0 if first is None else log_time - first.log_time
+            tape.asked[use.name] += 1
+            if tape.floor < late <= tape.grace:
+                tape.excuse('early', use.name)
+            elif late > tape.grace and not decision.seeded:
                 tape.find(
                     sensors.measurement_newest,
                     Mismatch(
@@ -175,7 +181,7 @@ class DecisionChecks:
             return None
         heard = supporting(tape, self._claim(decision, measurement, use))
         if heard is None:
-            if not tape.excused(use, nanoseconds(measurement.captured), log_time):
+            if not tape.missing(use, nanoseconds(measurement.captured), log_time):
                 tape.find(
                     rule,
                     Mismatch(
@@ -186,7 +192,7 @@ class DecisionChecks:
                     decision.id,
                 )
             return None
-        tape.checked['measurements'] += 1
+        tape.took('measurements', use.name)
         if not same_topic(use.topic, measurement.topic):
             tape.find(
                 rule,
@@ -247,7 +253,9 @@ class DecisionChecks:
                     decision.id,
                 )
             waited = 0 if asked is None or decision.decided is None else now - asked
-            slack = tape.slack(f'{decision.id.agent} {use.name}', got - heard.log_time, waited)
+            slack = tape.slack(
+                f'{decision.id.agent} {use.name}', now, got - heard.log_time, waited
+            )
             listened = self._listened(decision, instant, now)
             newest = tape.newest_had(
                 use,
@@ -257,6 +265,8 @@ class DecisionChecks:
                 listened=listened - slack,
                 who=f'{decision.id.agent} gate',
             )
+        else:
+            tape.excuse('unplaced', use.name)
         last = agent.used.get(use.name, heard)
         agent.used[use.name] = max(last, heard, key=lambda one: one.number)
         expected = ''
@@ -274,8 +284,8 @@ class DecisionChecks:
             sensors.measurement_newest,
             Mismatch(
                 field=f'decision {decision.sequence}.{measurement.name}',
-                expected=f'{expected}, {vector(newest.readings[use.name].values)}',
-                actual=f'{vector(measurement.values)} of another one',
+                expected=f'{expected}, {told(newest, use)}',
+                actual=f'another one, {told(heard, use)}',
             ),
             decision.id,
         )
@@ -319,18 +329,32 @@ class DecisionChecks:
     def _emergency_stop(
         self, decision: GateDecision, agent: _Agent, now: int, listened: int, asked: int | None
     ) -> None:
+        """
+        Ask for the flag of an emergency stop that was pressed.
+
+        What the record itself says of delays excuses it for no longer than the gate may go by what
+        it had before.
+        """
         if decision.emergency_stop or decision.verdict is Verdict.REJECTED:
             return
-        waited = 0 if asked is None or decision.decided is None else now - asked
-        slack = self._tape.slack(f'{decision.id.agent} emergency stop', waited)
-        slack += to_nanoseconds(self._limits.safety.gate_period)
-        since = _pressed(agent, now - slack)
-        if since is None or (
-            _pressed(agent, listened - slack) is None
-            and self._tape.excuse_starved(f'{decision.id.agent} gate', now, 'emergency stop')
-        ):
+        tape, safety = self._tape, self._limits.safety
+        surely = now - tape.floor - to_nanoseconds(safety.gate_period)
+        since = _pressed(agent, surely)
+        tape.asked[STOP] += 1
+        if since is None:
             return
-        self._tape.find(
+        waited = 0 if asked is None or decision.decided is None else now - asked
+        slack = tape.slack(f'{decision.id.agent} {STOP}', now, waited) - tape.floor
+        most = to_nanoseconds(safety.sensor_timeout)
+        if _pressed(agent, surely - most) is None:
+            if _pressed(agent, surely - slack) is None:
+                tape.excuse('late', STOP)
+                return
+            deaf = _pressed(agent, surely - slack - (now - listened)) is None
+            if deaf and tape.is_starved(f'{decision.id.agent} gate', now):
+                tape.excuse('starved', STOP)
+                return
+        tape.find(
             sensors.emergency_stop_heard,
             Mismatch(
                 field=f'decision {decision.sequence}.emergency_stop',

@@ -66,9 +66,9 @@ class FeedbackChecks:
                     if use.name in heard.readings
                 ] or [f'a message on {use.topic}']
         if found and not told:
-            tape.checked['feedback'] += 1
+            tape.took('feedback', uses[0].name)
             return
-        if not uses or (not found and tape.excused(uses[0], stamp, tape.now)):
+        if not uses or (not found and tape.missing(uses[0], stamp, tape.now)):
             return
         tape.find(
             sensors.measured_from_sensors,

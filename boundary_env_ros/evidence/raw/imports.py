@@ -50,7 +50,8 @@ class ImportChecks:
                 published = published or heard.log_time >= begin
                 values += heard.readings[use.name].values
         expected = tuple(values) if published and len(values) == size else ()
-        self._tape.checked['commands'] += bool(expected)
+        if expected:
+            self._tape.took('commands', 'commands')
         if not same(now.commanded_action, expected):
             self._tape.find(
                 sensors.import_from_commands,

@@ -24,12 +24,14 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import WRONG_INPUT
 from boundary_env_ros.evidence.memory import PAST
 from boundary_env_ros.evidence.raw.support import (
     Claim,
     nanoseconds,
     newest_in_lockstep,
     supporting,
+    told,
 )
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard
@@ -41,13 +43,15 @@ from boundary_env_ros.evidence.rules.base import (
     Rule,
     same,
     vector,
-    WRONG_INPUT,
 )
 from boundary_env_ros.evidence.rules.freezing import sample_of
 from boundary_env_ros.evidence.rules.step import judged, values_of
 
 #: What freezing a sample makes of it, attribute by attribute.
 _FROZEN = ('values', 'clipped', 'age', 'status', 'confidence', 'image', 'frame_id')
+
+#: Bytes of the largest message that goes over UDP in one piece.
+_DATAGRAM = 65_507
 
 #: Nanoseconds by which two clocks of one host may be read apart.
 _READING = 2_000_000
@@ -108,6 +112,7 @@ class ObservationChecks:
         self._tape = tape
         self._task = task
         self._past: dict[str, deque[Mapping[str, Vector]]] = {}
+        self._missed: dict[tuple[str, str], int] = {}
         # For longer than that the gate would stop.
         self._most_deaf = to_nanoseconds(tape.contract.safety.sensor_timeout)
 
@@ -121,7 +126,10 @@ class ObservationChecks:
             if use is None or field.captured is None:
                 continue
             for heard in tape.window(use).stamped(field.captured.nanoseconds)[:1]:
-                tape.delayed(f'{now.id.agent} {use.name}', self._delay(field, heard))
+                at = tape.on_tape(now.closed)
+                if at is not None:
+                    delay = self._delay(field, heard)
+                    tape.delayed(f'{now.id.agent} {use.name}', at, delay)
 
     def _delay(self, field: ObservationField, heard: Heard) -> int:
         """Return by how much later than the recorder a field had its message, ns, if known."""
@@ -219,8 +227,17 @@ class ObservationChecks:
                 heard[spec.name] = (use, found)
         try:
             expected = _freeze(specs, by_name, heard, frozen, past)
-        except WRONG_INPUT:
-            return values_of(tuple(fields))  # another number of values, which is named elsewhere
+        except WRONG_INPUT as error:
+            self._tape.find(
+                frozen.rule,
+                Mismatch(
+                    field=frozen.where,
+                    expected='fields that can be made of the messages',
+                    actual=f'{type(error).__name__}: {error}',
+                ),
+                frozen.id,
+            )
+            return values_of(tuple(fields))
         for spec in specs:
             supported = spec.name in heard or (
                 spec.derived is not None and all(of in heard for of in spec.derived.of)
@@ -252,7 +269,7 @@ class ObservationChecks:
         heard = supporting(tape, claim)
         if heard is None:
             sent = nanoseconds(field.captured, field.published)
-            if not tape.excused(use, sent, frozen.log_time):
+            if not tape.missing(use, sent, frozen.log_time):
                 tape.find(
                     frozen.rule,
                     Mismatch(
@@ -263,7 +280,7 @@ class ObservationChecks:
                     frozen.id,
                 )
             return None
-        tape.checked['fields'] += 1
+        tape.took('fields', use.name)
         if not same_topic(use.topic, field.source):
             tape.find(
                 frozen.rule,
@@ -280,7 +297,9 @@ class ObservationChecks:
         tape, now = self._tape, self._tape.on_tape(frozen.closed)
         if now is None or frozen.begun is None:
             return
-        slack = 0 if tape.lockstep else tape.slack(f'{frozen.id.agent} {use.name}', frozen.late)
+        slack = (
+            0 if tape.lockstep else tape.slack(f'{frozen.id.agent} {use.name}', now, frozen.late)
+        )
         came = tape.window(use).last_before(now - slack, use.name)
         if came is not None and came.log_time > frozen.begun:
             tape.find(
@@ -324,8 +343,8 @@ class ObservationChecks:
                     frozen.rule,
                     Mismatch(
                         field=f'{frozen.where}.{field.name}.{name}',
-                        expected=f'{_told(ours)} from {field.source}',
-                        actual=_told(theirs),
+                        expected=f'{_text(ours)} from {field.source}',
+                        actual=_text(theirs),
                     ),
                     frozen.id,
                 )
@@ -335,10 +354,9 @@ class ObservationChecks:
         tape, newest = self._tape, None
         now = tape.on_tape(frozen.closed)
         if now is None:
+            tape.excuse('unplaced', use.name)
             return heard
         if tape.lockstep:
-            if frozen.cut_short:
-                return heard  # the world may have been on its way
             newest = newest_in_lockstep(
                 tape,
                 use,
@@ -349,7 +367,7 @@ class ObservationChecks:
             )
         else:
             delay = self._delay(field, heard)
-            slack = tape.slack(f'{frozen.id.agent} {use.name}', delay, frozen.late)
+            slack = tape.slack(f'{frozen.id.agent} {use.name}', now, delay, frozen.late)
             listened = now if frozen.listened is None else min(now, frozen.listened)
             deaf = min(now - listened, self._most_deaf)
             newest = tape.newest_had(
@@ -364,17 +382,42 @@ class ObservationChecks:
             return heard
         if newest.number < heard.number and not tape.lockstep:
             return heard
+        if tape.lockstep and frozen.cut_short:
+            tape.excuse('cut short', use.name)  # the world may have been on its way
+            return heard
+        if not tape.lockstep and self._need_not_have_come(use, heard, newest):
+            # It is one message, however many steps go by without it.
+            if self._missed.get((frozen.id.agent, use.name)) != newest.number:
+                self._missed[frozen.id.agent, use.name] = newest.number
+                tape.excuse('missed', use.name)
+            return heard
         tape.find(
             sensors.fields_newest,
             Mismatch(
                 field=f'{frozen.where}.{field.name}',
-                expected=f'the newest message on {use.topic} that was there, '
-                f'{vector(newest.readings[use.name].values)}',
-                actual=f'{vector(field.values)} of another one',
+                expected=f'the newest message on {use.topic} that was there, {told(newest, use)}',
+                actual=f'another one, {told(heard, use)}',
             ),
             frozen.id,
         )
         return newest
+
+    def _need_not_have_come(self, use: Use, heard: Heard, newest: Heard) -> bool:
+        """
+        Return whether a message that the recorder had may honestly not have come to another.
+
+        What is too large for one datagram gets lost with any part of it, to each listener another
+        one. Nobody sends the last message of a driver that died again.
+        """
+        tape = self._tape
+        if not use.reliable and newest.length > _DATAGRAM:
+            return True
+        window = tape.window(use)
+        if window.behind(heard) is not newest:
+            return False
+        follows = window.behind(newest)
+        silent = (tape.now if follows is None else follows.log_time) - newest.log_time
+        return silent > self._most_deaf
 
     # The rest of a step --------------------------------------------------------------------------
 
@@ -389,7 +432,7 @@ class ObservationChecks:
         if self._task is None or start.reset is None or now.kind is not Kind.STEP:
             return
         before = values_of(now.before) if before is None else before
-        self._tape.checked['judgements'] += 1
+        self._tape.took('judgements', 'judgements')
         claimed = values_of(now.before)
         if same(_sorted(after), _sorted(values_of((*now.after, *now.state)))) and all(
             same(before.get(name), values) for name, values in claimed.items()
@@ -448,7 +491,7 @@ def _freeze(
     return {field.name: field for field in found}
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, tuple):
         return vector(value)
     if isinstance(value, bytes):

@@ -105,10 +105,11 @@ class PublishedChecks:
         place = f'decision {decision.sequence}.request'
         found = self._requests.get((request.lease_id, request.sequence), [])
         if any(same(published, request) for published, _ in found):
-            self._tape.checked['requests'] += 1
+            self._tape.took('requests', 'requests')
             return
         if not found and (log_time - first < _LATE or self._came_late(request, log_time)):
-            self._tape.unsupported['requests'] += 1
+            self._tape.asked['requests'] += 1
+            self._tape.excuse('early', 'requests')
             return
         self._tape.find(
             rule,
@@ -169,13 +170,14 @@ class PublishedChecks:
         observation = self._observations.pop(_step(transition), None)
         if observation is None:
             if log_time - first < _LATE:
-                self._tape.unsupported['observations'] += 1
+                self._tape.asked['observations'] += 1
+                self._tape.excuse('early', 'observations')
                 return
             actual, expected = 'none of that step', 'an observation that was published'
         elif same(observation.fields, transition.after) and observation.observed == (
             transition.closed
         ):
-            self._tape.checked['observations'] += 1
+            self._tape.took('observations', 'observations')
             return
         else:
             expected = 'as published'

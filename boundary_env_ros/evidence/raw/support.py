@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
-from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard, measured
 from boundary_env_ros.evidence.raw.wiring import Use
+from boundary_env_ros.evidence.rules.base import vector
 
 #: Messages without a stamp among which the one that a value is of is looked for.
 _NEAR = 512
@@ -48,6 +49,19 @@ def nanoseconds(*stamps: Stamp | None) -> int | None:
     return next((stamp.nanoseconds for stamp in stamps if stamp is not None), None)
 
 
+def told(heard: Heard, use: Use) -> str:
+    """Return what a message says and when it is from, as text for a person."""
+    reading = heard.readings[use.name]
+    what = 'the image' if reading.image is not None else vector(reading.values)
+    if heard.stamp is not None:
+        return f'{what} stamped {_seconds(heard.stamp)} s'
+    return f'{what} sent at {_seconds(heard.publish_time)} s'
+
+
+def _seconds(time: int) -> str:
+    return f'{time // NANOSECONDS}.{time % NANOSECONDS:09d}'
+
+
 def supporting(tape: Tape, claim: Claim) -> Heard | None:
     """Return the message that a value is of: that with its stamps, or the nearest to it."""
     window, name = tape.window(claim.use), claim.use.name
@@ -65,7 +79,9 @@ def supporting(tape: Tape, claim: Claim) -> Heard | None:
 
     near = list(islice(filter(possible, window.newest_first()), _NEAR))
     if sent is not None:
-        near = [heard for heard in near if heard.publish_time == sent]
+        exact = [heard for heard in near if heard.publish_time == sent]
+        # A bag that has log times only repeats them.
+        near = exact or [heard for heard in near if heard.publish_time == heard.log_time]
     return _preferred(tape, claim, [heard for heard in near if measured(heard, name)])
 
 

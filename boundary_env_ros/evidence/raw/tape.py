@@ -34,7 +34,13 @@ _MISSED = 256
 MOST_STARVED, STARVED_IN = 4, 10 * NANOSECONDS
 
 #: Delays of the transport that are remembered.
-_DELAYS = 512
+_DELAYS = 1024
+
+#: Nanoseconds around a moment in which a delay of the transport speaks for it too.
+_AROUND = NANOSECONDS
+
+#: Messages of another host by which its clock is placed on that of the record.
+_PLACED = 65
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +70,12 @@ class Tape:
     ----------
     checked
         How many measurements, fields, commands ... were held against a raw message.
-    unsupported
-        How many could not, because the message is older than the record, or the recorder says
-        that it lost some.
-    starved
-        How many are older than what was there, because their listener received nothing from
-        anybody just then.
+    asked
+        How many checks of each kind there were, by the use of the topic; excused ones included.
+    excused
+        By the name of the excuse: how many checks of each kind were excused by it.
+    foreign
+        The hosts whose clocks were placed on that of the record by when their messages came.
 
     """
 
@@ -84,8 +90,9 @@ class Tape:
             agent: wired(contract, agent, topics) for agent in contract.agents
         }
         self.checked: Counter[str] = Counter()
-        self.unsupported: Counter[str] = Counter()
-        self.starved: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        self.excused: dict[str, Counter[str]] = {}
+        self.foreign: dict[str, None] = {}
         self.now = 0
         # After the first message of a topic, so long nobody must have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
@@ -102,8 +109,9 @@ class Tape:
         self._host, self._own_host = host, bool(host)
         self._announced: dict[str, dict[int, int]] = {}
         self._reports: deque[tuple[StepId, Mapping[str, int]]] = deque(maxlen=_REPORTS)
-        self._delays: dict[str, deque[int]] = {}
-        self._excuses: dict[str, deque[int]] = {}
+        self._delays: dict[str, deque[tuple[int, int]]] = {}
+        self._moments: dict[str, deque[int]] = {}
+        self._behind: dict[str, deque[int]] = {}
 
     @property
     def reports(self) -> bool:
@@ -170,7 +178,16 @@ class Tape:
 
     # What may excuse a gap -----------------------------------------------------------------------
 
-    def excused(self, use: Use, sent: int | None, log_time: int) -> bool:
+    def took(self, kind: str, name: str) -> None:
+        """Take note of a check that was made."""
+        self.checked[kind] += 1
+        self.asked[name] += 1
+
+    def excuse(self, reason: str, name: str) -> None:
+        """Take note of a check that is excused; the report bounds how many may be."""
+        self.excused.setdefault(reason, Counter())[name] += 1
+
+    def missing(self, use: Use, sent: int | None, log_time: int) -> bool:
         """
         Return whether a message of a topic may honestly be missing; each lost one excuses once.
 
@@ -193,26 +210,49 @@ class Tape:
             early = log_time - first.log_time < BEGINNING
         else:
             early = 0 < (first.stamp or first.publish_time) - sent < BEGINNING
-        if early:
-            self.unsupported[use.name] += 1
-            return True
         missing = (use.topic, sent)
-        if sent is not None and missing in self._missed:
-            self.unsupported[use.name] += 1
-            return True  # It is one message, however many speak of it.
-        if self._lost > self._forgiven:
+        # It is one message, however many speak of it.
+        known = sent is not None and missing in self._missed
+        if not early and not known:
+            if self._lost <= self._forgiven:
+                return False
             self._forgiven += 1
             self._missed.append(missing)
-            self.unsupported[use.name] += 1
-            return True
-        return False
+        self.asked[use.name] += 1
+        self.excuse('early' if early else 'lost', use.name)
+        return True
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def came(self, instant: Instant | None, log_time: int) -> None:
+        """Take note of when the recorder had a message that was made at an instant."""
+        if instant is not None and self._is_foreign(instant.ros):
+            behind = self._behind.setdefault(instant.ros.host, deque(maxlen=_PLACED))
+            behind.append(log_time - instant.ros.nanoseconds)
+
+    def _is_foreign(self, stamp: Stamp) -> bool:
+        # The time of a simulated world is the same on every host.
+        return not self.contract.sim_time and bool(self._host) and stamp.host != self._host
 
     def on_tape(self, instant: Instant | None) -> int | None:
-        """Return an instant as a log time of the record; None if its clock is another."""
-        if instant is None or (self._host and instant.ros.host != self._host):
+        """
+        Return an instant as a log time of the record; None if its clock is another.
+
+        The clock of another host is placed by how long its messages took to the recorder: by their
+        median, so that none of them alone can move it.
+        """
+        if instant is None:
             return None
         expected = Clock.ROS if self.contract.sim_time else Clock.SYSTEM
-        return instant.ros.nanoseconds if instant.ros.clock is expected else None
+        if instant.ros.clock is not expected:
+            return None
+        if not self._is_foreign(instant.ros):
+            return instant.ros.nanoseconds
+        self.foreign[instant.ros.host] = None
+        behind = self._behind.get(instant.ros.host)
+        if not behind:
+            return None
+        return instant.ros.nanoseconds + sorted(behind)[len(behind) // 2]
 
     def latest(self, instant: Instant | None) -> int | None:
         """Return the log time behind which nothing can have been known at an instant."""
@@ -223,38 +263,49 @@ class Tape:
 
     def same_clock(self, stamp: Stamp | None) -> bool:
         """Return whether a stamp of the middleware is on the clock of the log times."""
-        return (
-            stamp is not None
-            and not self.contract.sim_time
-            and stamp.clock is Clock.SYSTEM
-            and (not self._host or stamp.host == self._host)
-        )
+        if stamp is None or self.contract.sim_time or stamp.clock is not Clock.SYSTEM:
+            return False
+        if self._is_foreign(stamp):
+            self.foreign[stamp.host] = None
+            return False
+        return True
 
-    def delayed(self, name: str, delay: int) -> None:
+    def delayed(self, name: str, at: int, delay: int) -> None:
         """Take note of by how much later than the recorder a listener had something."""
-        self._delays.setdefault(name, deque(maxlen=_DELAYS)).append(max(0, delay))
+        self._delays.setdefault(name, deque(maxlen=_DELAYS)).append((at, max(0, delay)))
 
-    def slack(self, name: str, *delays: int) -> int:
+    @property
+    def floor(self) -> int:
+        """Return the nanoseconds by which any listener may know less than the recorder."""
+        floor = to_nanoseconds(max(0.03, self.contract.period / 2.0))
+        if self.contract.sim_time and not self.lockstep:
+            # The record knows simulated time only as finely as `/clock` told it.
+            floor += to_nanoseconds(self.contract.period)
+        return floor
+
+    def slack(self, name: str, at: int, *delays: int) -> int:
         """
         Return the nanoseconds by which a listener may know less than the recorder.
 
         Parameters
         ----------
         name
-            The use, whose other delays count too: a thread that gets no processor for a while
-            receives nothing, and only what comes next tells of that.
+            The use, whose delays around that moment count too: a thread that gets no processor for
+            a while receives nothing, and only what comes next tells of that.
+        at
+            The moment, as a log time.
         delays
             By how much later than the recorder the listener had what can be compared just now.
 
         """
         for delay in delays:
-            self.delayed(name, delay)
-        known = self._delays.get(name, (0,))
-        floor = to_nanoseconds(max(0.03, self.contract.period / 2.0))
-        if self.contract.sim_time and not self.lockstep:
-            # The record knows simulated time only as finely as `/clock` told it.
-            floor += to_nanoseconds(self.contract.period)
-        return floor + max(known) + sum(max(0, delay) for delay in delays)
+            self.delayed(name, at, delay)
+        known = self._delays.setdefault(name, deque(maxlen=_DELAYS))
+        # What was noted ahead of its time is of a later moment.
+        while known and known[0][0] < at - _AROUND:
+            known.popleft()
+        around = (delay for when, delay in known if abs(when - at) <= _AROUND)
+        return self.floor + max(around, default=0) + sum(max(0, delay) for delay in delays)
 
     # Who received nothing ------------------------------------------------------------------------
 
@@ -284,20 +335,23 @@ class Tape:
         window = self.window(use)
         newest = window.last_before(until, use.name)
         if newest is None or newest.number <= heard.number:
+            surely = now - self.floor
+            if until < surely:
+                known = window.last_before(surely, use.name)
+                if known is not None and known.number > heard.number:
+                    self.excuse('late', use.name)
             return newest
         older = window.last_before(listened, use.name)
-        if (older is None or older.number <= heard.number) and self.excuse_starved(
-            who, now, use.name
-        ):
+        if (older is None or older.number <= heard.number) and self.is_starved(who, now):
+            self.excuse('starved', use.name)
             return older
         return newest
 
-    def excuse_starved(self, who: str, now: int, what: str) -> bool:
+    def is_starved(self, who: str, now: int) -> bool:
         """Return whether a listener is excused that had received nothing just then."""
-        excuses = self._excuses.setdefault(who, deque(maxlen=MOST_STARVED))
-        if now not in excuses:
-            if len(excuses) == MOST_STARVED and now - excuses[0] < STARVED_IN:
+        moments = self._moments.setdefault(who, deque(maxlen=MOST_STARVED))
+        if now not in moments:
+            if len(moments) == MOST_STARVED and now - moments[0] < STARVED_IN:
                 return False
-            excuses.append(now)
-        self.starved[what] += 1
+            moments.append(now)
         return True

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-import math
 import struct
 
 from boundary_env_ros.core.fields import Reading, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.core.usable import is_measured
+from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.raw.wiring import Use
-from boundary_env_ros.evidence.rules.base import WRONG_INPUT
 from boundary_env_ros.storage.records import Message as Recorded
 
 #: Nanoseconds that messages are remembered; a topic that is silent for longer keeps its last ones.
@@ -47,10 +46,21 @@ class Heard:
         As given.
     log_time, publish_time
         When the recorder had it and when it was sent, nanoseconds.
+    length
+        Its bytes on the wire.
 
     """
 
-    __slots__ = ('_readings', '_recorded', '_uses', 'log_time', 'number', 'publish_time', 'stamp')
+    __slots__ = (
+        '_readings',
+        '_recorded',
+        '_uses',
+        'length',
+        'log_time',
+        'number',
+        'publish_time',
+        'stamp',
+    )
 
     def __init__(
         self, number: int, recorded: Recorded, stamp: int | None, uses: Sequence[Use]
@@ -59,14 +69,19 @@ class Heard:
         self.log_time = recorded.log_time
         self.publish_time = recorded.publish_time
         self.stamp = stamp
+        self.length = len(recorded.data)
         self._recorded: Recorded | None = recorded
         self._uses = uses
         self._readings: dict[str, Reading] = {}
 
+    def infinite(self, use: str) -> int:
+        """Return how many of the values of a use may be infinite."""
+        return next((one.infinite for one in self._uses if one.name == use), 0)
+
     @property
     def size(self) -> int:
         """Return the bytes that it holds until it is decoded."""
-        return 0 if self._recorded is None else len(self._recorded.data)
+        return 0 if self._recorded is None else self.length
 
     @property
     def readings(self) -> Mapping[str, Reading]:
@@ -148,6 +163,15 @@ class Window:
         """Return the messages with a stamp, in the order in which they came."""
         return tuple(self._stamped.get(stamp, ()))
 
+    def behind(self, heard: Heard) -> Heard | None:
+        """Return the message that came next; None if there was none."""
+        next_one = None
+        for other in self.newest_first():
+            if other.number <= heard.number:
+                break
+            next_one = other
+        return next_one
+
     def last_before(self, log_time: int, use: str) -> Heard | None:
         """Return the last message that was there before a time and measured something."""
         for heard in self.newest_first():
@@ -196,6 +220,12 @@ class _Stamps:
 
 
 def measured(heard: Heard, use: str) -> bool:
-    """Return whether a message tells a use anything: NaN stands for a measurement that failed."""
+    """
+    Return whether a message tells a use anything.
+
+    The environment passes over what measured nothing; the gate goes by the newest message.
+    """
     reading = heard.readings.get(use)
-    return reading is not None and not any(map(math.isnan, reading.values))
+    return reading is not None and (
+        use.startswith('gate ') or is_measured(reading.values, infinite=heard.infinite(use))
+    )

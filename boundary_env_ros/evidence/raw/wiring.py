@@ -35,6 +35,10 @@ class Use:
         Its name in the contract.
     read
         From the message to the reading.
+    infinite
+        How many of its values, from the first one on, may be infinite.
+    reliable
+        Whether what is lost on the way to the listener is sent again.
 
     """
 
@@ -42,6 +46,8 @@ class Use:
     topic: str
     wanted: str
     read: Callable[[Message], Reading]
+    infinite: int = 0
+    reliable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +115,8 @@ def _use(kind: str, item: Input, named: _Named) -> Use:
         topic=named.find(item.topic, item.type),
         wanted=item.topic,
         read=item.read,
+        infinite=item.infinite,
+        reliable=item.qos.reliable,
     )
 
 

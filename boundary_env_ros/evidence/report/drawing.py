@@ -139,8 +139,12 @@ class Drawing:
             running = self._running.get(event.id.agent or record.id.agent)
             if running is None or running[0][1] != event.id.episode_id:
                 continue
-            if event.kind in (EventKind.OPERATOR, EventKind.TERMINATION):
-                running[1].event(event.id.step, event.kind.name.lower(), event.reason)
+            if event.kind is EventKind.OPERATOR:
+                running[1].event(event.id.step, 'operator', event.reason)
+            elif event.kind is EventKind.TERMINATION:
+                kind = 'truncation' if event.truncated else 'termination'
+                why = self._rows[running[0]].message
+                running[1].event(event.id.step, kind, event.reason + (f': {why}' if why else ''))
 
     def _close(self, agent: str) -> None:
         key, timeline = self._running.pop(agent)

@@ -125,7 +125,7 @@ def _frames(
         why = (
             'the contract is not known'
             if contract is None
-            else "Pillow is not installed (pip install 'boundary_env_ros[images]')"
+            else 'Pillow is not installed (pip install Pillow)'
         )
         notes.append(f'No camera images: {why}.')
         return {}

@@ -110,7 +110,8 @@ def _names(spec: FieldSpec | None, count: int) -> tuple[str, ...]:
         ]
     if len(names) == count:
         return short(names)
-    return tuple(str(index) for index in range(count)) if count > 1 else ('value',)
+    # A field that is missing has no values, and so no labels.
+    return ('value',) if count == 1 else tuple(str(index) for index in range(count))
 
 
 def _units(spec: FieldSpec | None, count: int) -> tuple[str, ...]:

@@ -334,10 +334,6 @@
         draw(svg, 'text', { x: this.gutter, y: y + 10 }, name);
         y += height;
       }
-      if (this.facts.rules_left_out) {
-        figure.append(make('figcaption', {}, make('span', { class: 'value' },
-          `and ${this.facts.rules_left_out} times more that a rule stepped in`)));
-      }
     }
 
     lines(chart, lane) {

@@ -387,6 +387,9 @@ def _episode(row: EpisodeRow, several: bool) -> str:
         '<rect class="track" width="100%" height="4" rx="2"/>'
         f'<rect class="hot" width="{share:.0f}%" height="4" rx="2"/></svg>'
     )
+    if row.message:
+        # A phone shows no title.
+        line += f'<span class="why">{_text(told)}</span>'
     marks = (
         f'<div class="marks">People say: {_text("; ".join(row.marks))}</div>' if row.marks else ''
     )

@@ -17,6 +17,7 @@ from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.report.report import EpisodeRow, Key, MOMENTS
+from boundary_env_ros.evidence.report.signs import over_time
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
 from boundary_env_ros.evidence.run_files import Unreadable
 from boundary_env_ros.evidence.summary import Summariser
@@ -117,6 +118,7 @@ class Reading:
         if now.cause and not row.cause:
             row.cause, row.declared_by = now.cause, now.declared_by
             row.how = 'truncated' if now.truncated else 'terminated'
+        row.message = row.message or over_time(now.cause, self._contract)
         row.suspicion = max(row.suspicion, self._suspects.add(now))
 
     def _first(self, now: Transition) -> None:

@@ -105,6 +105,7 @@ _MACHINERY = frozenset(
         causes.ENVIRONMENT_LOST,
         causes.RESET_FAILED,
         causes.SIMULATION_FAILED,
+        causes.TASK_FAILED,
         causes.ROBOT_LOST,
         causes.GATE_LOST,
         causes.RECORDER_LOST,
@@ -171,18 +172,27 @@ def _signs(now: Transition, contract: Contract | None) -> Iterator[Sign]:
     if now.overrun:
         yield Sign(kind='overrun', why=f'no action in time, held by the {now.held_by or "?"}')
     if now.cause in _MACHINERY:
-        yield Sign(kind='machinery_lost', why=_ended(now))
+        yield Sign(kind='machinery_lost', why=_ended(now, contract))
     elif now.cause and (now.truncated or now.cause != causes.SUCCESS):
         # A time limit is the mildest of them.
         extent = 0.5 if now.cause == causes.TIME_LIMIT else 1.0
-        yield Sign(kind='bad_ending', why=_ended(now), extent=extent)
+        yield Sign(kind='bad_ending', why=_ended(now, contract), extent=extent)
     if contract is not None and now.kind is Kind.STEP:
         yield from _differences(now, contract)
 
 
-def _ended(now: Transition) -> str:
+def _ended(now: Transition, contract: Contract | None) -> str:
     how = 'truncated' if now.truncated else 'terminated'
-    return f'ended: {now.cause} ({how}), declared by {now.declared_by or "nobody"}'
+    why = over_time(now.cause, contract)
+    told = f'ended: {now.cause} ({how}), declared by {now.declared_by or "nobody"}'
+    return f'{told}: {why}' if why else told
+
+
+def over_time(cause: str, contract: Contract | None) -> str:
+    """Return why an episode ended by its time limit, as the environment says it; else empty."""
+    if cause != causes.TIME_LIMIT or contract is None:
+        return ''
+    return f'{contract.episode.time_limit:g} s are over'
 
 
 def _signs_of_decision(decision: GateDecision, names: Sequence[str]) -> Iterator[Sign]:

@@ -120,7 +120,8 @@ def _instants(one: OneStep) -> Iterator[str]:
     if actuated is not None and quantum is not None:
         yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
     if now.tick_error is not None:
-        yield f'  The tick came {1000 * now.tick_error:.3g} ms after its due time.'
+        when = 'before' if now.tick_error < 0 else 'after'
+        yield f'  The tick came {1000 * abs(now.tick_error):.3g} ms {when} its due time.'
     for offset in now.clock_offsets:
         yield (
             f'  Clock of {offset.host} minus {offset.reference}: {1000 * offset.offset:.3g} ms, '

@@ -120,7 +120,8 @@ class Suspects:
             if known is None:
                 place.growing[sign.kind] = _Growing(step, step, step, sign, also)
                 continue
-            known.last = step
+            # A record may go back.
+            known.first, known.last = min(known.first, step), max(known.last, step)
             if sign.weight > known.sign.weight:
                 known.step, known.sign, known.also = step, sign, also
         return max((sign.weight for sign in signs), default=0.0)

@@ -31,7 +31,7 @@ MAP_COLUMNS = 160
 #: What was commanded in a step, if it was not because of the step's action.
 OTHERWISE = 'sent otherwise'
 
-#: Times that rules stepped in, and events, that are told one by one.
+#: Times that rules stepped in, and events, that are told one by one; more times are joined.
 SPANS, EVENTS = 400, 200
 
 _VERDICTS = {
@@ -57,7 +57,14 @@ class _Span:
     first: int
     last: int
     text: str
+    dimensions: set[int]
     count: int = 1
+
+    @property
+    def told(self) -> str:
+        """Return what the rule did; of several dimensions the first, and how many more."""
+        more = len(self.dimensions) - 1
+        return f'{self.text}, and {more} more of the command' if more else self.text
 
 
 @dataclass(slots=True)
@@ -123,8 +130,7 @@ class Timeline:
         self._maps: dict[str, tuple[str, list[Band]]] = {}
         self._status: dict[str, list[str]] = {}
         self._spans: list[_Span] = []
-        self._growing: dict[tuple[Reason, Verdict, int], _Span] = {}
-        self._more_spans = 0
+        self._growing: dict[tuple[Reason, Verdict], _Span] = {}
         self._events: list[_Event] = []
         self._more_events = 0
         self._path: list[list[Point | None]] = [[None] * count, [None] * count]
@@ -143,8 +149,9 @@ class Timeline:
         self._last[column] = step
         if self._first[column] is None:
             self._first[column] = step
+        verdict = _verdict(now)
         self._verdicts[column] = _worse(
-            self._verdicts[column], _VERDICTS[now.verdict] if now.verdict else '.', _STRICTNESS
+            self._verdicts[column], _VERDICTS[verdict] if verdict else '.', _STRICTNESS
         )
         self._overruns[column] += now.overrun
         self._observation(now, column)
@@ -315,17 +322,20 @@ class Timeline:
             self._rule(result, step, names)
 
     def _rule(self, result: RuleResult, step: int, names: list[str]) -> None:
-        key = (result.reason, result.outcome, result.dimension)
+        key = (result.reason, result.outcome)
         grown = self._growing.get(key)
-        if grown is not None and step - grown.last <= 1:
+        # Steps that share a column are drawn as one; of too many spans the last ones grow, so that
+        # what a rule did late is drawn too.
+        apart = self._columns.width if len(self._spans) < SPANS else step
+        if grown is not None and step - grown.last <= apart:
+            grown.count += step > grown.last
             grown.last = step
-            grown.count += 1
-            return
-        if len(self._spans) >= SPANS:
-            self._more_spans += 1
+            grown.dimensions.add(result.dimension)
             return
         text = sentence(result, names)
-        span = self._growing[key] = _Span(result.reason, result.outcome, step, step, text)
+        span = self._growing[key] = _Span(
+            result.reason, result.outcome, step, step, text, {result.dimension}
+        )
         self._spans.append(span)
 
     # Telling -------------------------------------------------------------------------------------
@@ -349,11 +359,10 @@ class Timeline:
                     'first': span.first,
                     'last': span.last,
                     'count': span.count,
-                    'text': span.text,
+                    'text': span.told,
                 }
                 for span in self._spans
             ],
-            'rules_left_out': self._more_spans,
             'events': [
                 {'step': e.step, 'time': e.time, 'kind': e.kind, 'text': e.text}
                 for e in self._events
@@ -392,6 +401,14 @@ class Timeline:
 
     def _told_path(self, path: list[Point | None]) -> list[Json]:
         return [None if p is None else [rounded(p[0]), rounded(p[1])] for p in path]
+
+
+def _verdict(now: Transition) -> Verdict | None:
+    """Return what the gate said of a step: its last word if that was a stop, else its answer."""
+    said = [d.verdict for d in now.decisions if d.verdict is not Verdict.REJECTED]
+    if said and (said[-1] is Verdict.STOPPED or now.verdict is None):
+        return said[-1]
+    return now.verdict
 
 
 def _worse(one: str, other: str, order: str) -> str:

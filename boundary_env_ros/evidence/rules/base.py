@@ -30,10 +30,6 @@ from boundary_env_ros.errors import Refused
 ROUNDING = 1e-9
 
 
-#: What code that was not written for it raises at wrong input.
-WRONG_INPUT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-
-
 class Severity(Enum):
     """
     How bad a finding is.

@@ -13,7 +13,7 @@ from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
 from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.safety import Hold
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources import Trajectory, Vector
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.rules.base import (
     close,
@@ -62,7 +62,8 @@ def _command_as_admitted(link: Link, terms: Terms | None) -> Found:
 @link_rule(
     'command-in-bounds',
     'Every published command has the dimensions of the contract, and each is a number within its '
-    'bounds; where these were made tighter while the robot moved, none goes farther out of them.',
+    'bounds; from a place outside of them, or where they were made tighter while the robot moved, '
+    'none goes farther out of them.',
     'Compare `low:` and `high:` of the action in the contract, and `tightened` of the decision; '
     'nothing outside them is ever published.',
     needs_contract=True,
@@ -76,8 +77,12 @@ def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
             field='command', expected=f'{len(limits.low)} values', actual=str(len(command))
         )
         return
+    previous = link.decision.previous_command
     for i, value in enumerate(command):
         low, high = limits.low[i], limits.high[i]
+        if math.isnan(limits.safe[i]) and len(previous) == len(command):
+            # A place that was measured outside may stay there, or come back.
+            low, high = min(low, previous[i]), max(high, previous[i])
         slack = ROUNDING * max(1.0, abs(low), abs(high))
         if not low - slack <= value <= high + slack:
             yield Mismatch(
@@ -107,8 +112,8 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
 @link_rule(
     'command-rate',
     'No command is farther from the one before it than the declared rate allows for the time '
-    'between; a stop follows its own profile, towards the safe command, and where no command is '
-    'in force it sends no speed but the safe one.',
+    'between, or for the duration of its trajectory; a stop follows its own profile, towards the '
+    'safe command, and where no command is in force it sends no speed but the safe one.',
     'Compare `rate:` and `stop:` of the action in the contract with `previous_command` and '
     '`time_step`.',
     needs_contract=True,
@@ -128,25 +133,26 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
                 actual=vector(previous),
             )
         return
-    seconds = decision.time_step or 0.0
     limits = limits_of(decision, declared)
-    at_once = jumps(decision, declared)
+    told = _told_to_take(declared)
+    braked = brakes(decision, declared)
     for i in limits.bounded:
         value, was = command[i], previous[i]
         safe = was if math.isnan(declared.safe[i]) else declared.safe[i]
         nothing_to_brake = stopped and decision.seeded and i in limits.speeds
-        if (at_once or nothing_to_brake) and close(value, safe):
+        if nothing_to_brake and close(value, safe):
             continue
         # What follows a profile when its rate is made tighter has to slow down first.
         rate = (declared if i in limits.profiled else limits).rate[i]
-        most = (declared.stop[i] if stopped else rate) * seconds
+        seconds = min(decision.time_step or 0.0, told[i])
+        most = (declared.stop[i] if braked else rate) * seconds
         if not abs(value - was) <= most + ROUNDING:
             yield Mismatch(
                 field=f'command[{i}]',
                 expected=f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
                 actual=f'{number(value)}, {number(abs(value - was))} away',
             )
-        if stopped and abs(value - safe) > abs(was - safe) + ROUNDING:
+        if braked and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(
                 field=f'command[{i}]',
                 expected=f'from {number(was)} towards {number(safe)}',
@@ -154,10 +160,20 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
             )
 
 
-def jumps(decision: GateDecision, terms: Terms) -> bool:
-    """Return whether it is declared to go to the safe command at once."""
-    return terms.contract.safety.hold is Hold.SAFE and any(
-        result.reason is Reason.COMMAND_LATE for result in decision.rules
+def _told_to_take(terms: Terms) -> list[float]:
+    """Return the seconds within which a driver is told to be where it is sent, by dimension."""
+    return [
+        group.source.duration if isinstance(group.source, Trajectory) else math.inf
+        for group in terms.contract.action
+        for _ in group.low
+    ]
+
+
+def brakes(decision: GateDecision, terms: Terms) -> bool:
+    """Return whether a decision follows the stop profile: a stop, or a hold that is to brake."""
+    return decision.verdict is Verdict.STOPPED or (
+        terms.contract.safety.hold is Hold.SAFE
+        and any(result.reason is Reason.COMMAND_LATE for result in decision.rules)
     )
 
 

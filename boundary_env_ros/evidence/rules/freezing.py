@@ -15,7 +15,8 @@ from boundary_env_ros.core.observation import (
     Sample,
 )
 from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.core.task import supply
+from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -27,7 +28,6 @@ from boundary_env_ros.evidence.rules.base import (
     same,
     Scene,
     vector,
-    WRONG_INPUT,
 )
 from boundary_env_ros.evidence.rules.observation import views
 
@@ -158,8 +158,8 @@ def _task_field_recomputed(scene: Scene) -> Found:
         return
     specs = known(scene.terms).seen
     try:
-        supplied = task.observe(by_name(start.sampled), now.id.agent)
-    except (BoundaryError, *WRONG_INPUT) as error:
+        supplied = supply(task, known(scene.terms).contract, by_name(start.sampled), now.id.agent)
+    except BoundaryError as error:
         yield Mismatch(
             field='reset.sampled', expected='all that the task needs', actual=repr(error)
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from boundary_env_ros.core.commands import translate
+from boundary_env_ros.core.commands import translate, turned, turned_all
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.braking import safe_from
@@ -21,7 +21,6 @@ from boundary_env_ros.evidence.rules.base import (
     Found,
     is_republished,
     known,
-    limits_of,
     Link,
     link_rule,
     Mismatch,
@@ -158,7 +157,7 @@ def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector:
         values, asked = asked[: group.action_size], asked[group.action_size :]
         before = previous[len(command) : len(command) + group.size]
         if group.kind is ActionKind.CONTINUOUS:
-            command += values
+            command += turned(group, values, before)
         elif group.kind is ActionKind.DELTA:
             command += (was + value for was, value in zip(before, values, strict=False))
         else:
@@ -209,7 +208,8 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
             return ((),)
         return (translate(contract.action, action, previous)[0] or (),)
     if decision.trigger is Trigger.OPERATOR:
-        return (commanded_by_hand(decision),)
+        hand = commanded_by_hand(decision)
+        return (turned_all(contract.action, hand, decision.previous_command),)
     if decision.trigger is Trigger.PROBE:
         return _probed(link, terms)
     last = link.published
@@ -244,7 +244,7 @@ def commanded_by_hand(decision: GateDecision) -> Vector:
 
 def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
     """Return the probe; what takes no part in it is sent to where it is safe, or stays."""
-    decision, limits = link.decision, limits_of(link.decision, terms)
+    decision = link.decision
     wanted = decision.wanted_command
     measured = {m.name: m.values for m in decision.measurements}
     command: list[float] = []
@@ -259,7 +259,7 @@ def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
             elif not math.isnan(safe):
                 command.append(safe)
             elif stays:
-                command.append(min(max(now[i], limits.low[place]), limits.high[place]))
+                command.append(now[i])
             else:
                 # It follows what is measured, or what was sent before; both are in the record.
                 command.append(wanted[place] if place < len(wanted) else math.nan)

@@ -132,9 +132,10 @@ def _late(asked: Asked, budget: float, pacing: Pacing) -> bool | None:
 
 @link_rule(
     'competing-stops',
-    'While somebody else publishes on a command topic and the contract says `stop`, nothing is '
-    'let through.',
-    'Find the other publisher: what it sends passes no gate.',
+    'While somebody else publishes on a command topic, or on a topic that the gate goes by, and '
+    'the contract says `stop`, nothing is let through.',
+    'Find the other publisher: what it commands passes no gate, and what it measures may hide an '
+    'obstacle.',
     needs_contract=True,
 )
 def _competing_stops(link: Link, terms: Terms | None) -> Found:

@@ -39,6 +39,7 @@ _GROUPS: Final = (
     whole.contract_described,
     whole.copies_agree,
     whole.first_transition_saved,
+    whole.index_agrees,
     whole.episode_ended,
     whole.record_ended,
     whole.status_agrees,

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate_rules.limits import OPERATOR
 from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
 from boundary_env_ros.core.observation import age_of
-from boundary_env_ros.core.obstacle_distance import DISTANCES
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
     Found,
@@ -35,8 +34,8 @@ from boundary_env_ros.evidence.rules.gate import same_numbers
 @link_rule(
     'seeded-from-measured',
     'A command before that was taken from the measured state is the measured one, known and young '
-    'enough, brought into the bounds, and with unit quaternions for rotations; while a command is '
-    'in force, no speed of it is beyond what was commanded, or the other way.',
+    'enough, with unit quaternions for rotations, and brought into the bounds but for places; '
+    'while a command is in force, no speed of it is beyond what was commanded, or the other way.',
     'Compare it with the `feedback` among the measurements of the decision.',
     needs_contract=True,
 )
@@ -126,13 +125,9 @@ def _worse_age(measurement: Measurement, now: Instant) -> float:
 )
 def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
     contract, decision = known(terms).contract, link.decision
-    sizes = {f'{FEEDBACK}.{group.name}': group.size for group in contract.action}
-    safety = contract.safety
-    sizes.update({rule.input: DISTANCES for rule in safety.obstacles})
-    sizes.update({place.input: len(place.unit) for place in safety.workspaces})
-    if safety.operator is not None:
+    sizes = {name: need.size for name, need in known(terms).limits.needs.items()}
+    if contract.safety.operator is not None:
         sizes[OPERATOR] = contract.command_size + 1  # and the switch
-    sizes.update(dict.fromkeys(known(terms).limits.alive, 0))
     found = {measurement.name: measurement for measurement in decision.measurements}
     if set(found) != set(sizes) or len(found) != len(decision.measurements):
         yield Mismatch(

@@ -30,7 +30,7 @@ from boundary_env_ros.evidence.rules.base import (
     Rule,
     Terms,
 )
-from boundary_env_ros.evidence.rules.command import begins_anew, jumps
+from boundary_env_ros.evidence.rules.command import begins_anew, brakes
 
 #: A value that went through the path of a profile may be off by this, relative to its size.
 _RESOLVED = 1e-13
@@ -55,12 +55,11 @@ def _path(link: Link, terms: Terms) -> list[Node]:
     """
     Return the last places of the emitted sequence, the newest first, at most four.
 
-    A stop, a jump to the safe command and a measured state begin a sequence anew; none of the
-    first two is part of it.
+    The stop profile and a measured state begin a sequence anew; the first is no part of it.
     """
     decision: GateDecision = link.decision
     size = len(terms.rate)
-    if decision.verdict is Verdict.STOPPED or jumps(decision, terms):
+    if brakes(decision, terms):
         return []
     time, nodes = 0.0, [(0.0, decision.command)]
     for last in (*reversed(link.emitted), None):
@@ -75,8 +74,7 @@ def _path(link: Link, terms: Terms) -> list[Node]:
             or len(nodes) > _MOST
             or decision.seeded
             or begins_anew(last, decision)
-            or last.verdict is Verdict.STOPPED
-            or jumps(last, terms)
+            or brakes(last, terms)
             or last.command != previous
         ):
             break
@@ -140,8 +138,8 @@ def _command_motion(link: Link, terms: Terms | None) -> Found:
 @link_rule(
     'command-rotation',
     'A published rotation is a unit quaternion, and is turned no farther than the declared rate '
-    'allows, by the angle between the two; in a stop, towards the safe one.',
-    'Compare `rotation:`, `rate:` and `stop:` of the action in the contract: four numbers that '
+    'allows, by the angle between the two; in a stop, not at all.',
+    'Compare `rotation:` and `rate:` of the action in the contract: four numbers that '
     'are one rotation are turned together.',
     needs_contract=True,
 )
@@ -162,20 +160,12 @@ def _command_rotation(link: Link, terms: Terms | None) -> Found:
         if len(previous) != len(command):
             continue
         was = [previous[i] for i in rotation.dimensions]
-        safe = [declared.safe[i] for i in rotation.dimensions]
-        to_safe = not any(map(math.isnan, safe))
-        if jumps(decision, declared) and _angle(now, safe if to_safe else was) <= _ANGLE:
-            continue
-        most, angle = (rotation.stop if stopped else rotation.rate) * seconds, _angle(was, now)
+        most, angle = 0.0 if stopped else rotation.rate * seconds, _angle(was, now)
         if not angle <= most + _ANGLE:
             yield Mismatch(
                 field=place,
                 expected=f'turned by at most {number(most)} rad in {number(seconds)} s',
                 actual=f'by {number(angle)} rad',
-            )
-        if stopped and to_safe and _angle(now, safe) > _angle(was, safe) + _ANGLE:
-            yield Mismatch(
-                field=place, expected='turned towards the safe one', actual='away from it'
             )
 
 

@@ -5,14 +5,17 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 
 from boundary_env_ros.core.causes import RESET_FAILED
+from boundary_env_ros.core.contract import PublishStep
 from boundary_env_ros.core.reset import by_name
+from boundary_env_ros.core.task import sample
 from boundary_env_ros.core.timebase import Clock, elapsed
 from boundary_env_ros.core.transition import Kind
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -24,7 +27,6 @@ from boundary_env_ros.evidence.rules.base import (
     rule,
     Scene,
     vector,
-    WRONG_INPUT,
 )
 
 
@@ -155,15 +157,22 @@ def _reset_verdict(scene: Scene) -> Found:
     if reset is None:
         return
     sampled, achieved = by_name(reset.sampled), by_name(reset.achieved)
+    # Which values are angles only the contract says: without it, all of them may be.
+    wrap = None if scene.terms is None else scene.terms.contract.episode.reset.wrap
     within = True
+    turned = wrap is None and reset.within_tolerance
     for item in reset.tolerance:
         target, reached = sampled.get(item.name), achieved.get(item.name)
         if target is None or reached is None or len(target) != len(reached):
             within = False
             continue
         limits = item.values if len(item.values) == len(target) else item.values * len(target)
-        for wanted, got, limit in zip(target, reached, limits, strict=False):
-            within = within and abs(got - wanted) <= limit + ROUNDING
+        angles = (wrap or {}).get(item.name, range(len(target)) if turned else ())
+        for i, (wanted, got, limit) in enumerate(zip(target, reached, limits, strict=False)):
+            off = abs(got - wanted)
+            if i in angles and math.isfinite(off):
+                off = abs(math.remainder(off, math.tau))
+            within = within and off <= limit + ROUNDING
     if within is not reset.within_tolerance:
         yield Mismatch(
             field='reset.within_tolerance',
@@ -219,7 +228,9 @@ def _reset_recomputed(scene: Scene) -> Found:
         return
     try:
         options = json.loads(reset.options)
-        sampled = task.sample_reset(np.random.default_rng(reset.seed), options)
+        sampled = sample(
+            task, known(scene.terms).contract, np.random.default_rng(reset.seed), options
+        )
     except (BoundaryError, *WRONG_INPUT) as error:
         yield Mismatch(
             field='reset.options', expected='a seed and options to sample from', actual=str(error)
@@ -243,8 +254,16 @@ def _reset_confirmed(scene: Scene) -> Found:
     reset = scene.now.reset
     if reset is None:
         return
-    if not reset.confirmed_by and scene.now.cause != RESET_FAILED:
-        yield Mismatch(field='reset.confirmed_by', expected='a node or a person', actual='nobody')
+    # A procedure that only publishes asks nobody.
+    asks = scene.terms is None or not all(
+        isinstance(step, PublishStep) for step in scene.terms.contract.episode.reset.steps
+    )
+    if asks and not reset.confirmed_by and scene.now.cause != RESET_FAILED:
+        yield Mismatch(
+            field='reset.confirmed_by',
+            expected='a node, a service, a field or a person',
+            actual='nobody',
+        )
     if reset.duration is not None and reset.duration < 0:
         yield Mismatch(
             field='reset.duration', expected='at least 0 s', actual=number(reset.duration)

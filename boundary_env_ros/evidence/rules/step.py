@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import math
 
-from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS
+from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS, TASK_FAILED
 from boundary_env_ros.core.closing import answering, TURN
 from boundary_env_ros.core.contract import ActionKind, Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
@@ -15,9 +15,9 @@ from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.observation import lost, ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import StepView, Task
+from boundary_env_ros.core.task import judge, StepView, Task
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.errors import TaskFailed
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
@@ -29,7 +29,6 @@ from boundary_env_ros.evidence.rules.base import (
     same,
     Scene,
     vector,
-    WRONG_INPUT,
 )
 
 GATE = 'safety_gate'
@@ -321,7 +320,9 @@ def judged(
 
     """
     try:
-        outcome = task.judge(
+        outcome = judge(
+            task,
+            contract,
             StepView(
                 agent=now.id.agent,
                 before=before,
@@ -330,9 +331,11 @@ def judged(
                 reset=by_name(start.sampled),
                 step=now.id.step,
                 period=contract.period,
-            )
+            ),
         )
-    except (BoundaryError, *WRONG_INPUT) as error:
+    except TaskFailed as error:
+        if any(item.key == f'cause:{TASK_FAILED}' for item in now.diagnostics):
+            return  # As the step says: it was not judged.
         # Whoever took a field out of the observation gets here; what is missing is named by the
         # rule about fields.
         yield Mismatch(field='after', expected='all that the task needs', actual=repr(error))

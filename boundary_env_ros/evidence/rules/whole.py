@@ -135,6 +135,19 @@ copies_agree = Rule(
     way_out='Trust the bag; one of the copies was changed or cut off afterwards.',
 )
 
+index_agrees = Rule(
+    id='index-agrees',
+    severity=Severity.ERROR,
+    sentence=(
+        'The index of a run folder has the episodes of its records and no others, each with its '
+        'ending, its last step and the sum of its rewards.'
+    ),
+    way_out=(
+        'Trust the records: the index was changed afterwards, or somebody else announced an '
+        'ending while the robot ran.'
+    ),
+)
+
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
 COINCIDENCES = 3
 

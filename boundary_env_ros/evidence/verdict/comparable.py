@@ -96,9 +96,9 @@ def _inputs(recorded: Contract, other: Contract) -> Iterator[str]:
         ),
     ):
         yield from _measured(kind, names, ours, theirs)
-    heard = Limits.of(recorded).alive
-    for name in Limits.of(other).alive:
-        if name not in heard:
+    heard = Limits.of(recorded).needs
+    for name in Limits.of(other).needs:
+        if name.startswith(ALIVE) and name not in heard:
             field = name.removeprefix(f'{ALIVE}.')
             yield (
                 f'{field}.when_stale: `hold` as in the record, since the gate did not listen to '

@@ -21,9 +21,8 @@ from boundary_env_ros.core.sight import ANSWERABLE
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.errors import BoundaryError, PolicyFailed
+from boundary_env_ros.errors import BoundaryError, PolicyFailed, WRONG_INPUT
 from boundary_env_ros.evidence.memory import key_of
-from boundary_env_ros.evidence.rules.base import WRONG_INPUT
 from boundary_env_ros.evidence.verdict.report import (
     Difference,
     differing,

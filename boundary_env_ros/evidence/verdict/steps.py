@@ -26,10 +26,9 @@ from boundary_env_ros.core.observation import FieldStatus, ObservationField, Sam
 from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.sight import Sight, View
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.task import sample, supply, Task
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
-from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.rules.base import WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'
@@ -127,7 +126,9 @@ class StepsAgain:
         self._reset = record = then.reset
         self._supplied = {}
         if record is not None:
-            self._supplied = self._task.observe(by_name(record.sampled), self._agent)
+            self._supplied = supply(
+                self._task, self._contract, by_name(record.sampled), self._agent
+            )
         view = self._view(then)
         self._keep(then, view)
         again = replace(
@@ -140,15 +141,16 @@ class StepsAgain:
         )
         if record is None:
             return again
+        procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
-            record.sampled, record.achieved, tolerances(self._contract.episode.reset)
+            record.sampled, record.achieved, tolerances(procedure), procedure.wrap
         )
         again = replace(
             again,
             reset=replace(
                 record,
                 sampled=self._sampled(then.seed, record),
-                tolerance=tolerances(self._contract.episode.reset),
+                tolerance=tolerances(procedure),
                 within_tolerance=not wrong,
             ),
         )
@@ -160,7 +162,7 @@ class StepsAgain:
     def _sampled(self, seed: int, record: ResetRecord) -> tuple[NamedValues, ...]:
         try:
             options = json.loads(record.options or '{}')
-            return self._task.sample_reset(np.random.default_rng(seed), options)
+            return sample(self._task, self._contract, np.random.default_rng(seed), options)
         except (BoundaryError, *WRONG_INPUT):
             return ()
 
@@ -174,7 +176,8 @@ class StepsAgain:
         reset: ResetRecord,
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
-        actuation = Actuation(self._threshold, self._contract.safety.command_timeout)
+        contract = self._contract
+        actuation = Actuation(self._threshold, contract.safety.command_timeout, contract.angles)
         if then.measured_at is not None:
             # What the robot did, and when that was seen, is measured.
             actuation.measured(Feedback(captured=then.measured_at, values=then.measured_action))
@@ -201,6 +204,11 @@ class StepsAgain:
             actuation=actuation,
             causes=self._found(then, view, said),
         )
+        failed = f'cause:{causes.TASK_FAILED}'
+        if failed not in said:
+            for item in closed.transition.diagnostics:
+                if item.key == failed:
+                    raise TaskFailed(item.value)
         return closed.transition
 
     def _found(
@@ -219,11 +227,12 @@ class StepsAgain:
             if key.startswith('cause:')
         }
         sensor = outside.pop(causes.SENSOR_LOST, None)
-        if self._sight.lost(view):
+        why = self._sight.why_lost(view)
+        if why:
             # Whether all of them were silent, the environment knew by the time of their messages.
             robot = sensor is None and causes.ROBOT_LOST in outside
             outside.setdefault(
-                causes.ROBOT_LOST if robot else causes.SENSOR_LOST, sensor or ('', '')
+                causes.ROBOT_LOST if robot else causes.SENSOR_LOST, sensor or ('', why)
             )
         return {
             cause: (name or _ENVIRONMENT, message) for cause, (name, message) in outside.items()

@@ -64,11 +64,18 @@ class NoOpPolicy:
             if group.kind is ActionKind.DELTA:
                 action += [0.0] * group.size
                 continue
+            if any(map(math.isnan, group.safe)):
+                raise BoundaryError(
+                    f'The policy no-op knows no action that holds the robot where it is (expected '
+                    f'numbers as `safe` of the action {group.name!r}, got `hold`); choose another '
+                    'policy, or declare `safe` as numbers.'
+                )
             chosen = as_action((group,), group.safe, None)
             if any(map(math.isnan, chosen)):
                 raise BoundaryError(
-                    f'Expect a safe command that an action of {group.name!r} means, actually: '
-                    f'none does ({list(group.safe)}).'
+                    f'The policy no-op knows no action that means the safe command (expected '
+                    f'{list(group.safe)} among the choices of {group.name!r}, got none); add it, '
+                    'or choose another policy.'
                 )
             action += chosen
         space = action_space(contract)

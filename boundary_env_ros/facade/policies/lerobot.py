@@ -69,7 +69,7 @@ class LeRobotPolicy:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect LeRobot to run {path}, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[lerobot]'`."
+                'Install it with `pip install lerobot`.'
             ) from error
         if not (path / 'config.json').is_file():
             raise BoundaryError(

@@ -78,7 +78,7 @@ class OnnxPolicy:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect ONNX Runtime to run {path}, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[onnx]'`."
+                'Install it with `pip install onnxruntime`.'
             ) from error
         if not path.is_file():
             raise BoundaryError(f'Expect an ONNX model, actually: {path} is none.')

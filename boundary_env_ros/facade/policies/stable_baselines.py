@@ -69,7 +69,7 @@ class StableBaselinesPolicy:
         except ImportError as error:
             raise MissingDependency(
                 f'Expect Stable-Baselines3 to run {path}, actually: {error}. '
-                "Install it with `pip install 'boundary_env_ros[sb3]'`."
+                'Install it with `pip install stable-baselines3`.'
             ) from error
         kind = getattr(stable_baselines3, algorithm, None)
         if kind is None:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract import Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.inputs import looked_up_fields
 from boundary_env_ros.core.lockstep import WorldAdvance
 from boundary_env_ros.core.reset import ResetWorld, WorldReset
@@ -26,7 +25,8 @@ from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_environment import AgentEnvironment, Asked
 from boundary_env_ros.ros.contract_node import ContractNode, run
-from boundary_env_ros.ros.conversions import to_msg
+from boundary_env_ros.ros.conversions import to_bytes
+from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.reset_client import ResetClient
 
@@ -111,6 +111,7 @@ class EnvironmentNode(ContractNode):
         """End the episodes that run: an inactive environment declares nothing later."""
         if self._active:
             for agent in self._agents.values():
+                agent.look()
                 agent.carry(
                     agent.environment.end(
                         'operator_stop',
@@ -160,7 +161,7 @@ class EnvironmentNode(ContractNode):
             # The last of them says how far; those before it, which commands to wait for.
             last = advance is advances[-1]
             told = advance if last else replace(advance, duration=0)
-            self._advances.publish(to_msg(told, now))
+            self._advances.publish(to_bytes(told, now.ros.nanoseconds))
 
     def _on_world(self, answer: WorldReset) -> None:
         for agent in self._agents.values():
@@ -185,14 +186,13 @@ class EnvironmentNode(ContractNode):
 
     def _on_tick(self) -> None:
         for agent in self._agents.values():
-            agent.catch_up()
+            agent.look()
         now = self.clock.now()
         late = (now.steady - self._due) / NANOSECONDS
         period = self.contract.period
         # A tick that was missed altogether is not made up for: the next due time lies ahead.
         self._due += round(period * NANOSECONDS) * max(1, round(late / period) + 1)
         for agent in self._agents.values():
-            agent.look_up()
             agent.carry(agent.environment.tick(now, late))
 
     def _on_watch(self) -> None:
@@ -200,9 +200,8 @@ class EnvironmentNode(ContractNode):
         if self._procedure is not None:
             self._procedure.watch()
         for name, agent in self._agents.items():
-            agent.look_up()
-            if agent.environment.state is EpisodeState.RESETTING:
-                agent.catch_up()  # several agents start from here, as in a tick
+            if agent.environment.looks(self.clock.now()):
+                agent.look()
             agent.carry(self._world.watch(name, self.clock.now()))
 
     def _say(self) -> None:
@@ -212,7 +211,7 @@ class EnvironmentNode(ContractNode):
 
 def main() -> int:
     """Run the node ``environment``."""
-    return run(EnvironmentNode)
+    return run(EnvironmentNode, fastest_executor)
 
 
 if __name__ == '__main__':

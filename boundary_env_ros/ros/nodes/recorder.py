@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import os
 from pathlib import Path
 import sys
@@ -11,12 +12,14 @@ import time
 from typing import Any
 
 from rclpy.duration import Duration
+from rclpy.subscription import Subscription
 
 from boundary_env_ros import __version__
 from boundary_env_ros.errors import BoundaryError, RecordError, Refused
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import set_time, to_msg
+from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.recorded_topics import (
     offered_qos,
@@ -24,6 +27,7 @@ from boundary_env_ros.ros.recorded_topics import (
     RawSubscriptions,
     recorded_topics,
     RecordedTopic,
+    Unattended,
 )
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.recording_thread import RecordingThread
@@ -41,6 +45,8 @@ _END_PATIENCE = 60.0
 _MARK_PATIENCE = 2.0
 # How long a last word is waited for at most, the environment's and our own, s.
 _LAST_WORD = 0.5
+# What a message can say of what is lost: whoever sends numbers may send any.
+_MOST_LOST = 2**64 - 1
 # Looks for a sign of life of the environment within the time it is given.
 _WATCHES = 8
 
@@ -106,6 +112,13 @@ class Recorder(ContractNode):
             'Bytes that are left free on the disk: before there are fewer the run is completed. '
             '0: until it is full.',
         )
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """The subscriptions of the executor; what is recorded is taken, and would only wake it."""
+        for subscription in super().subscriptions:
+            if not isinstance(subscription.callback_group, Unattended):
+                yield subscription
 
     def configure(self) -> None:
         """Make the folder, and listen; what comes is written when the node is active."""
@@ -382,7 +395,7 @@ class Recorder(ContractNode):
             path=str(recording.run.path),
             messages=recording.messages,
             bytes=recording.size,
-            lost=self.writer.lost,
+            lost=min(self.writer.lost, _MOST_LOST),
             transitions=recording.transitions,
             taken=to_msg(now),
         )
@@ -423,7 +436,7 @@ class Recorder(ContractNode):
 
 def main() -> int:
     """Run the node ``recorder``."""
-    return run(Recorder)
+    return run(Recorder, fastest_executor)
 
 
 if __name__ == '__main__':

@@ -8,22 +8,25 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 import sys
+import time
 from typing import Any
 import uuid
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.commands import message_fields
+from boundary_env_ros.core.commands import as_sent, message_fields
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateDecision,
     GateState,
+    GateStatus,
     Tightened,
     Verdict,
 )
@@ -36,22 +39,30 @@ from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
-from boundary_env_ros.ros.contract_node import ContractNode, run
+from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     fill,
-    from_msg,
+    from_bytes,
+    held_as_float32,
     message_class,
     set_time,
+    to_bytes,
     to_msg,
 )
-from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.gate_diagnostics import diagnostics, TOPIC
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.once import Once
 
-#: Seconds between two looks for publishers on the command topics that are not this gate.
+#: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25
+
+#: Seconds after which discovery has forgotten a process that was killed: 20 with Fast DDS.
+_LINGERS = 30.0
+
+#: Name of the node that speaks for an environment that died.
+_RECORDER = 'recorder'
 
 #: Seconds in which a rule is logged once.
 _ONCE = 1.0
@@ -62,7 +73,16 @@ _AGAIN = 10.0
 #: Candidate actions of one plan.
 _MOST_CANDIDATES = 256
 
-#: Own states that are remembered, to tell those of a duplicate apart.
+#: Seconds that the stop profile may take when the gate is told to fall silent.
+_STOPS_WITHIN = 2.0
+
+#: Of them between two looks at what is urgent.
+_AT_ONCE = 16
+
+#: Presses of the emergency stop that are taken in one tick.
+_PRESSES = 10
+
+#: Own states and commands that are remembered, to tell those of another apart.
 _SAID = 64
 
 #: Limits of the command that parameters make stricter.
@@ -170,25 +190,51 @@ class SafetyGate(ContractNode):
             )
             for g in contract.action
         ]
+        self._single = [held_as_float32(message_class(g.type), g) for g in contract.action]
+        # What was sent on each command topic and has not come back yet, to each subscription, and
+        # when a command of another was last heard there. However that was offered, and however
+        # short its publisher lived, one of the two hears it if the driver does.
+        self._sent_on: dict[str, tuple[deque[Any], ...]] = {}
+        self._strange_on: dict[str, int] = {}
+        for group in contract.action:
+            if group.topic not in self._sent_on:
+                both = self._sent_on[group.topic] = deque(maxlen=_SAID), deque(maxlen=_SAID)
+                kind = message_class(group.type)
+                for own, qos in zip(both, (names.RECORD, names.SENSOR), strict=True):
+                    overhear = self._overhear(group.topic, own)
+                    self.listen(kind, group.topic, overhear, qos, warn=False, rate=RATE)
         self._decisions = self.speak(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.speak(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
         self._diagnostics = self.speak(DiagnosticArray, TOPIC, names.RECORD)
-        lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._relied_on = {item.topic for item in gate_inputs(contract)} | {names.EPISODE_STATUS}
+        if contract.pacing is Pacing.LOCKSTEP:
+            self._relied_on.add(names.WORLD_ADVANCED)
+        # When a topic was last heard, and when it fell silent, with those who were there then.
+        self._heard_on: dict[str, int] = {}
+        self._silent_on: dict[str, tuple[int, frozenset[bytes]]] = {}
+        self._sensors = []
         for item in gate_inputs(contract):
             qos = names.sensor(item.qos, contract.pacing)
-            self.listen(message_class(item.type), item.topic, self._sensor(item), qos)
-        self.listen(msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD)
-        self.listen(msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED)
-        self.listen(msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY)
-        if lockstep:
-            self.listen(msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD)
+            hear_sensor = self._sensor(item)
+            self._sensors.append(
+                self.listen(message_class(item.type), item.topic, hear_sensor, qos)
+            )
+        for kind, topic, hear, qos in (
+            (msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD),
+            (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED),
+            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY),
+            (msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD),
+        ):
+            if kind is not msg.WorldAdvanced or contract.pacing is Pacing.LOCKSTEP:
+                self.listen(kind, topic, hear, qos, raw=True, rate=RATE)
+        self._stops = []
         if contract.safety.emergency_stop:
             # However a press is offered, and if it was latched before this node was here, one of
             # these hears it. That most are heard more than once changes nothing; that some do not
             # fit a publisher is no reason to warn.
             stop, heard = contract.safety.emergency_stop, self._on_emergency_stop
             for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR):
-                self.listen(Bool, stop, heard, qos, warn=False)
+                self._stops.append(self.listen(Bool, stop, heard, qos, warn=False))
         for service, name, callback in (
             (srv.Arm, '~/arm', self._on_arm),
             (Trigger, '~/emergency_stop', self._on_stop_service),
@@ -207,7 +253,7 @@ class SafetyGate(ContractNode):
         self.every(1.0, self._diagnose)
         self.gate.begin_ticking()
         self._tally: Counter[Verdict] = Counter()
-        self._ticked: int | None = None
+        self._ticked = None
         self._latest = 0.0
         self._active = True
         self._say()
@@ -225,17 +271,42 @@ class SafetyGate(ContractNode):
             )
 
     def deactivate(self) -> None:
-        """Fall silent, and say so once: the driver's own timeout stops the robot."""
+        """Stop the robot, then fall silent and say so."""
         if self._active:
-            self._active = False
+            try:
+                self._wind_down()
+            finally:
+                self._active = self._winding_down = False
+                self._say()
+
+    def _wind_down(self) -> None:
+        """Follow the stop profile to its end; what is measured meanwhile is taken note of."""
+        self._winding_down = True
+        safety, gate = self.contract.safety, self.gate
+        until = time.monotonic() + _STOPS_WITHIN
+        while decisions := gate.in_time(gate.deactivate, self.clock.now(), self.clock.now):
+            self._send(decisions)
             self._say()
+            if time.monotonic() > until:
+                self.get_logger().error(
+                    f'Expect the robot to be stopped within {_STOPS_WITHIN:g} s, actually: the '
+                    f'last command is {decisions[-1].command}. What is left is up to the '
+                    'timeout of its driver; let it stop before the gate is deactivated.'
+                )
+                return
+            if self.contract.pacing is Pacing.REALTIME:  # in lockstep the world stands still
+                time.sleep(safety.gate_period)
+                for subscription in (*self._stops, *self._sensors):
+                    let_in(subscription, _AT_ONCE)
 
     def cleanup(self) -> None:
         """Let go of the gate."""
         self._gate = None
 
     _active = False
+    _winding_down = False
     _pressed = False
+    _ticked: int | None = None
 
     @property
     def gate(self) -> Gate:
@@ -255,6 +326,7 @@ class SafetyGate(ContractNode):
             if item.name == OPERATOR and not self._active:
                 return  # what he asks for could not be sent, and must not count as sent
             now = self.clock.now()
+            self._heard_on[item.topic] = now.steady
             reading = self.read(item, message)
             if reading is None:
                 return
@@ -268,23 +340,25 @@ class SafetyGate(ContractNode):
 
         return on_message
 
-    def _on_request(self, message: Any) -> None:
+    def _on_request(self, data: bytes) -> None:
         if not self._active:
             return
         received = self.clock.now()
-        request = from_msg(ActionRequest, message)
+        request = from_bytes(ActionRequest, data)
         if request.requested is not None:
             received = not_before(received, request.requested)
         self._decide(lambda now: self.gate.request(request, now), received)
 
-    def _on_episode(self, message: Any) -> None:
-        before = self.gate.status(self.clock.now()).state
-        self._send(self.gate.heard(from_msg(EpisodeStatus, message), self.clock.now()))
-        if self.gate.status(self.clock.now()).state is not before:
+    def _on_episode(self, data: bytes) -> None:
+        status, before, now = from_bytes(EpisodeStatus, data), self.gate.state, self.clock.now()
+        if status.declared_by != _RECORDER:
+            self._heard_on[names.EPISODE_STATUS] = now.steady
+        self._send(self.gate.heard(status, now))
+        if self.gate.state is not before:
             self._say()
 
-    def _on_advanced(self, message: Any) -> None:
-        self._send(self.gate.advanced(advanced_from(message), self.clock.now()))
+    def _on_advanced(self, data: bytes) -> None:
+        self._send(self.gate.advanced(advanced_from(data), self.clock.now()))
 
     def _on_emergency_stop(self, message: Any) -> None:
         self._pressed = message.data
@@ -296,19 +370,36 @@ class SafetyGate(ContractNode):
         self._decide(lambda now: self.gate.emergency_stop(pressed, now), self.clock.now())
         self._say()
 
+    def urgent(self) -> None:
+        """Tick when that is due, whatever waits in the queue of the executor."""
+        if self._active and not self._winding_down:
+            self._tick(self.contract.safety.gate_period)
+
     def _on_timer(self) -> None:
-        now = self.clock.now()
+        # It keeps its grid: it may come a moment after a tick that something else has led to.
+        self._tick(self.contract.safety.gate_period / 2.0)
+
+    def _tick(self, after: float) -> None:
+        """Take a press of the emergency stop that waits, and tick, if the last one is so old."""
         if self._ticked is not None:
-            self._latest = max(self._latest, (now.steady - self._ticked) / NANOSECONDS)
+            since = (time.monotonic_ns() - self._ticked) / NANOSECONDS
+            if since < after:
+                return
+            self._latest = max(self._latest, since)
+        now = self.clock.now()
         self._ticked = now.steady
+        for subscription in self._stops:
+            let_in(subscription, _PRESSES)
         before = self.gate.probing
         self._decide(self.gate.tick, now)
         if before and not self.gate.probing:
             self._tell_probe()
 
-    def _on_gate_status(self, message: Any) -> None:
+    def _on_gate_status(self, data: bytes) -> None:
         """Hear another gate of the same name; one that is not active sends no command."""
-        if message.taken.steady not in self._said and message.state != GateState.INACTIVE:
+        status = from_bytes(GateStatus, data)
+        own = status.taken is not None and status.taken.steady in self._said
+        if not own and status.state is not GateState.INACTIVE:
             self._duplicate = self.clock.now().steady
 
     # Decisions -----------------------------------------------------------------------------------
@@ -342,18 +433,26 @@ class SafetyGate(ContractNode):
             commanded = self.clock.now()
             if decision.received is not None:
                 commanded = not_before(commanded, decision.received)
-            decision = replace(decision, commanded=commanded)
-            self.gate.went_out(commanded)
+            # The command first: what it takes to explain it would make it late.
             start = 0
-            for group, publisher in zip(self.contract.action, self._commands, strict=True):
-                values = decision.command[start : start + group.size]
+            for group, publisher, single in zip(
+                self.contract.action, self._commands, self._single, strict=True
+            ):
+                values = as_sent(group, decision.command[start : start + group.size], single)
                 command = fill(message_class(group.type)(), message_fields(group, values))
                 if hasattr(command, 'header'):
                     set_time(command.header.stamp, commanded.ros.nanoseconds)
                     command.header.frame_id = group.frame
                 publisher.publish(command)
+                # As it comes back, with the precision of its fields.
+                sent = deserialize_message(serialize_message(command), type(command))
+                for own in self._sent_on[group.topic]:
+                    own.append(sent)
                 start += group.size
-        self._decisions.publish(to_msg(decision, decision.commanded or self.clock.now()))
+            self.gate.went_out(commanded)
+            decision = replace(decision, commanded=commanded)
+        at = decision.commanded or self.clock.now()
+        self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
 
     def _say(self) -> None:
         now = self.clock.now()
@@ -362,7 +461,7 @@ class SafetyGate(ContractNode):
             # It is latched: what was true before would be read for as long as the node is there.
             status = replace(status, state=GateState.INACTIVE)
         self._said.append(now.steady)
-        self._status.publish(to_msg(status, now))
+        self._status.publish(to_bytes(status, now.ros.nanoseconds))
 
     def _diagnose(self) -> None:
         now, contract = self.clock.now(), self.contract
@@ -380,29 +479,100 @@ class SafetyGate(ContractNode):
         self._diagnostics.publish(message)
 
     def _look_for_competitors(self) -> None:
-        mine, patience = self.get_fully_qualified_name(), self.contract.safety.gate_timeout
-        heard = self._duplicate is not None and (
-            self.clock.now().steady - self._duplicate < patience * NANOSECONDS
-        )
+        mine, lately = self.get_fully_qualified_name(), self._lately
         others: list[tuple[str, str]] = []
-        for group in self.contract.action:
-            found = [
-                info.node_namespace.rstrip('/') + '/' + info.node_name
-                for info in self.get_publishers_info_by_topic(self.resolve_topic_name(group.topic))
-            ]
-            others += [(group.topic, name) for name in found if name != mine]
+        for topic in self._sent_on:
+            found = list(self._publishers_on(topic).values())
+            named = [(topic, name) for name in found if name != mine]
             # One of this name is the gate's own, and rclpy does not say which. One that was killed
             # before this process began is not among them: it announces itself no more.
-            twins = max(found.count(mine) - 1, int(heard))
-            others += [(group.topic, f'a second {mine}')] * twins
-        self.gate.competing(len(others))
+            twins = max(found.count(mine) - 1, int(lately(self._duplicate)))
+            named += [(topic, f'a second {mine}')] * twins
+            if not named and lately(self._strange_on.get(topic)):
+                named = [(topic, 'one that did not stay')]
+            others += named
+        crowded = {
+            topic: found for topic in self._relied_on if len(found := self._speakers(topic)) > 1
+        }
+        self.gate.competing(
+            len(others), {topic: len(found) - 1 for topic, found in crowded.items()}
+        )
         for topic, name in others:
-            if not self._competed.due((topic, name)):
-                continue
-            self.get_logger().error(
-                f'Expect no other publisher on {topic}, actually: {name}. '
-                'Stop it: what it sends passes no gate.'
-            )
+            if self._competed.due((topic, name)):
+                self.get_logger().error(
+                    f'Expect no other publisher on {topic}, actually: {name}. '
+                    'Stop it: what it sends passes no gate.'
+                )
+        for topic, found in crowded.items():
+            if self._competed.due((topic, *found)):
+                self.get_logger().error(
+                    f'Expect one publisher on {topic}, actually: {", ".join(sorted(found))}. '
+                    'Stop all but one: the gate cannot tell which of them is right. A process '
+                    'that was killed counts until the middleware notices that it is gone.'
+                )
+
+    def _publishers_on(self, topic: str) -> dict[bytes, str]:
+        """Return the node of each publisher on a topic."""
+        return {
+            bytes(info.endpoint_gid): info.node_namespace.rstrip('/') + '/' + info.node_name
+            for info in self.get_publishers_info_by_topic(self.resolve_topic_name(topic))
+        }
+
+    def _speakers(self, topic: str) -> list[str]:
+        """
+        Return the nodes that may be speaking on a topic that the gate goes by.
+
+        A process that was killed stays in discovery for a while. Those that were there when a
+        topic fell silent count no more then, beside others: the robot has been stopped for the
+        silence, and what was killed can be replaced. In lockstep silence tells nothing.
+        """
+        safety, found = self.contract.safety, self._publishers_on(topic)
+        patience = safety.sensor_timeout
+        if topic == names.EPISODE_STATUS:
+            patience = safety.environment_timeout
+            found = {g: name for g, name in found.items() if name.rpartition('/')[2] != _RECORDER}
+        now, heard = self.clock.now().steady, self._heard_on.get(topic)
+        since, silent = self._silent_on.get(topic, (0, frozenset()))
+        if (
+            self.contract.pacing is Pacing.REALTIME
+            and heard is not None
+            and since < heard
+            and now - heard > patience * NANOSECONDS
+        ):
+            since, silent = self._silent_on[topic] = now, frozenset(found)
+        others = [name for gid, name in found.items() if gid not in silent]
+        if others and now - since < _LINGERS * NANOSECONDS:
+            return others
+        return list(found.values())
+
+    def _lately(self, heard: int | None) -> bool:
+        """Return whether something was heard so lately that it is still reckoned with."""
+        patience = self.contract.safety.gate_timeout * NANOSECONDS
+        return heard is not None and self.clock.now().steady - heard < patience
+
+    def _overhear(self, topic: str, own: deque[Any]) -> Callable[[Any], None]:
+        """
+        Return what listens to the gate's own commands.
+
+        Discovery takes longer than some publishers live: their commands are known for not being
+        the gate's own.
+        """
+
+        def on_command(message: Any) -> None:
+            if message in own:
+                # Those before it got lost; none of them counts twice.
+                while own.popleft() != message:
+                    pass
+            elif self._active:
+                known = self._lately(self._strange_on.get(topic))
+                self._strange_on[topic] = self.clock.now().steady
+                # Once: what the timer says after that is enough, and two gates that answered each
+                # other's commands would never end.
+                if not known:
+                    self._look_for_competitors()
+                    self._decide(self.gate.tick, self.clock.now())
+
+        return on_command
 
     # Services ------------------------------------------------------------------------------------
 
@@ -488,7 +658,10 @@ class SafetyGate(ContractNode):
             response.result.code = int(refusal.code)
             response.result.message = str(refusal)
             return response
-        response.decisions = [to_msg(d, now) for d in self.gate.plan(candidates, now)]
+        for i in range(0, len(candidates), _AT_ONCE):
+            self.urgent()
+            decided = self.gate.plan(candidates[i : i + _AT_ONCE], now)
+            response.decisions += [to_msg(decision, now) for decision in decided]
         low, high = self.gate.reach(now)
         response.low, response.high = list(low), list(high)
         return response

@@ -24,7 +24,16 @@ from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, SimulationFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
-from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
+from boundary_env_ros.ros.conversions import (
+    fill,
+    from_bytes,
+    from_msg,
+    message_class,
+    set_time,
+    to_bytes,
+    to_msg,
+)
+from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.simulation.robot import (
     Emission,
@@ -96,7 +105,9 @@ class SimulatedRobotNode(ContractNode):
                 )
                 for agent in contract.agents
             }
-            self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+            self.listen(
+                msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD, raw=True
+            )
 
     def _options(self) -> dict[str, float]:
         """Declare the robot's own parameters, now that the contract says which, and read them."""
@@ -223,13 +234,13 @@ class SimulatedRobotNode(ContractNode):
             self._on_timer()
         return self._now
 
-    def _on_advance(self, message: Any) -> None:
+    def _on_advance(self, data: bytes) -> None:
         """
         Take the wish of one agent that the world advances.
 
         Of several agents each tells its command; the duration stands in the last wish.
         """
-        wish = from_msg(WorldAdvance, message)
+        wish = from_bytes(WorldAdvance, data)
         refuse_long(wish, self.contract)
         if any(wish.id.agent == other.id.agent or other.duration for other in self._pending):
             self._pending.clear()  # nobody waits any more for what was asked for before
@@ -266,9 +277,8 @@ class SimulatedRobotNode(ContractNode):
         own = emissions
         if len(self.contract.agents) > 1:
             own = tuple(e for e in emissions if e.topic.startswith(f'{id_.agent}/'))
-        message = to_msg(report_of(id_, own, self._failed, self._resolved))
-        set_time(message.header.stamp, self._now)
-        self._advanced[id_.agent].publish(message)
+        report = report_of(id_, own, self._failed, self._resolved)
+        self._advanced[id_.agent].publish(to_bytes(report, self._now))
 
     # Reset ---------------------------------------------------------------------------------------
 
@@ -299,7 +309,7 @@ class SimulatedRobotNode(ContractNode):
 
 def main() -> int:
     """Run the node ``simulated_robot``."""
-    return run(SimulatedRobotNode)
+    return run(SimulatedRobotNode, fastest_executor)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,43 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whether what a sensor said can be gone by: one judgement for the gate, the environment, the audit.
+
+Infinity is a measurement only where it says that nothing was in range, or that something was too
+near; anywhere else, and NaN everywhere, nothing was measured. A stamp from the future is no better
+than one from the past.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+import math
+
+from boundary_env_ros.core.sources import Vector
+
+#: Message types whose numbers are ranges, in which REP-117 gives infinity a meaning.
+RANGES = frozenset(
+    f'sensor_msgs/msg/{name}' for name in ('LaserScan', 'MultiEchoLaserScan', 'Range')
+)
+
+
+def is_measured(values: Vector, *, infinite: int = 0) -> bool:
+    """
+    Return whether values were measured at all.
+
+    Parameters
+    ----------
+    values
+        The values.
+    infinite
+        How many of them, from the first one on, are ranges and may be infinite.
+
+    """
+    return not any(map(math.isnan, islice(values, infinite))) and all(
+        map(math.isfinite, islice(values, infinite, None))
+    )
+
+
+def is_fresh(age: float | None, most: float) -> bool:
+    """Return whether an age in seconds, negative for a stamp from the future, is known and low."""
+    return age is not None and abs(age) <= most

@@ -1,0 +1,128 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The index of a run folder, held against the records that it is an index of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+import math
+from pathlib import Path
+
+from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.rules.base import close, Mismatch, number
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
+from boundary_env_ros.storage.records import Record
+
+#: State, cause and who declared it.
+_Ending = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What the records say of an episode of one agent."""
+
+    id: StepId
+    step: int = -1
+    total: float = 0.0
+    ending: _Ending | None = None
+    announced: set[_Ending] = field(default_factory=set)
+
+
+class IndexCheck:
+    """
+    Takes the records of a run, and compares its index with them.
+
+    Parameters
+    ----------
+    path
+        The index.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._episodes: dict[tuple[str, str], _Counted] = {}
+
+    def add(self, record: Record) -> None:
+        """Take the next record."""
+        if not isinstance(record, (Transition, EpisodeStatus)) or not record.id.episode_id:
+            return
+        key = record.id.episode_id, record.id.agent
+        counted = self._episodes.setdefault(key, _Counted(record.id))
+        if isinstance(record, EpisodeStatus):
+            if record.state.over:
+                counted.announced.add((record.state.name, record.cause, record.declared_by))
+            return
+        counted.id = record.id
+        if record.id.step > counted.step:
+            counted.step = record.id.step
+            counted.total += record.reward
+        if record.terminated or record.truncated:
+            state = 'TERMINATED' if record.terminated else 'TRUNCATED'
+            counted.ending = state, record.cause, record.declared_by
+
+    def mismatches(self, *, torn: bool) -> Iterator[tuple[Mismatch, StepId | None]]:
+        """
+        Yield where the index differs, each with the last step of the episode.
+
+        Parameters
+        ----------
+        torn
+            Whether the end of the records is missing: an episode without an ending there may be
+            longer in the index, and the last ones only there.
+
+        """
+        try:
+            with EpisodeStore.open(self._path) as store:
+                rows = {(row.episode_id, row.agent): row for row in store.episodes()}
+        except (RecordError, ValueError, RecursionError) as error:
+            yield self._differs('an index that can be read', str(error)), None
+            return
+        for key, counted in self._episodes.items():
+            row = rows.pop(key, None)
+            if row is not None:
+                for mismatch in self._row(row, counted, torn=torn):
+                    yield mismatch, counted.id
+            elif counted.step >= 0:
+                yield self._differs('a row for each episode', 'none for this one'), counted.id
+        for episode, _ in () if torn else rows:
+            yield self._differs('no episode that the records do not have', repr(episode)), None
+
+    def _row(self, row: EpisodeRow, counted: _Counted, *, torn: bool) -> Iterator[Mismatch]:
+        said = (row.ending, row.cause, row.declared_by) if row.done else None
+        if row.success is not (row.cause == SUCCESS if row.done else None):
+            yield self._differs('success for the cause success alone', f'for {row.cause!r}')
+        if row.done and (row.state.state.name, row.state.cause) != (row.ending, row.cause):
+            yield self._differs(_told(said), f'{row.state.state.name} in its state')
+        if counted.ending is not None:
+            if said != counted.ending:
+                yield self._differs(_told(counted.ending), _told(said))
+        elif torn:
+            return
+        elif row.success or (said is not None and counted.announced - {said}):
+            expected = ' or '.join(map(_told, counted.announced))
+            yield self._differs(expected or 'an ending in the records', _told(said))
+        if row.step_count < counted.step:
+            yield self._differs(f'{counted.step} steps', str(row.step_count))
+        total = None if math.isnan(counted.total) else counted.total
+        returned = row.episode_return
+        if (
+            total is not returned
+            if total is None or returned is None
+            else not close(total, returned)
+        ):
+            yield self._differs(f'a return of {number(total)}', number(returned))
+
+    def _differs(self, expected: str, actual: str) -> Mismatch:
+        return Mismatch(field=self._path.name, expected=expected, actual=actual)
+
+
+def _told(ending: _Ending | None) -> str:
+    if ending is None:
+        return 'no ending'
+    return f'{ending[0].lower()} by {ending[2]!r} for {ending[1]!r}'

@@ -1,0 +1,204 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+How much of this machine a file may take: the limits that all readers share.
+
+What a file claims about itself is never believed. Each limit is far above what robots record, and
+low enough for any machine that this package runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import lz4.frame  # type: ignore[import-untyped]
+import yaml
+import zstandard
+
+from boundary_env_ros.errors import RecordError
+
+#: Bytes of one message.
+MESSAGE: Final = 128 << 20
+#: Bytes of one chunk of an MCAP file, compressed or not.
+CHUNK: Final = 256 << 20
+#: Bytes of a file that was compressed as a whole: so many, or so many times what it has.
+UNPACKED: Final = 1 << 30
+UNPACKED_TIMES: Final = 64
+#: Bytes of ``metadata.yaml``, of a manifest, or of the copy of one transition.
+TEXT: Final = 8 << 20
+#: Levels of YAML.
+LEVELS: Final = 32
+#: Bytes of one line of JSON.
+LINE: Final = 32 << 20
+#: Elements of one array of messages or texts; each becomes an object.
+ELEMENTS: Final = 1 << 20
+#: Bytes of one message definition with those inside it, and of all definitions of a file.
+DEFINITION: Final = 1 << 20
+DEFINITIONS: Final = 64 << 20
+#: Levels of messages inside messages.
+NESTING: Final = 32
+
+_BLOCK: Final = 1 << 20
+_FIX: Final = 'take another copy of it, or record it in smaller parts'
+
+# Only the C parser is fast enough for a bag of many topics; without libyaml there is the other.
+_Loader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+def exceeded(where: object, what: str, most: int, got: str = 'more') -> RecordError:
+    """
+    Return the error for what is beyond a limit.
+
+    Parameters
+    ----------
+    where
+        File or place.
+    what
+        What there is too much of, with its unit.
+    most
+        The limit.
+    got
+        How much there is, if that is known.
+
+    """
+    return RecordError(f'{where} is too large (expected at most {most} {what}, got {got}); {_FIX}')
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """
+    Return the content of a regular file; a device may have no end, and a pipe no beginning.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    RecordError
+        If it is no regular file, or has more bytes than the limit.
+
+    """
+    if path.exists() and not path.is_file():
+        raise RecordError(f'{path} cannot be read (expected a regular file, got something else)')
+    with path.open('rb') as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise exceeded(path, 'bytes', most)
+    return data
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """
+    Yield the lines of a file, with their ends.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    RecordError
+        If one has more bytes than :data:`LINE`.
+
+    """
+    with path.open('rb') as file:
+        number = 0
+        while line := file.readline(LINE + 1):
+            number += 1
+            if len(line) > LINE:
+                raise exceeded(f'{path}:{number}', 'bytes in a line', LINE)
+            yield line
+
+
+def load_yaml(text: bytes | str, where: object) -> object:
+    """
+    Return the plain data of a YAML text of a bag.
+
+    Raises
+    ------
+    RecordError
+        If it is no YAML, has too many levels, or aliases, which nothing that writes bags uses and
+        which can be nested to grow without end.
+
+    """
+    level = 0
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise RecordError(
+                    f'{where} has an alias (expected plain data, got *{event.anchor}); '
+                    'write it out'
+                )
+            level += isinstance(event, yaml.CollectionStartEvent)
+            level -= isinstance(event, yaml.CollectionEndEvent)
+            if level > LEVELS:
+                raise exceeded(where, 'levels of YAML', LEVELS)
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        told = ' '.join(str(error).split()) or type(error).__name__
+        raise RecordError(f'{where} cannot be read (expected YAML, got {told})') from error
+
+
+def unpacked(
+    compression: str, packed: bytes | BinaryIO, most: int, where: object
+) -> Iterator[bytes]:
+    """
+    Yield what was compressed, block by block, up to a limit, whatever its header claims.
+
+    What is cut off gives what can be decompressed of it.
+
+    Parameters
+    ----------
+    compression
+        ``zstd``, ``lz4`` (of bytes only), or empty.
+    packed
+        What was compressed.
+    most
+        Number of bytes at most.
+    where
+        What errors call it.
+
+    Raises
+    ------
+    RecordError
+        If it is not so compressed, or gives more.
+
+    """
+    total = 0
+    try:
+        for block in _BLOCKS[compression](packed, min(most + 1, _BLOCK)):
+            total += len(block)
+            if total > most:
+                raise exceeded(where, 'bytes', most)
+            yield block
+    except KeyError:
+        raise RecordError(
+            f'{where} cannot be read (expected zstd, lz4 or no compression, got {compression!r})'
+        ) from None
+    except (zstandard.ZstdError, RuntimeError, MemoryError) as error:
+        raise RecordError(f'{where} cannot be decompressed ({error})') from error
+
+
+def _plain(packed: Any, size: int) -> Iterator[bytes]:
+    yield packed
+
+
+def _zstd(packed: Any, size: int) -> Iterator[bytes]:
+    reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+    while block := reader.read(size):
+        yield block
+
+
+def _lz4(packed: Any, size: int) -> Iterator[bytes]:
+    machine = lz4.frame.LZ4FrameDecompressor()
+    while not machine.eof:
+        block = machine.decompress(packed, max_length=size)
+        packed = b''
+        if not block and machine.needs_input:
+            return
+        yield block
+
+
+_BLOCKS: Mapping[str, Callable[[Any, int], Iterator[bytes]]] = {
+    '': _plain,
+    'zstd': _zstd,
+    'lz4': _lz4,
+}

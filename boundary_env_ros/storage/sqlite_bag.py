@@ -1,0 +1,170 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""SQLite files: those of a bag, and what keeps any of them from running a program of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+import sqlite3
+from typing import Final
+from urllib.parse import quote
+
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.mcap_scan import Channel, Contents
+
+#: How a file begins.
+SQLITE: Final = b'SQLite format 3\0'
+
+# Steps of the virtual machine: so many, and so many for each byte of the file. To read a row takes
+# some twenty; pages that lead back to each other could be read for ever.
+_STEPS: Final = 10_000_000
+_STEPS_PER_BYTE: Final = 10
+_EACH: Final = 100_000
+
+_COUNTS = """
+SELECT topics.id, count(messages.topic_id), min(messages.timestamp), max(messages.timestamp)
+FROM topics LEFT JOIN messages ON topics.id = messages.topic_id GROUP BY topics.id
+"""
+# The length is looked at before the data are read.
+_MESSAGES = """
+SELECT topic_id, timestamp, length(data) > ?1, CASE WHEN length(data) <= ?1 THEN data END
+FROM messages ORDER BY timestamp
+"""
+
+
+@contextmanager
+def bounded(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """
+    Let queries take as many steps as a sound file of that size can need.
+
+    Raises
+    ------
+    RecordError
+        If they take more.
+
+    """
+    most = _STEPS + _STEPS_PER_BYTE * path.stat().st_size
+    steps = count(_EACH, _EACH)
+    connection.set_progress_handler(lambda: next(steps) > most, _EACH)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if next(steps) <= most:
+            raise
+        raise limits.exceeded(path, 'steps of SQLite for a file of its size', most) from error
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+class SqliteFile:
+    """
+    One ``.db3`` file of a bag; it knows log times only.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read.
+
+    """
+
+    tear = ''
+    complete = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._opened() as connection:
+            self._channels = _channels(connection, path)
+            counts: dict[Channel, int] = {}
+            times: list[int] = []
+            for number, messages, *some in connection.execute(_COUNTS):
+                channel = self._channels[number]
+                counts[channel] = counts.get(channel, 0) + messages
+                times.extend(time for time in some if isinstance(time, int))
+        self._contents = Contents(
+            counts=counts, start=min(times, default=None), end=max(times, default=None)
+        )
+
+    def contents(self) -> Contents:
+        """Return what is in it."""
+        return self._contents
+
+    def messages(
+        self, wanted: Callable[[Channel], bool]
+    ) -> Iterator[tuple[Channel, int, int, bytes]]:
+        """Yield the messages of some channels in the order of their log times."""
+        chosen = {number: c for number, c in self._channels.items() if wanted(c)}
+        if not chosen:
+            return
+        with self._opened() as connection:
+            for topic, time, large, data in connection.execute(_MESSAGES, (limits.MESSAGE,)):
+                channel = chosen.get(topic)
+                if channel is None:
+                    continue
+                if large:
+                    raise limits.exceeded(
+                        f'{self.path}: a message of {channel.topic}', 'bytes', limits.MESSAGE
+                    )
+                if not (isinstance(time, int) and isinstance(data, bytes)):
+                    raise _damaged(self.path, 'a message without a time or bytes')
+                yield channel, time, time, data
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        # Immutable: a bag on a disk that cannot be written is read too.
+        name = f'file:{quote(str(self.path.absolute()))}?mode=ro&immutable=1'
+        try:
+            with (
+                closing(sqlite3.connect(name, uri=True, check_same_thread=False)) as connection,
+                bounded(connection, self.path),
+            ):
+                yield connection
+        except (sqlite3.Error, OverflowError, KeyError, OSError) as error:
+            raise _damaged(self.path, str(error)) from error
+
+
+def _channels(connection: sqlite3.Connection, path: Path) -> dict[int, Channel]:
+    tables = {
+        name
+        for name, sql in connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
+        )
+        # A virtual table, or a column that is computed, is a program.
+        if str(sql).upper().startswith('CREATE TABLE')
+        and not any(hidden for *_, hidden in connection.execute(f'PRAGMA table_xinfo({name!r})'))
+    }
+    for table in ('topics', 'messages'):
+        if table not in tables:
+            raise _damaged(path, f'it has no table {table!r}')
+    definitions: dict[str, tuple[str, str]] = {}
+    if 'message_definitions' in tables:  # Since Iron.
+        definitions = {
+            name: (encoding, text)
+            for name, encoding, text in connection.execute(
+                'SELECT topic_type, encoding, encoded_message_definition '
+                'FROM message_definitions WHERE length(encoded_message_definition) <= ?',
+                (limits.DEFINITION,),
+            )
+        }
+    found: dict[int, Channel] = {}
+    for number, topic, kind, encoding in connection.execute(
+        'SELECT id, name, type, serialization_format FROM topics ORDER BY id'
+    ):
+        language, text = definitions.get(kind, ('', ''))
+        found[number] = Channel(
+            topic=str(topic),
+            type=str(kind),
+            encoding=str(encoding),
+            definition_encoding=str(language),
+            definition=str(text).encode(errors='replace'),
+        )
+    return found
+
+
+def _damaged(path: Path, got: str) -> RecordError:
+    return RecordError(
+        f'Expect to read the bag {path}, actually: {got.rstrip(".")}. Take another copy of it.'
+    )

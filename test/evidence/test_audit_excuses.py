@@ -1,0 +1,313 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Records that bring an excuse with them: it is told, bounded, and covers no emergency stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
+from bag_forging import Forge, measured, with_command
+from bag_maker import make_tape, MS, near, Tape, write_bag
+from lockstep_maker import LockstepBench
+from record_maker import Bench, Sent, STOP
+
+from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.decision import GateDecision, Verdict
+from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.findings import AuditReport, Outcome
+from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+
+RECORDER = '/boundary/recorder_status'
+
+Auditing = Callable[[Tape], AuditReport]
+
+
+@pytest.fixture(scope='module')
+def tape(loaded: LoadedContract, task: Task) -> Tape:
+    """Return what an honest recorder had of three episodes."""
+    return make_tape(Bench, loaded, task, seed=5)
+
+
+@pytest.fixture
+def forge(tape: Tape, contract: Contract, task: Task) -> Forge:
+    """Return it to be forged."""
+    return Forge(list(tape), contract, task)
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Auditing:
+    """Return a function that writes a bag and audits it."""
+
+    def audited(tape: Tape) -> AuditReport:
+        place = tmp_path / f'bag{len(list(tmp_path.iterdir()))}'
+        write_bag(place, tape)
+        return audit_path(place)
+
+    return audited
+
+
+def with_lost(forge: Forge, number: int) -> None:
+    forge.raw(RECORDER, lambda sent: replace(sent, what={**sent.what, 'lost': number}))
+
+
+def with_host(forge: Forge, host: str) -> None:
+    def renamed(sent: Sent) -> Sent:
+        taken = sent.what['taken']
+        taken = {**taken, 'ros': {**taken['ros'], 'host': host}}
+        return replace(sent, what={**sent.what, 'taken': taken})
+
+    forge.raw(RECORDER, renamed)
+
+
+# The recorder says that it lost messages ---------------------------------------------------------
+
+
+@pytest.mark.parametrize('topic', ['/scan', '/odom', '/camera/image_raw', '/cmd_vel'])
+def test_losses_that_the_record_claims_do_not_support_what_was_deleted(
+    forge: Forge, audited: Auditing, topic: str
+) -> None:
+    with_lost(forge, 10**9)
+    begin = min(sent.log_time for sent in forge.tape)
+    forge.raw(topic, lambda sent: sent if sent.log_time < begin + NANOSECONDS else None)
+    report = audited(forge.tape)
+    assert report.outcome is not Outcome.SUPPORTED, f'\n{report}'
+    if report.outcome is Outcome.CONSISTENT:
+        assert report.beyond
+        assert 'More was excused than may be' in str(report)
+
+
+def test_a_few_losses_leave_the_record_supported_and_are_told(
+    forge: Forge, audited: Auditing
+) -> None:
+    with_lost(forge, 5)
+    gone = [forge.heard('/odom', forge.steps[place].measured_at) for place in (20, 40)]
+    forge.raw('/odom', lambda sent: None if any(sent is one for one in gone) else sent)
+    report = audited(forge.tape)
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert sum(report.excused['lost'].values()) >= 2
+    assert 'Excused, as the recorder says that it lost messages: ' in str(report)
+
+
+def test_topic_that_only_speaks_in_the_end_supports_nothing_before(
+    forge: Forge, audited: Auditing
+) -> None:
+    last = max(sent.log_time for sent in forge.tape)
+    forge.raw('/scan', lambda sent: sent if sent.log_time > last - 2 * NANOSECONDS else None)
+    assert audited(forge.tape).outcome is not Outcome.SUPPORTED
+
+
+# Whose clock -------------------------------------------------------------------------------------
+
+
+def test_emergency_stop_that_was_ignored_is_named_whatever_the_recorder_calls_its_host(
+    forge: Forge, audited: Auditing
+) -> None:
+    stop_taken_from_its_topic(forge)
+    with_host(forge, 'elsewhere')
+    report = audited(forge.tape)
+    assert 'emergency-stop-heard' in report.counts, f'\n{report}'
+
+
+def test_old_scan_is_named_whatever_the_recorder_calls_its_host(
+    forge: Forge, audited: Auditing
+) -> None:
+    numbers = range(20, 35)
+    with_old_scans(forge, numbers)
+    with_host(forge, 'elsewhere')
+    assert_named(audited(forge.tape), numbers)
+
+
+@pytest.mark.parametrize('ahead', [0, 3600, -3600])
+def test_gate_on_another_host_is_checked_and_the_record_says_how(
+    forge: Forge, audited: Auditing, ahead: int
+) -> None:
+    shift = ahead * NANOSECONDS
+    forge.tape = [
+        replace(sent, log_time=sent.log_time + shift, publish_time=sent.publish_time + shift)
+        for sent in forge.tape
+    ]
+    with_host(forge, 'elsewhere')
+    report = audited(forge.tape)
+    assert report.counts == {}, f'\n{report}'
+    assert report.outcome is Outcome.CONSISTENT
+    assert {'emergency-stop-heard', 'measurement-newest', 'fields-newest'} <= set(
+        report.not_applied
+    )
+    assert "instants of host 'bench'" in str(report)
+
+
+# Who says that he had it late --------------------------------------------------------------------
+
+
+def with_old_scans(forge: Forge, numbers: Sequence[int]) -> None:
+    """Let decisions be by the scan of six decisions before, a real one, with its stamps."""
+    decisions = {d.sequence: d for d in forge.decisions}
+
+    def change(value: Any) -> Any:
+        if not isinstance(value, GateDecision) or value.sequence not in numbers:
+            return value
+        before = decisions[value.sequence - 6]
+        (old,) = (m for m in before.measurements if m.name == 'obstacle')
+        return measured(value, 'obstacle', lambda _: old)
+
+    forge.everywhere(change)
+
+
+def assert_named(report: AuditReport, numbers: Sequence[int]) -> None:
+    """Ask for a finding on each decision but the first, which goes back behind the one before."""
+    told = {f.field for f in report.findings if f.rule == 'measurement-newest'}
+    assert {f'decision {number}.obstacle' for number in numbers[1:]} <= told, f'\n{report}'
+
+
+def test_one_decision_that_had_a_message_late_excuses_no_other(
+    forge: Forge, audited: Auditing
+) -> None:
+    numbers = range(60, 75)
+    with_old_scans(forge, numbers)
+    early = forge.decisions[numbers[0] - 30]
+
+    def late(value: Any) -> Any:
+        if isinstance(value, GateDecision) and value.sequence == early.sequence:
+            instant = value.decided or value.commanded
+            before = forge.decisions[early.sequence - 12]
+            (old,) = (m for m in before.measurements if m.name == 'obstacle')
+            made = replace(old, received_steady=instant.steady - MS)
+            return measured(value, 'obstacle', lambda _: made)
+        return value
+
+    forge.everywhere(late)
+    assert_named(audited(forge.tape), numbers)
+
+
+def test_one_step_that_says_it_was_late_excuses_no_other(forge: Forge, audited: Auditing) -> None:
+    step = forge.step(lambda s: s.id.step == 30 and is_driving(s))
+    before = forge.step(lambda s: s.id == replace(step.id, step=28))
+    (old,) = (field for field in before.after if field.name == 'pose')
+    forge.refield(step, 'pose', lambda _: old)
+    late = replace(step.id, step=10)
+    forge.everywhere(
+        lambda v: replace(v, tick_error=9.0) if isinstance(v, Transition) and v.id == late else v
+    )
+    report = audited(forge.tape)
+    assert any(f.step == 30 for f in report.findings if f.rule == 'fields-newest'), f'\n{report}'
+
+
+def test_gate_that_says_all_the_time_that_it_was_late_is_not_supported(
+    forge: Forge, audited: Auditing
+) -> None:
+    def late(value: Any) -> Any:
+        if isinstance(value, GateDecision) and value.sequence > 12:
+            instant = value.decided or value.commanded
+            before = forge.decisions[value.sequence - 3]
+            old = {m.name: m for m in before.measurements}
+            made = tuple(
+                replace(old.get(m.name, m), received_steady=instant.steady - MS)
+                if m.received_steady
+                else m
+                for m in value.measurements
+            )
+            return replace(value, measurements=made)
+        return value
+
+    forge.everywhere(late)
+    report = audited(forge.tape)
+    assert 'measurement-newest' in report.counts or 'gate obstacle' in report.beyond, f'\n{report}'
+
+
+# An emergency stop is never excused --------------------------------------------------------------
+
+
+def with_press_before_the_end(forge: Forge, before: int) -> None:
+    """Press the stop before the end of an episode whose gate says that it received nothing."""
+    episode = forge.decisions[0].id.episode_id
+    mine = [
+        d for d in forge.decisions if d.id.episode_id == episode and d.verdict != Verdict.REJECTED
+    ]
+    pressed = near(mine[-1]) - before
+    last = [d for d in mine if near(d) < pressed][-1]
+
+    def deaf(value: Any) -> Any:
+        if isinstance(value, GateDecision) and value.sequence > last.sequence and value in mine:
+            return replace(value, measurements=last.measurements, received=last.received)
+        return value
+
+    forge.everywhere(deaf)
+    for when, data in (pressed, True), (pressed + 20 * MS, False):
+        forge.tape.append(Sent(STOP, when, when, {'data': data}, 'std_msgs/msg/Bool'))
+
+
+@pytest.mark.parametrize(('before', 'named'), [(100 * MS, False), (600 * MS, True)])
+def test_gate_that_was_starved_is_not_excused_for_an_emergency_stop(
+    forge: Forge, audited: Auditing, before: int, named: bool
+) -> None:
+    with_press_before_the_end(forge, before)
+    report = audited(forge.tape)
+    assert ('emergency-stop-heard' in report.counts) is named, f'\n{report}'
+    assert ('emergency stop' in report.beyond) is not named
+
+
+# What is not there -------------------------------------------------------------------------------
+
+
+def test_without_the_topic_of_the_gate_a_strange_command_is_not_called_supported(
+    forge: Forge, audited: Auditing
+) -> None:
+    strange_command(forge)
+    report = audited([s for s in forge.tape if not isinstance(s.what, GateDecision)])
+    assert report.outcome is not Outcome.SUPPORTED, f'\n{report}'
+    assert {'command-decided', 'command-on-topic', 'decisions-agree'} <= set(report.not_applied)
+
+
+def test_strange_command_beyond_the_bounds_is_named_without_the_topic_of_the_gate(
+    forge: Forge, audited: Auditing
+) -> None:
+    strange_command(forge)
+    last = forge.tape[-1]
+    forge.tape[-1] = with_command(last, (5.0, 0.0))
+    report = audited([s for s in forge.tape if not isinstance(s.what, GateDecision)])
+    assert 'command-decided' in report.counts, f'\n{report}'
+
+
+def test_strange_command_before_the_gate_is_excused_only_within_the_bounds(
+    forge: Forge, audited: Auditing
+) -> None:
+    first = next(sent for sent in forge.tape if sent.topic == '/cmd_vel')
+    at = first.log_time - NANOSECONDS
+    stamp = {'sec': at // NANOSECONDS, 'nanosec': at % NANOSECONDS}
+    what = {**first.what, 'header': {**first.what['header'], 'stamp': stamp}}
+    early = replace(first, log_time=at, publish_time=at, what=what)
+    within = audited([*forge.tape, with_command(early, (0.1, 0.0))])
+    assert within.counts == {}, f'\n{within}'
+    assert within.excused['early']['command base'] == 1
+    beyond = audited([*forge.tape, with_command(early, (5.0, 0.0))])
+    assert set(beyond.counts) == {'command-decided'}, f'\n{beyond}'
+
+
+def test_step_that_was_cut_short_tells_what_it_is_excused_for(tmp_path: Path) -> None:
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    task = make_task(loaded.contract)
+    forge = Forge(make_tape(LockstepBench, loaded, task, seed=1), loaded.contract, task)
+    step = forge.step(lambda s: s.cause == 'success')
+    before = forge.step(lambda s: s.id == replace(step.id, step=step.id.step - 2))
+    (old,) = (field for field in before.after if field.name == 'pose')
+    forge.refield(step, 'pose', lambda _: old)
+    forge.everywhere(
+        lambda v: (
+            replace(v, cause='operator_stop', declared_by='operator')
+            if isinstance(v, Transition) and v.cause == 'success'
+            else v
+        )
+    )
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert report.excused['cut short']['field pose'] == 1, f'\n{report}'

@@ -1,0 +1,81 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What `make test` says at its end: a run is good only if nothing is wrong with any part of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import subprocess
+import sys
+
+from installs import REPOSITORY
+
+PLACE = 'test.packaging.test_judge'
+FINE = f'<testcase classname="{PLACE}" name="test_fine" time="1.5"/>'
+
+
+def skipped(why: str) -> str:
+    return f'<testcase classname="{PLACE}" name="test_it"><skipped message="{why}"/></testcase>'
+
+
+def judged(folder: Path, *cases: str, part: str = 'plain') -> tuple[int, str]:
+    """Return exit code and words on a run whose part had these cases."""
+    (folder / 'plain.xml').write_text(f'<testsuites>{FINE}{"".join(cases)}</testsuites>')
+    finished = subprocess.run(
+        [sys.executable, REPOSITORY / '.ci/judge.py', folder, part],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert not finished.stderr
+    return finished.returncode, finished.stdout
+
+
+def test_what_passed_or_was_skipped_for_an_allowed_reason_is_good(tmp_path: Path) -> None:
+    module = (
+        '<testcase classname="" name="test.facade.test_stable_baselines3">'
+        '<skipped message="collection skipped">'
+        "('test/facade/test_stable_baselines3.py', 15, 'Skipped: needs LeRobot')"
+        '</skipped></testcase>'
+    )
+    code, told = judged(tmp_path, module, skipped('needs boundary_env_ros[sb3]'))
+    assert code == 0
+    assert '== Skipped: 2' in told
+    assert '1.5 s  test/packaging/test_judge.py::test_fine' in told
+
+
+def test_a_skip_for_another_reason_fails_the_run(tmp_path: Path) -> None:
+    code, told = judged(tmp_path, skipped('no time today'))
+    assert code == 1
+    assert 'test/packaging/test_judge.py::test_it: skipped for a reason' in told
+    assert told.endswith('does not list: no time today\n')
+
+
+def test_a_failure_is_told_with_the_command_that_runs_it_alone(tmp_path: Path) -> None:
+    failed = (
+        f'<testcase classname="{PLACE}" name="test_it[a b]">'
+        '<failure message="AssertionError: no&#10;more"/></testcase>'
+    )
+    code, told = judged(tmp_path, failed)
+    assert code == 1
+    assert told.endswith(
+        'test/packaging/test_judge.py::test_it[a b]: AssertionError: no\n'
+        "    .venv/bin/python -m pytest 'test/packaging/test_judge.py::test_it[a b]'\n"
+    )
+
+
+def test_a_part_that_left_no_results_fails_the_run(tmp_path: Path) -> None:
+    code, told = judged(tmp_path, part='ros')
+    assert code == 1
+    assert 'The part ros did not come to its end' in told
+
+
+def test_few_inconclusive_tests_are_told_and_more_fail_the_run(tmp_path: Path) -> None:
+    late = skipped('inconclusive: a process waited 0.31 s for a core; too late')
+    code, told = judged(tmp_path, *[late] * 4)
+    assert code == 0
+    assert '== Inconclusive: 4' in told
+    code, told = judged(tmp_path, *[late] * 5)
+    assert code == 1
+    assert 'Too many inconclusive tests (expected at most 4, got 5)' in told

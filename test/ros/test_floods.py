@@ -1,0 +1,204 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""However much arrives, the gate's timer and the emergency stop come first, and nodes live on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+import os
+from pathlib import Path
+import subprocess
+import sys
+import time
+from typing import Any, TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from lifecycle_msgs.msg import Transition as Lifecycle
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from ros_world import PATIENT, World
+from std_msgs.msg import Bool
+
+from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, StepId
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import to_msg
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.processes import BringUp
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+_SOON = 20.0
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    return make_world(changes=PATIENT)
+
+
+def reasons(decision: GateDecision) -> set[Reason]:
+    return {result.reason for result in decision.rules}
+
+
+@contextmanager
+def flood(message: Any, topic: str, seconds: float) -> Iterator[subprocess.Popen[str]]:
+    """Have another process publish a message as fast as it can."""
+    kind = type(message)
+    name = f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            str(Path(__file__).with_name('flooding.py')),
+            name,
+            topic,
+            serialize_message(message).hex(),
+            str(seconds),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == 'begins'
+        yield process
+    finally:
+        process.wait()
+
+
+@pytest.mark.timed
+def test_a_flood_of_requests_holds_up_neither_timer_nor_emergency_stop(world: World) -> None:
+    env = world.environment()
+    stop = world.loaded.contract.safety.emergency_stop
+    # As of somebody who has seen one: it can be read, and is refused by the lease.
+    request = ActionRequest(
+        id=StepId(digest=world.loaded.digest, agent='cart', episode_id='', step=1),
+        lease_id='none', sequence=1, action=(0.0, 0.0),
+        observed=None, delivered=None, requested=None,
+    )  # fmt: skip
+    env.reset(seed=3, options={'scenario': 'clear'})
+    with (
+        world.probe.publisher(Bool, stop, names.RECORD) as button,
+        flood(to_msg(request), names.ACTION_REQUEST, 3.0) as flooding,
+    ):
+        begun = time.monotonic_ns()
+        world.probe.until(
+            lambda: len(world.decisions(begun)) > 100, _SOON, 'a flood that is decided on'
+        )
+        pressed = time.monotonic_ns()
+
+        def stopped() -> list[GateDecision]:
+            # As buttons do, it repeats itself: the flood takes the place of some in the sockets.
+            button.publish(Bool(data=True))
+            found = world.decisions(pressed)
+            return [d for d in found if Reason.EMERGENCY_STOP in reasons(d)]
+
+        world.probe.until(stopped, _SOON, 'an emergency stop in the middle of a flood')
+        [first, *_] = stopped()
+        button.publish(Bool(data=False))
+    ticks = [d.since_tick for d in world.decisions(begun) if d.since_tick is not None]
+    took = (first.commanded or first.received).steady - pressed
+    print(f'{flooding}: stopped after {took / NANOSECONDS:.3f} s, ticks {max(ticks):.3f} s apart')
+    assert took / NANOSECONDS < 1.0
+    assert max(ticks) < 1.0
+    assert world.processes['safety_gate'].alive
+
+
+def test_a_flood_of_contracts_is_logged_now_and_then_and_blocks_no_activation(
+    world: World,
+) -> None:
+    gate = world.processes['safety_gate']
+    bring_up = BringUp(domain_id=world.domain_id)
+    try:
+        foreign = msg.ContractDescription(node='/gone', digest='sha256:0')
+        with flood(foreign, names.CONTRACT, 2.0):
+            pass
+        logged = gate.log.read_text(encoding='utf-8').count('Expect /gone under the contract')
+        assert 1 <= logged <= 3
+        for transition in (Lifecycle.TRANSITION_DEACTIVATE, Lifecycle.TRANSITION_ACTIVATE):
+            bring_up.change(gate, transition, time.monotonic() + _SOON)
+    finally:
+        bring_up.close()
+
+
+def test_parameters_are_dumped_and_the_clock_stays(world: World) -> None:
+    """As `ros2 param dump` asks: for all that there are."""
+    listed = world.probe.call(
+        ListParameters, 'safety_gate/list_parameters', ListParameters.Request()
+    )
+    wanted = list(listed.result.names)
+    assert 'stricter.low' in wanted
+    answer = world.probe.call(
+        GetParameters, 'safety_gate/get_parameters', GetParameters.Request(names=wanted)
+    )
+    assert len(answer.values) == len(wanted)
+    for name in world.processes:
+        parameter = Parameter('use_sim_time', value=True).to_parameter_msg()
+        result = world.probe.call(
+            SetParametersAtomically,
+            f'{name}/set_parameters_atomically',
+            SetParametersAtomically.Request(parameters=[parameter]),
+        ).result
+        assert not result.successful
+        assert 'when the node was configured' in result.reason
+
+
+def test_nodes_live_through_many_lives(world: World) -> None:
+    """While publishers whose QoS does not fit come and go, as rclpy#1644 needs it to crash."""
+    bring_up = BringUp(domain_id=world.domain_id)
+    names_ = ('environment', 'safety_gate', 'simulated_robot')
+    try:
+        for life in range(int(os.environ.get('BOUNDARY_ENV_TEST_LIVES', '3'))):
+            strangers = [
+                world.probe.node.create_publisher(
+                    kind,
+                    topic,
+                    names.SENSOR,
+                    event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
+                )
+                for kind, topic in (
+                    (msg.ActionRequest, names.ACTION_REQUEST),
+                    (msg.EpisodeStatus, names.EPISODE_STATUS),
+                    (msg.GateDecision, names.GATE_DECISION),
+                    (msg.GateStatus, names.GATE_STATUS),
+                )
+            ]
+            for transition in (
+                Lifecycle.TRANSITION_DEACTIVATE,
+                Lifecycle.TRANSITION_CLEANUP,
+                Lifecycle.TRANSITION_CONFIGURE,
+                Lifecycle.TRANSITION_ACTIVATE,
+            ):
+                for name in names_:
+                    bring_up.change(world.processes[name], transition, time.monotonic() + _SOON)
+            for stranger in strangers:
+                world.probe.node.destroy_publisher(stranger)
+            assert all(process.alive for process in world.processes.values()), life
+    finally:
+        bring_up.close()
+
+
+def test_a_publisher_whose_qos_does_not_fit_is_named(world: World) -> None:
+    stranger = world.probe.node.create_publisher(
+        msg.ActionRequest,
+        names.ACTION_REQUEST,
+        names.SENSOR,
+        event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
+    )
+    log = world.processes['safety_gate'].log
+    try:
+        world.probe.until(
+            lambda: f'nothing of /{world.probe.node.get_name()} is heard' in log.read_text(),
+            _SOON,
+            'a word on a publisher that is not heard',
+        )
+    finally:
+        world.probe.node.destroy_publisher(stranger)

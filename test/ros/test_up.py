@@ -1,0 +1,164 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""``boundary-env up`` as a user runs it: one terminal that holds robot and boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import os
+from pathlib import Path
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from ros_world import MARK, PATIENT, processes_of, reserved_domain, write_contract
+
+from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.storage.reader import open_records
+
+pytestmark = pytest.mark.ros
+
+DEADLINE = 120.0
+
+
+class Up:
+    """One run of the command, whose processes can be told from all others."""
+
+    def __init__(self, folder: Path, domain: int, *arguments: str) -> None:
+        self.run = folder / 'run'
+        self.mark = uuid.uuid4().hex
+        self.environment = {**os.environ, **isolated_environment(domain), MARK: self.mark}
+        self.output = folder / 'output.txt'
+        changes = {**PATIENT, 'episode': {'reset': {'deadline': 60.0}}}
+        self.contract = write_contract(folder / 'contract.yaml', changes)
+        with self.output.open('wb') as output:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, '-m', 'boundary_env_ros.cli.main', 'up'),
+                    *(str(self.contract), '--run', str(self.run), *arguments),
+                ],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def text(self) -> str:
+        return self.output.read_text(errors='replace')
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert self.process.poll() is None, self.text
+            assert time.monotonic() < deadline, f'Expect {what}, actually: {self.text}'
+            time.sleep(0.02)
+
+    def step(self) -> subprocess.Popen[str]:
+        """Start a policy that steps until it is told of an ending; return it once it has begun."""
+        policy = subprocess.Popen(
+            [sys.executable, '-u', '-c', _POLICY, str(self.contract)],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert policy.stdout is not None
+        assert policy.stdout.readline() == 'stepped\n', self.text
+        return policy
+
+    def assert_gone(self) -> None:
+        deadline = time.monotonic() + 20.0
+        while processes_of(self.mark):
+            assert time.monotonic() < deadline, processes_of(self.mark)
+            time.sleep(0.02)
+
+
+_POLICY = """
+import sys
+import numpy as np
+from boundary_env_ros.facade import BoundaryEnv
+with BoundaryEnv(sys.argv[1], link='ros', startup_timeout=60.0) as env:
+    env.reset(seed=1, options={'scenario': 'far'})
+    ended = False
+    while not ended:
+        *_, terminated, truncated, info = env.step(np.array([0.5, 0.0], dtype=np.float32))
+        ended = terminated or truncated
+        if info['step'] == 3:
+            print('stepped')
+    print(info['cause'])
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+    with reserved_domain() as domain:
+        started = []
+
+        def make(*arguments: str) -> Up:
+            started.append(Up(tmp_path, domain, *arguments))
+            return started[-1]
+
+        yield make
+        for each in started:
+            if each.process.poll() is None:
+                each.process.kill()
+                each.process.wait()
+            for pid in processes_of(each.mark):
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def test_ctrl_c_ends_the_episode_stops_the_robot_and_leaves_a_whole_record(
+    start: Callable[..., Up],
+) -> None:
+    up = start('--simulated')
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    policy = up.step()
+    up.wait_until(lambda: bool(re.search(r'episode: \w+ running, for policy-', up.text)), 'a line')
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(DEADLINE) == 0, up.text
+    assert policy.communicate(timeout=DEADLINE)[0] == 'operator_stop\n'
+    up.assert_gone()
+    assert 'Traceback' not in up.text
+    for line in ('The robot is stopped', 'boundary-env audit', 'boundary-env report'):
+        assert line in up.text
+    source = open_records(up.run)
+    assert source.complete
+    assert list(source.transitions())[-1].cause == 'operator_stop'
+    assert (up.run / 'logs' / 'safety_gate.log').stat().st_size > 0
+
+
+def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
+    start: Callable[..., Up],
+) -> None:
+    node, cause = 'safety_gate', 'gate_lost'
+    up = start('--simulated')
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    policy = up.step()
+    (pid,) = (
+        pid
+        for pid in processes_of(up.mark)
+        if f'nodes.{node}'.encode() in Path(f'/proc/{pid}/cmdline').read_bytes()
+    )
+    os.kill(int(pid), signal.SIGKILL)
+    assert up.process.wait(DEADLINE) == 1, up.text
+    assert f'The node {node} ended (exit code -9)' in up.text
+    policy.communicate(timeout=DEADLINE)
+    up.assert_gone()
+    statuses = [entry.record for entry in open_records(up.run).entries(EpisodeStatus)]
+    assert [status.cause for status in statuses][-1] == cause
+
+
+def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., Up]) -> None:
+    up = start('--no-record')
+    assert up.process.wait(DEADLINE) == 2
+    assert 'the contract requires a recorder, got --no-record' in up.text
+    assert 'Starting' not in up.text

@@ -46,8 +46,8 @@ Make whole what `kill -9`, a power loss, a full or a bad disk left of a run, and
 
 Torn MCAP files get what their writer had not written yet: index, summary and footer, so that
 `ros2 bag`, Foxglove and rosbags read them; metadata.yaml names every file with what is in it; a
-torn last line of transitions.jsonl is cut off, and transitions that only the bag has are added;
-the index of episodes gets the steps, states and marks that it lacks.
+torn last line of transitions.jsonl (of a run without ROS) is cut off; the index of episodes gets
+the steps, states and marks that it lacks.
 
 Messages are copied as they are, and none is made up. A file of which something could not be read
 is kept beside the new one, as NAME.torn. Each file is written beside the old one (it needs as much

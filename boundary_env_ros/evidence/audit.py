@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 import json
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from boundary_env_ros.evidence.findings import AuditReport
 from boundary_env_ros.evidence.index import IndexCheck
 from boundary_env_ros.evidence.rules import whole
 from boundary_env_ros.evidence.rules.base import Mismatch, same
-from boundary_env_ros.evidence.run_files import read_lines, Run, Unreadable, with_task
+from boundary_env_ros.evidence.run_files import Run, Unreadable, with_task
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.records import Entry, Message
+from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.run_folder import RunFolder
 
 
@@ -66,8 +66,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     """
     Audit what a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
 
-    What cannot be read becomes a finding. In a run folder the bag is audited, and the copies of
-    its transitions are held against it.
+    What cannot be read becomes a finding. In a run folder the bag is audited, and the index and
+    the first transition that are kept beside it are compared with it.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             whole.contract_readable,
             Mismatch(field='contract', expected='a valid contract', actual=terms.problem),
         )
-    copies = _Copies(path, auditor) if run.has_copies else None
     folder = RunFolder(path)
+    keeps_first = run.has_copies and folder.contract.is_file()
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     for piece in run.pieces(auditor.topics):
         if isinstance(piece, Unreadable):
@@ -102,8 +102,11 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             auditor.add(piece.record, piece.log_time)
             if index is not None:
                 index.add(piece.record)
-            if copies is not None and isinstance(piece.record, Transition):
-                copies.compare(piece.record)
+            if keeps_first and isinstance(piece.record, Transition):
+                keeps_first = False
+                mismatch = _first_as_saved(folder, piece.record)
+                if mismatch is not None:
+                    auditor.find(whole.first_transition_saved, mismatch, piece.record.id)
     for file in run.changed():
         auditor.unreadable(file.place, file.why)
     if run.tear:
@@ -111,95 +114,25 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             whole.record_closed,
             Mismatch(field='record', expected='a record that was closed', actual=run.tear),
         )
-    if copies is not None:
-        copies.finish(torn=bool(run.tear))
     for mismatch, of in index.mismatches(torn=bool(run.tear)) if index is not None else ():
         auditor.find(whole.index_agrees, mismatch, of)
     return auditor.report(torn=bool(run.tear))
 
 
-class _Copies:
-    """The copies of the transitions in a run folder, held against those of its bag."""
-
-    def __init__(self, path: Path, auditor: Auditor) -> None:
-        self._run = RunFolder(path)
-        self._auditor = auditor
-        self._lines: Iterator[Entry | Unreadable] | None = None
-        if self._run.transitions.is_file():
-            self._lines = read_lines(self._run.transitions)
-        self._first = True
-        if self._run.contract.is_file() and not self._run.first_transition.is_file():
-            auditor.find(
-                whole.first_transition_saved,
-                Mismatch(
-                    field=self._run.first_transition.name,
-                    expected='the first transition of the run',
-                    actual='no such file',
-                ),
-            )
-
-    def compare(self, transition: Transition) -> None:
-        """Hold the next transition of the bag against its copies."""
-        if self._first and self._run.first_transition.is_file():
-            self._compare_first(transition)
-        self._first = False
-        if self._lines is None:
-            return
-        line = next(self._lines, None)
-        copy = _transition(line)
-        if copy is None or not same(copy, transition):
-            self._different(transition, self._run.transitions.name, copy)
-            # One line that is missing would make every later one look changed.
-            if not isinstance(copy, Transition) or copy.id != transition.id:
-                self._lines = None
-
-    def _compare_first(self, transition: Transition) -> None:
-        place = self._run.first_transition
-        copy: Transition | Unreadable
+def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:
+    """Return where the first transition that a run folder keeps is not that of its bag."""
+    place = run.first_transition
+    if not place.is_file():
+        actual = 'no such file'
+    else:
         try:
-            copy = from_json(Transition, json.loads(limits.read_file(place, limits.LINE)))
+            saved = from_json(Transition, json.loads(limits.read_file(place, limits.LINE)))
         except (RecordError, OSError, ValueError, RecursionError) as error:
-            copy = Unreadable(place=place.name, why=str(error))
-        if not same(copy, transition):
-            self._different(transition, place.name, copy)
-
-    def finish(self, *, torn: bool) -> None:
-        """Look for what only the copies have; a bag that a crash tore may lack the last steps."""
-        extra = next(self._lines, None) if self._lines is not None else None
-        if extra is not None and not torn:
-            self._auditor.find(
-                whole.copies_agree,
-                Mismatch(
-                    field=self._run.transitions.name,
-                    expected='as many steps as the bag has',
-                    actual='more',
-                ),
-            )
-
-    def _different(
-        self, transition: Transition, name: str, copy: Transition | Unreadable | None
-    ) -> None:
-        if copy is None:
-            told = 'it is missing'
-        elif isinstance(copy, Unreadable):
-            told = copy.why
-        elif copy.id != transition.id:
-            told = f'step {copy.id.step} of {copy.id.episode_id}'
+            actual = str(error)
         else:
-            told = f'another {", ".join(_changed(copy, transition))}'
-        self._auditor.find(
-            whole.copies_agree,
-            Mismatch(field=name, expected='the step as in the bag', actual=told),
-            transition.id,
-        )
-
-
-def _transition(line: Entry | Unreadable | None) -> Transition | Unreadable | None:
-    if isinstance(line, Entry):
-        return line.record if isinstance(line.record, Transition) else None
-    return line
-
-
-def _changed(one: Transition, other: Transition) -> list[str]:
-    names = Transition.__dataclass_fields__
-    return [name for name in names if not same(getattr(one, name), getattr(other, name))]
+            if same(saved, first):
+                return None
+            names = Transition.__dataclass_fields__
+            changed = [n for n in names if not same(getattr(saved, n), getattr(first, n))]
+            actual = f'another {", ".join(changed)}'
+    return Mismatch(field=place.name, expected='the first transition of the bag', actual=actual)

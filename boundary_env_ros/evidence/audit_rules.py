@@ -38,7 +38,6 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         whole.record_closed,
         whole.contract_readable,
         whole.contract_described,
-        whole.copies_agree,
         whole.first_transition_saved,
         whole.index_agrees,
     ),

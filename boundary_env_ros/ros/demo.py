@@ -196,7 +196,6 @@ def _evaluate(place: Path) -> int:
         (folder.overview, 'what happened, as a picture'),
         (folder.summary, 'the figures above'),
         (folder.bag, 'everything, for ros2 bag and Foxglove'),
-        (folder.transitions, 'one transition a line'),
     ):
         if path.exists():
             print(f'  {path.name:<20} {text}')

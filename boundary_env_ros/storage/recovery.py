@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 import fcntl
-from itertools import chain, islice
 import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -205,44 +204,28 @@ class _Work:
     # The other files of a run --------------------------------------------------------------------
 
     def copies(self, run: RunFolder) -> None:
-        """Bring transitions as text, the first of them and the index up to what the bag has."""
-        with_bag = run.bag.is_dir()
-        lines = self._lines(run) if run.transitions.is_file() or with_bag else 0
-        first = next(iter(_transitions(run)), None)
+        """Make transitions as text, the first of them and the index whole."""
+        if run.transitions.is_file():
+            self._lines(run.transitions)
+        first = _first_transition(run)
         if first is not None and run.contract.is_file() and run.write_first_transition(first):
             self._done.append(f'{run.first_transition.name} has the first transition')
-        if with_bag:
-            recorded = open_records(run.bag).overview().transitions
-            if lines > recorded:
-                self._lost.append(
-                    f'{lines - recorded} transitions in the bag; {run.transitions.name} has them'
-                )
         self._index(run)
 
-    def _lines(self, run: RunFolder) -> int:
-        """Cut off a torn line, and add the transitions that only the bag has."""
-        place = run.transitions
-        there = place.is_file()
-        torn = there and is_torn(place)
-        whole = sum(1 for _ in read_jsonl(place)) if there else 0
-        recorded = open_records(run.bag).overview().transitions if run.bag.is_dir() else 0
-        missing = max(0, recorded - whole)
-        if not (torn or missing):
-            return whole
-        draft = _draft(place)
+    def _lines(self, place: Path) -> None:
+        """Cut off a torn last line."""
+        if not is_torn(place):
+            return
+        draft, whole = _draft(place), 0
         with draft.open('wb') as file:
-            kept: Iterator[Transition] = iter(read_jsonl(place)) if there else iter(())
-            added = islice(open_records(run.bag).transitions(), whole, None) if missing else ()
-            for transition in chain(kept, added):
+            for transition in read_jsonl(place):
                 file.write(dump_line(transition))
+                whole += 1
             file.flush()
             os.fsync(file.fileno())
         _replace(place)
-        if torn:
-            self._lost.append(f'the last line of {place.name}, which was torn')
-        added_too = f', {missing} of them out of the bag' if missing else ''
-        self._done.append(f'{place.name} is whole, with {whole + missing} transitions{added_too}')
-        return whole + missing
+        self._lost.append(f'the last line of {place.name}, which was torn')
+        self._done.append(f'{place.name} is whole, with {whole} transitions')
 
     def _index(self, run: RunFolder) -> None:
         """Bring the index of episodes up to what the records say."""
@@ -293,7 +276,8 @@ class _Work:
 def _bring_up_to_date(store: EpisodeStore, run: RunFolder) -> int:
     """Add to an index what records say that is newer; return how much that was."""
     known = {(row.episode_id, row.agent): row.state for row in store.episodes()}
-    environment = _environment(run)
+    first = _first_transition(run)
+    environment = '' if first is None else first.contract
     bag = run.bag.name if run.bag.is_dir() else run.transitions.name
     changes = 0
     for record, now in _records(run):
@@ -321,26 +305,15 @@ def _is_news(status: EpisodeStatus, known: EpisodeStatus | None) -> bool:
 
 def _records(run: RunFolder) -> Iterator[tuple[EpisodeStatus | Transition | EpisodeMark, int]]:
     """Yield what the index is made of, with the time that it was recorded at."""
-    if run.bag.is_dir():
-        for entry in open_records(run.bag).entries(EpisodeStatus, Transition, EpisodeMark):
-            record = entry.record
-            if isinstance(record, (EpisodeStatus, Transition, EpisodeMark)):
-                yield record, entry.log_time
-    if run.transitions.is_file():
-        # Those that the bag has are there already.
-        for transition in read_jsonl(run.transitions):
-            yield transition, transition.closed.ros.nanoseconds
+    for entry in open_records(run.path).entries(EpisodeStatus, Transition, EpisodeMark):
+        record = entry.record
+        if isinstance(record, (EpisodeStatus, Transition, EpisodeMark)):
+            yield record, entry.log_time
 
 
-def _transitions(run: RunFolder) -> Iterator[Transition]:
-    if run.transitions.is_file():
-        yield from read_jsonl(run.transitions)
-
-
-def _environment(run: RunFolder) -> str:
-    """Return the name of the contract."""
-    first = next(_transitions(run), None)
-    return '' if first is None else first.contract
+def _first_transition(run: RunFolder) -> Transition | None:
+    found = next(open_records(run.path).records(Transition), None)
+    return found if isinstance(found, Transition) else None
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-One run on its way to the disk: bag, transitions as text, the first of them, index of episodes.
+One run on its way to the disk: bag, the first transition as text, index of episodes.
 
 Messages come as the bytes that were on the wire and go to the bag untouched. Only transitions,
 states of the episode, marks, the numbers of the gate's decisions and simulated time are looked at.
@@ -29,7 +29,6 @@ from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_glances import Clock, decoder_of, Described, Numbered
@@ -140,7 +139,7 @@ class RunRecording:
             split_size=split_size,
             split_duration=split_duration,
         )
-        self._transitions = TransitionJsonl(run.transitions)
+        self._transitions = 0
         self._episodes = EpisodeStore.create(run.episodes)
 
     @property
@@ -166,7 +165,7 @@ class RunRecording:
     @property
     def transitions(self) -> int:
         """Return the number of transitions written."""
-        return self._transitions.lines
+        return self._transitions
 
     @property
     def episode_runs(self) -> bool:
@@ -399,18 +398,18 @@ class RunRecording:
 
         """
         sync_bag = self._bag.begin_sync()
-        others = [self._transitions.descriptor()]
-        with suppress(FileNotFoundError):  # Whose database has no log waits by itself.
-            others.append(self._episodes.descriptor())
+        index = None
+        with suppress(FileNotFoundError):  # A database without a log waits by itself.
+            index = self._episodes.descriptor()
 
         def sync() -> None:
             try:
                 sync_bag()
-                for descriptor in others:
-                    os.fsync(descriptor)
+                if index is not None:
+                    os.fsync(index)
             finally:
-                for descriptor in others:
-                    os.close(descriptor)
+                if index is not None:
+                    os.close(index)
 
         return sync
 
@@ -425,7 +424,7 @@ class RunRecording:
 
         """
         failures = []
-        for file in (self._bag, self._transitions, self._episodes):
+        for file in (self._bag, self._episodes):
             try:
                 file.close()
             except RecordError as error:
@@ -440,8 +439,8 @@ class RunRecording:
 
     def _on_transition(self, transition: Transition, now: Instant) -> None:
         self._losses.transition(transition.id)
-        self._transitions.append(transition)
-        if self._transitions.lines == 1:
+        self._transitions += 1
+        if self._transitions == 1:
             self.run.write_first_transition(transition)
         if transition.terminated or transition.truncated:
             state = EpisodeState.TERMINATED if transition.terminated else EpisodeState.TRUNCATED

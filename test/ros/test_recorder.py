@@ -45,7 +45,6 @@ from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
-from boundary_env_ros.storage.jsonl import read_jsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -226,7 +225,6 @@ class Bench:
             'contract.yaml',
             'episodes.sqlite',
             'first_transition.json',
-            'transitions.jsonl',
         }
 
 
@@ -295,7 +293,6 @@ def test_everything_published_is_read_back(bench: Bench) -> None:
     bench.assert_complete()
     assert bench.status().lost == 0
     assert list(open_records(bench.run.path).transitions()) == sent
-    assert list(read_jsonl(bench.run.transitions)) == sent
     first = json.loads(bench.run.first_transition.read_text())
     assert first['id']['episode_id'] == bench.episode
     row = bench.row()
@@ -622,5 +619,4 @@ def test_full_disk_ends_the_recording_not_the_node(bench: Bench) -> None:
     assert 'the recording is over: Expect to write' in bench.log()
     assert bench.bring_up.state(process) == State.PRIMARY_STATE_ACTIVE
     assert len(list(open_records(bench.run.path).transitions())) == 1
-    assert len(list(read_jsonl(bench.run.transitions))) == 1
     bench.end(signal.SIGTERM)

@@ -22,7 +22,6 @@ from storage_wire import BEGIN, cdr, definition, instant, transition
 
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import read_jsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -89,13 +88,10 @@ def test_what_the_disk_was_waited_for_survives(tmp_path: Path, split_size: int) 
         run = RunFolder(tmp_path / 'after/run')
         recover(run.path)
         recorded = [t.id.step for t in open_records(run.path).transitions()]
-        lines = [t.id.step for t in read_jsonl(run.transitions)]
         with EpisodeStore.open(run.episodes) as store:
             (row,) = store.episodes()
         with Reader(run.bag) as bag:
             assert sum(1 for _ in bag.messages()) == bag.message_count >= 200
     assert recorded == list(range(len(recorded)))
-    assert lines == list(range(len(lines)))
     assert 100 <= len(recorded) <= 200
-    assert len(lines) >= len(recorded)
     assert row.step_count >= 99

@@ -185,7 +185,7 @@ def test_disk_is_waited_for_at_the_declared_interval(
     monkeypatch.setattr(os, 'fsync', spy)
     thread = thread_of(disk, flush_interval=0.01, sync_interval=0.02)
     send(thread, '/transition', cdr(transition(0)), vital=True)
-    every = {'bag_0.mcap', 'transitions.jsonl', 'episodes.sqlite-wal'}
+    every = {'bag_0.mcap', 'episodes.sqlite-wal'}
     until(lambda: every <= set(synced), 'a sync of every file')
     thread.close(SOON)
 

@@ -29,11 +29,12 @@ from storage_wire import (
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
-from boundary_env_ros.storage.jsonl import read_jsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
@@ -122,9 +123,8 @@ def test_every_file_tells_of_the_same_run(recording: Recording) -> None:
     source = open_records(recording.run.path)
     assert source.complete
     assert list(source.transitions()) == expected
-    assert list(read_jsonl(recording.run.transitions)) == expected
     first = json.loads(recording.run.first_transition.read_text())
-    assert first == json.loads(recording.run.transitions.read_text().splitlines()[0])
+    assert from_json(Transition, first) == expected[0]
     row = recording.row()
     assert (row.ending, row.cause, row.declared_by) == ('TERMINATED', *SUCCESS.values())
     assert (row.step_count, row.episode_return, row.success) == (4, 2.5, True)
@@ -320,7 +320,6 @@ def test_full_disk_leaves_every_file_readable(recording: Recording) -> None:
     in_the_bag = sum(1 for _ in open_records(recording.run.path).messages())
     assert recording.made.messages == in_the_bag
     assert recording.made.lost > 0
-    assert len(list(read_jsonl(recording.run.transitions))) == 1
     assert recording.row().step_count == 0
 
 

@@ -37,7 +37,6 @@ _GROUPS: Final = (
     whole.record_closed,
     whole.contract_readable,
     whole.contract_described,
-    whole.copies_agree,
     whole.first_transition_saved,
     whole.index_agrees,
     whole.episode_ended,

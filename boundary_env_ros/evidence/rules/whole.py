@@ -104,8 +104,10 @@ evaluator_leak = Rule(
 first_transition_saved = Rule(
     id='first-transition-saved',
     severity=Severity.ERROR,
-    sentence='A run folder keeps the first transition of the run in `first_transition.json`.',
-    way_out='Look for a recorder that died at the start, or for whoever took the file away.',
+    sentence=(
+        'A run folder keeps the first transition of its bag in `first_transition.json`, unchanged.'
+    ),
+    way_out='Trust the bag; the file was changed or removed, or the recorder died at the start.',
 )
 record_closed = Rule(
     id='record-closed',
@@ -125,16 +127,6 @@ contract_described = Rule(
     sentence='Every node of a run was configured with the contract of its steps.',
     way_out='Start all nodes with one contract file, pacing and version of the task.',
 )
-copies_agree = Rule(
-    id='copies-agree',
-    severity=Severity.ERROR,
-    sentence=(
-        'A run folder tells the same steps everywhere: in the bag, in `transitions.jsonl` and in '
-        '`first_transition.json`.'
-    ),
-    way_out='Trust the bag; one of the copies was changed or cut off afterwards.',
-)
-
 index_agrees = Rule(
     id='index-agrees',
     severity=Severity.ERROR,

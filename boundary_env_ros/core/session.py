@@ -15,6 +15,7 @@ from enum import IntEnum
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -74,7 +75,19 @@ class Session:
         return self._episode_id
 
     def heard(self, status: EpisodeStatus) -> None:
-        """Take note of where the environment says that its episode stands, whoever began it."""
+        """
+        Take note of where the environment says that its episode stands, whoever began it.
+
+        The recorder may speak for it, and what two say comes in any order: what was said before
+        the last word, of that episode or of one that is over, is passed over.
+        """
+        last = self._status
+        if (
+            last is not None
+            and (status.state.over or status.id.episode_id == last.id.episode_id)
+            and _earlier(status.taken, last.taken)
+        ):
+            return
         self._status = status
         if status.id.episode_id not in self._announced:
             self._announced.append(status.id.episode_id)
@@ -249,6 +262,13 @@ class Session:
             raise IllegalMove(
                 f'Expect a session in {state.name}, actually: it is in {self._state.name}.'
             )
+
+
+def _earlier(one: Instant | None, other: Instant | None) -> bool:
+    """Return whether an instant is known to lie before another; of two hosts none is."""
+    if one is None or other is None or one.ros.host != other.ros.host:
+        return False
+    return one.steady < other.steady
 
 
 def _ending(cause: str) -> BoundaryError:

@@ -258,7 +258,9 @@ class RosLink:
         Of several agents in one world each must have asked before the world is reset.
         """
         self._check_open()
-        self._client = client or self._client
+        if client not in ('', self._client):
+            # The episode of the client before is not this one's to abandon, if it is refused.
+            self._client, self._episode_id = client, ''
         self._wait_for_peers()
         request = srv.BeginEpisode.Request(
             digest=self._digest,

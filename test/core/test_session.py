@@ -15,6 +15,7 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.session import Session, SessionState
+from boundary_env_ros.core.timebase import Clock, Instant, Stamp
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -35,7 +36,11 @@ def running(client: str = 'ann', episode_id: str = 'one') -> Session:
 
 
 def said(
-    episode_id: str, state: EpisodeState, cause: str = '', client: str = 'ann'
+    episode_id: str,
+    state: EpisodeState,
+    cause: str = '',
+    client: str = 'ann',
+    taken: Instant | None = None,
 ) -> EpisodeStatus:
     return EpisodeStatus(
         id=StepId(digest='', agent='', episode_id=episode_id),
@@ -43,7 +48,13 @@ def said(
         pacing=Pacing.REALTIME,
         client=client,
         cause=cause,
+        taken=taken,
     )
+
+
+def at(steady: int, host: str = 'robot') -> Instant:
+    # In lockstep the ROS clock stands still between two steps.
+    return Instant(ros=Stamp(clock=Clock.ROS, nanoseconds=0, host=host), steady=steady)
 
 
 @contextmanager
@@ -134,6 +145,40 @@ def test_an_environment_that_was_started_anew_keeps_nobody_out() -> None:
     session.began('two')
     with pytest.raises(PeerLost, match='environment_lost'):
         session.step('one')
+
+
+def test_what_was_said_before_the_last_word_lets_nobody_in() -> None:
+    session = running()
+    session.heard(said('one', EpisodeState.RUNNING, taken=at(200)))
+    # The recorder's word on an episode before, found late; and on this one, by mistake.
+    for episode_id in ('before', 'one'):
+        session.heard(said(episode_id, EpisodeState.TRUNCATED, 'environment_lost', taken=at(100)))
+        with refused(ResultCode.LEASE_HELD, "'ann'"):
+            session.begin('bob')
+
+
+def test_an_ending_is_not_taken_back_by_what_was_said_before_it() -> None:
+    session = running()
+    session.heard(said('one', EpisodeState.TRUNCATED, 'environment_lost', taken=at(200)))
+    session.heard(said('one', EpisodeState.RUNNING, taken=at(100)))
+    session.begin('bob')
+
+
+def test_the_clock_of_a_host_that_was_started_anew_begins_anew() -> None:
+    session = running()
+    session.heard(said('one', EpisodeState.RUNNING, taken=at(200)))
+    session.heard(said('', EpisodeState.IDLE, taken=at(100)))
+    session.begin('bob')
+    session.began('two')
+    session.heard(said('two', EpisodeState.TRUNCATED, 'policy_lost', taken=at(110)))
+    session.begin('ann')
+
+
+def test_steady_clocks_of_two_hosts_are_not_compared() -> None:
+    session = running()
+    session.heard(said('one', EpisodeState.RUNNING, taken=at(200)))
+    session.heard(said('one', EpisodeState.TRUNCATED, 'environment_lost', taken=at(100, 'base')))
+    session.begin('bob')
 
 
 # Stepping ----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, APART, carts_world, CartsWorld
+from carts_world import AGENTS, APART, carts_world, CartsWorld, PATIENT
 from ros_world import Probe
 
 from boundary_env_ros.core.episode import EpisodeState
@@ -33,7 +33,9 @@ _LONG = 60.0
 def carts(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CartsWorld]:
     """Return one world with services for all tests of this module; its record is sound."""
     folder = tmp_path_factory.mktemp('carts')
-    with carts_world(folder, 'lockstep', services=True) as world:
+    # On a busy machine a client is found in seconds; an episode must not end meanwhile.
+    changes = {**PATIENT, 'lockstep': {'deadline': _LONG}}
+    with carts_world(folder, 'lockstep', changes, services=True) as world:
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)

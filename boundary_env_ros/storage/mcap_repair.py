@@ -1,47 +1,57 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A damaged MCAP file made whole, in a new file: what can be read, then index and footer.
+A damaged MCAP file made whole, in a new file: every message that can be read, index and footer.
 
-Nothing is decoded and nothing made up. The whole records of the old file are copied as they are,
-without the chunks that cannot be read; of a last chunk that is torn itself, the messages that its
-compressor gives back whole. The new file says in metadata of its own (:data:`RECOVERED`) what it
-lacks.
+Nothing is decoded and nothing made up. Of a chunk that was damaged nothing is taken, of a last
+chunk that is torn itself the messages that its compressor gives back whole. The new file says in
+metadata of its own (:data:`RECOVERED`) what it lacks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 import os
 from pathlib import Path
 import struct
 from typing import Any, BinaryIO, Final
-import zlib
 
-from mcap.data_stream import RecordBuilder
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import (
-    Chunk,
-    DataEnd,
-    Footer,
-    Header,
-    MessageIndex,
-    Metadata,
-    MetadataIndex,
-    Statistics,
-    SummaryOffset,
-)
-import zstandard
+from mcap.records import Attachment, Header, Metadata
+from mcap.writer import Writer
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, metadata_text, qos_of_text
-from boundary_env_ros.storage.mcap_scan import MAGIC, RECOVERED
-from boundary_env_ros.storage.mcap_torn import index_of, Messages, ROSBAG2, TornMcap
+from boundary_env_ros.storage.mcap_scan import (
+    body_of,
+    BrokenError,
+    Channel,
+    Channels,
+    chunk_head,
+    in_chunk,
+    MAGIC,
+    McapScan,
+    messages_in,
+    RECORD,
+    records_of,
+    RECOVERED,
+)
 
 __all__ = ['RECOVERED', 'Repair', 'repair']
 
-_BLOCK: Final = 1 << 20
+#: Name of the metadata that rosbag2 keeps in a file; a repaired file gets its own.
+_ROSBAG2: Final = 'rosbag2'
+
+_CHUNK_INDEX: Final = struct.Struct('<QQQ')
+
+# What the parsers of records raise.
+_UNREADABLE: Final = (McapError, struct.error, ValueError, KeyError, IndexError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +117,12 @@ def repair(
     """
     try:
         with torn.open('rb') as old, new.open('wb') as out:
-            found = TornMcap(torn, old, progress)
-            return _Repair(torn, found, old, out).run(name, custom_data, ros_distro)
+            work = _Repair(torn, old, out, progress)
+            work.copy()
+            repaired = work.finish(name, custom_data, ros_distro)
+            out.flush()
+            os.fsync(out.fileno())
+            return repaired
     except OSError as error:
         new.unlink(missing_ok=True)
         raise RecordError(
@@ -118,160 +132,206 @@ def repair(
 
 
 class _Repair:
-    """Writes the new file."""
+    """Reads the old file from front to back and writes the new one."""
 
-    def __init__(self, path: Path, torn: TornMcap, old: BinaryIO, out: BinaryIO) -> None:
-        self._path, self._torn, self._old, self._out = path, torn, old, out
-        self._known = torn.known
+    def __init__(
+        self, path: Path, old: BinaryIO, out: BinaryIO, progress: Callable[[int, int], None]
+    ) -> None:
+        self._path, self._old, self._progress = path, old, progress
+        self._size = os.fstat(old.fileno()).st_size
+        self._writer = Writer(out)
+        self._channels = Channels(lambda _: True)
+        self._numbers: dict[Channel, int] = {}
+        self._schemas: dict[tuple[str, str, bytes], int] = {}
+        self._counts: dict[Channel, int] = {}
+        self._start_time = self._end_time = 0
+        # Where the chunks of a file that was closed begin.
+        self._chunks: list[int] = []
+        self._closed = self._started = False
+        # Up to where the old file was read, why not further, and what is damaged before.
+        self._good = 0
+        self._why = ''
+        self._damaged: list[tuple[int, int, str]] = []
+        self._rescued = 0
 
-    def run(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
-        torn = self._torn
-        self._copy()
-        if torn.unindexed:
-            self._write_indexes(self._known.chunks[-1], torn.unindexed)
-        rescued = self._rescue()
+    # Reading -------------------------------------------------------------------------------------
+
+    def copy(self) -> None:
+        """Copy records up to where there is none."""
+        begin = self._old.read(len(MAGIC))
+        if begin != MAGIC:
+            if not MAGIC.startswith(begin.rstrip(b'\0')):
+                raise RecordError(
+                    f'Expect an MCAP file, actually: {self._path} begins with {begin!r}. '
+                    'Nothing of it can be recovered.'
+                )
+            self._why = 'it has no beginning'
+            return
+        scan = McapScan(self._path)
+        self._closed = scan.complete
+        self._read_summary(scan)
+        self._good = len(MAGIC)
+        while True:
+            try:
+                self._copy_on()
+                break
+            except BrokenError as error:
+                self._why = str(error)
+            except _UNREADABLE as error:
+                self._why = f'a record cannot be read ({error})'
+            following = min((at for at in self._chunks if at > self._good), default=None)
+            if following is None:
+                break
+            self._drop(self._good, following, self._why)
+            self._why = ''
+        if not self._closed:
+            self._rescue()
+
+    def _read_summary(self, scan: McapScan) -> None:
+        """Learn what the old file says of its topics and chunks, as far as that is readable."""
+        with suppress(BrokenError, *_UNREADABLE):
+            for opcode, body in scan.summary_records():
+                if opcode == Opcode.CHUNK_INDEX:
+                    self._chunks.append(_CHUNK_INDEX.unpack_from(body)[2])
+                else:
+                    self._channels.learn(opcode, body)
+
+    def _copy_on(self) -> None:
+        for offset, opcode, length in records_of(self._old, self._good, self._size):
+            if opcode in (Opcode.DATA_END, Opcode.FOOTER):
+                self._why = '' if self._closed else 'its index was not finished'
+                return
+            if (opcode == Opcode.HEADER) is not (offset == len(MAGIC)):
+                raise BrokenError('it does not begin with its head')
+            following = offset + RECORD.size + length
+            try:
+                if opcode != Opcode.MESSAGE_INDEX:
+                    self._copy_record(opcode, body_of(self._old, offset, opcode, length))
+            except (BrokenError, *_UNREADABLE) as error:
+                if opcode not in (Opcode.CHUNK, Opcode.ATTACHMENT):
+                    raise
+                self._drop(offset, following, str(error))
+            self._good = following
+            self._progress(self._good, self._size)
+        self._why = 'it was not closed by its writer'
+
+    def _copy_record(self, opcode: int, body: bytes) -> None:
+        stream = ReadDataStream(BytesIO(body))
+        if opcode == Opcode.HEADER:
+            head = Header.read(stream)
+            self._start(head.profile, head.library)
+        elif opcode in (Opcode.CHUNK, Opcode.MESSAGE):
+            self._write(list(messages_in(opcode, body, self._channels)))
+        elif opcode == Opcode.ATTACHMENT:
+            kept = Attachment.read(stream)
+            self._writer.add_attachment(
+                kept.create_time, kept.log_time, kept.name, kept.media_type, kept.data
+            )
+        elif opcode == Opcode.METADATA:
+            texts = Metadata.read(stream)
+            if texts.name != _ROSBAG2:
+                self._writer.add_metadata(texts.name, texts.metadata)
+        else:
+            self._channels.learn(opcode, body)
+
+    def _drop(self, begin: int, end: int, damage: str) -> None:
+        self._damaged.append((begin, end - begin, damage))
+        self._good = end
+
+    def _rescue(self) -> None:
+        """Write what a last chunk that is torn itself gives back."""
+        self._old.seek(self._good)
+        rest = self._old.read(min(self._size - self._good, limits.CHUNK))
+        if len(rest) <= RECORD.size or rest[0] != Opcode.CHUNK:
+            return
+        messages = []
+        with suppress(BrokenError, *_UNREADABLE):
+            for message in in_chunk(_as_far_as_possible(rest[RECORD.size :]), self._channels):
+                messages.append(message)
+        self._write(messages)
+        self._rescued = len(messages)
+
+    # Writing -------------------------------------------------------------------------------------
+
+    def _start(self, profile: str, library: str) -> None:
+        self._writer.start(profile=profile, library=library)
+        self._started = True
+
+    def _write(self, messages: Any) -> None:
+        for channel, sequence, log_time, publish_time, data in messages:
+            self._writer.add_message(self._number(channel), log_time, data, publish_time, sequence)
+            self._counts[channel] += 1
+            self._start_time = min(self._start_time or log_time, log_time)
+            self._end_time = max(self._end_time, log_time)
+
+    def _number(self, channel: Channel) -> int:
+        """Return the number of a topic in the new file, where its first use declares it."""
+        number = self._numbers.get(channel)
+        if number is None:
+            key = (channel.type, channel.definition_encoding, channel.definition)
+            if key not in self._schemas:
+                self._schemas[key] = self._writer.register_schema(*key)
+            number = self._writer.register_channel(
+                channel.topic, channel.encoding, self._schemas[key], dict(channel.metadata)
+            )
+            self._numbers[channel], self._counts[channel] = number, 0
+        return number
+
+    def finish(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
+        """Write what the file lacks, its index and footer."""
+        if not self._started:
+            self._start('ros2', 'boundary_env_ros')
+        for channel in self._channels.all.values():
+            self._number(channel)
         damages = [
             f'{length} bytes of {self._path.name} from byte {begin} on were damaged: {damage}'
-            for begin, length, damage in torn.dropped
+            for begin, length, damage in self._damaged
         ]
-        if torn.why:
-            damages.append(f'{self._path.name} ended at byte {torn.good}: {torn.why}')
-        tear = '; '.join(damages)
+        if self._why:
+            damages.append(f'{self._path.name} ended at byte {self._good}: {self._why}')
         repaired = Repair(
-            messages=sum(self._known.counts.values()),
-            rescued=rescued,
-            dropped=sum(length for _, length, _ in torn.dropped),
-            unreadable=torn.size - torn.good if torn.why else 0,
-            torn=bool(torn.why),
-            tear=tear,
+            messages=sum(self._counts.values()),
+            rescued=self._rescued,
+            dropped=sum(length for _, length, _ in self._damaged),
+            unreadable=self._size - self._good if self._why else 0,
+            torn=bool(self._why),
+            tear='; '.join(damages),
         )
-        self._write_metadata(RECOVERED, {'tear': tear})
-        text = self._text(name, custom_data, ros_distro)
-        self._write_metadata(ROSBAG2, {'serialized_metadata': text})
-        self._finish()
-        self._out.flush()
-        os.fsync(self._out.fileno())
+        self._writer.add_metadata(RECOVERED, {'tear': repaired.tear})
+        text = self._metadata(name, custom_data, ros_distro)
+        self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})
+        self._writer.finish()
         return repaired
 
-    def _rescue(self) -> int:
-        """Write what a torn chunk gives back; return how many messages that is."""
-        data, messages = self._torn.torn_chunk()
-        if not messages:
-            return 0
-        times = [time for records in messages.values() for time, _ in records]
-        chunk = Chunk(
-            compression='zstd',
-            data=zstandard.compress(data),
-            message_start_time=min(times),
-            message_end_time=max(times),
-            uncompressed_crc=zlib.crc32(data),
-            uncompressed_size=len(data),
-        )
-        offset = self._out.tell()
-        self._write(chunk)
-        index = index_of(chunk, offset, self._out.tell() - offset)
-        self._known.chunks.append(index)
-        self._known.add(messages)
-        self._write_indexes(index, messages)
-        return len(times)
-
-    def _copy(self) -> None:
-        if self._torn.good <= len(MAGIC):
-            self._out.write(MAGIC)
-            self._write(Header(profile='ros2', library='boundary_env_ros'))
-            return
-        for piece in self._torn.pieces:
-            if isinstance(piece, bytes):
-                self._out.write(piece)
-                continue
-            begin, end = piece
-            self._old.seek(begin)
-            while left := end - self._old.tell():
-                self._out.write(self._old.read(min(left, _BLOCK)))
-
-    def _write(self, *records: Any) -> bytes:
-        builder = RecordBuilder()
-        for record in records:
-            record.write(builder)
-        data: bytes = builder.end()
-        self._out.write(data)
-        return data
-
-    def _write_indexes(self, chunk: Any, messages: Messages) -> None:
-        for channel, records in messages.items():
-            chunk.message_index_offsets[channel] = self._out.tell()
-            written = self._write(MessageIndex(channel_id=channel, records=records))
-            chunk.message_index_length += len(written)
-
-    def _write_metadata(self, name: str, texts: dict[str, str]) -> None:
-        offset = self._out.tell()
-        written = self._write(Metadata(name=name, metadata=texts))
-        self._known.metadata.append(MetadataIndex(offset=offset, length=len(written), name=name))
-
-    def _text(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> str:
-        known = self._known
+    def _metadata(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> str:
+        messages = sum(self._counts.values())
         return metadata_text(
             files=[
-                BagFile(
-                    name=name,
-                    messages=sum(known.counts.values()),
-                    start=known.start or 0,
-                    end=known.end or 0,
-                )
+                BagFile(name=name, messages=messages, start=self._start_time, end=self._end_time)
             ],
             topics=[
                 BagTopic(
                     name=channel.topic,
-                    type=schema.name if (schema := known.schemas.get(channel.schema_id)) else '',
+                    type=channel.type,
                     type_hash=channel.metadata.get('topic_type_hash', ''),
                     qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
-                    messages=known.counts.get(number, 0),
+                    messages=count,
                 )
-                for number, channel in known.channels.items()
+                for channel, count in self._counts.items()
             ],
             custom_data=custom_data,
             ros_distro=ros_distro,
         )
 
-    def _finish(self) -> None:
-        """Write the end of the data, the summary and the footer."""
-        known = self._known
-        self._write(DataEnd(0))
-        begin = self._out.tell()
-        statistics = Statistics(
-            attachment_count=len(known.attachments),
-            channel_count=len(known.channels),
-            channel_message_counts=known.counts,
-            chunk_count=len(known.chunks),
-            message_count=sum(known.counts.values()),
-            metadata_count=len(known.metadata),
-            message_start_time=known.start or 0,
-            message_end_time=known.end or 0,
-            schema_count=len(known.schemas),
-        )
-        groups = (
-            (Opcode.SCHEMA, list(known.schemas.values())),
-            (Opcode.CHANNEL, list(known.channels.values())),
-            (Opcode.STATISTICS, [statistics]),
-            (Opcode.CHUNK_INDEX, known.chunks),
-            (Opcode.ATTACHMENT_INDEX, known.attachments),
-            (Opcode.METADATA_INDEX, known.metadata),
-        )
-        summary, offsets = b'', []
-        for opcode, group in groups:
-            at = self._out.tell()
-            summary += self._write(*group)
-            offsets.append(
-                SummaryOffset(
-                    group_opcode=opcode, group_start=at, group_length=self._out.tell() - at
-                )
-            )
-        offsets_begin = self._out.tell()
-        summary += self._write(*offsets)
-        # The footer counts up to its own checksum.
-        head = struct.pack('<BQQQ', Opcode.FOOTER, 20, begin, offsets_begin)
-        crc = zlib.crc32(head, zlib.crc32(summary))
-        self._write(
-            Footer(summary_start=begin, summary_offset_start=offsets_begin, summary_crc=crc)
-        )
-        self._out.write(MAGIC)
+
+def _as_far_as_possible(body: bytes) -> bytes:
+    """Return the beginning of the content of a torn chunk; nothing if nobody vouches for it."""
+    content = bytearray()
+    with suppress(struct.error, BrokenError, RecordError):
+        size, _, compression, begin = chunk_head(body)
+        # Without compression torn bytes look like any others.
+        if compression:
+            most = min(size, limits.CHUNK)
+            for block in limits.unpacked(compression, body[begin:], most, 'a chunk'):
+                content += block
+    return bytes(content)

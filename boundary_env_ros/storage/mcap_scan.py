@@ -27,7 +27,7 @@ MAGIC: Final = b'\x89MCAP0\r\n'
 RECOVERED: Final = 'boundary_env_ros.recovered'
 
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 2, 3, 4, 5, 6
-_STATISTICS, _METADATA_INDEX, _DATA_END = 0x0B, 0x0D, 0x0F
+_CHUNK_INDEX, _STATISTICS, _METADATA_INDEX, _DATA_END = 0x08, 0x0B, 0x0D, 0x0F
 _LAST_KNOWN: Final = 0x0F
 _PRIVATE: Final = 0x80
 
@@ -189,18 +189,15 @@ class McapScan:
             If a finished file is damaged. An unfinished one ends where it is torn.
 
         """
-        channels = _Channels(wanted)
+        channels = Channels(wanted)
         begin = len(MAGIC)
         try:
             with self.path.open('rb') as file:
                 for offset, opcode, body in self._records(file):
                     begin = offset
-                    if opcode == _CHUNK:
-                        yield from _in_chunk(chunk_content(body), channels)
-                    elif opcode == _MESSAGE:
-                        number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(body)
-                        if (channel := channels.selected(number)) is not None:
-                            yield channel, log_time, publish_time, body[_MESSAGE_HEAD.size :]
+                    if opcode in (_CHUNK, _MESSAGE):
+                        for channel, _, *times, data in messages_in(opcode, body, channels):
+                            yield channel, times[0], times[1], data
                     else:
                         channels.learn(opcode, body)
         except BrokenError as error:
@@ -245,20 +242,20 @@ class McapScan:
             end = log_time if end is None else max(end, log_time)
         return Contents(counts=counts, start=start, end=end)
 
-    def _summary_records(self) -> Iterator[tuple[int, bytes]]:
+    def summary_records(self) -> Iterator[tuple[int, bytes]]:
         """Yield opcode and content of the records of the summary, if there is one."""
         end = self._size - _END
         if not 0 < self.summary_start < end:
             return
         with self.path.open('rb') as file:
             for offset, opcode, length in records_of(file, self.summary_start, end):
-                if opcode in (_SCHEMA, _CHANNEL, _STATISTICS, _METADATA_INDEX):
+                if opcode in (_SCHEMA, _CHANNEL, _CHUNK_INDEX, _STATISTICS, _METADATA_INDEX):
                     yield opcode, body_of(file, offset, opcode, length)
 
     def _recovered(self) -> str:
         """Return where the file was torn before it was made whole; empty if it never was."""
         try:
-            for opcode, body in self._summary_records():
+            for opcode, body in self.summary_records():
                 if opcode == _METADATA_INDEX:
                     offset, length = struct.unpack_from('<QQ', body)
                     name, _ = _string(body, 16)
@@ -277,10 +274,10 @@ class McapScan:
 
     def _summary(self) -> Contents | None:
         """Return what the summary says; None if there is none, or one that says not enough."""
-        channels = _Channels(lambda _: True)
+        channels = Channels(lambda _: True)
         try:
             statistics = None
-            for opcode, body in self._summary_records():
+            for opcode, body in self.summary_records():
                 if opcode == _STATISTICS:
                     statistics = body
                 else:
@@ -303,7 +300,7 @@ class McapScan:
         )
 
 
-class _Channels:
+class Channels:
     """The channels of a file as far as it was read."""
 
     def __init__(self, wanted: Callable[[Channel], bool]) -> None:
@@ -352,7 +349,32 @@ class _Channels:
             raise BrokenError(f'a message has no channel ({number})') from None
 
 
-def _in_chunk(data: bytes, channels: _Channels) -> Iterator[tuple[Channel, int, int, bytes]]:
+def messages_in(
+    opcode: int, body: bytes, channels: Channels
+) -> Iterator[tuple[Channel, int, int, int, bytes]]:
+    """
+    Yield what :func:`in_chunk` does of a chunk, or of a message that stands outside of chunks.
+
+    Raises
+    ------
+    BrokenError, struct.error
+        If it is damaged.
+
+    """
+    content = RECORD.pack(opcode, len(body)) + body if opcode == _MESSAGE else chunk_content(body)
+    return in_chunk(content, channels)
+
+
+def in_chunk(data: bytes, channels: Channels) -> Iterator[tuple[Channel, int, int, int, bytes]]:
+    """
+    Yield channel, sequence, log time, publish time and bytes of the messages in a chunk.
+
+    Raises
+    ------
+    BrokenError, struct.error
+        Where it is torn.
+
+    """
     offset, end = 0, len(data)
     while offset < end:
         opcode, length = RECORD.unpack_from(data, offset)
@@ -361,10 +383,9 @@ def _in_chunk(data: bytes, channels: _Channels) -> Iterator[tuple[Channel, int, 
         if following > end:
             raise BrokenError('a message ends behind its chunk')
         if opcode == _MESSAGE:
-            number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(data, offset)
+            number, *head = _MESSAGE_HEAD.unpack_from(data, offset)
             if (channel := channels.selected(number)) is not None:
-                content = data[offset + _MESSAGE_HEAD.size : following]
-                yield channel, log_time, publish_time, content
+                yield channel, *head, data[offset + _MESSAGE_HEAD.size : following]
         else:
             channels.learn(opcode, data[offset:following])
         offset = following

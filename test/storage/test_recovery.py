@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 from mcap.reader import make_reader
+from mcap.writer import Writer
 import pytest
 from rosbags.rosbag2 import Reader
 from storage_wire import BEGIN, cdr, definition, instant, step_id, transition
@@ -178,6 +179,29 @@ def test_messages_of_a_torn_chunk_are_rescued(recording: Recording, tmp_path: Pa
     assert len(found) > 50
     assert found == everything[: len(found)]
     assert any('out of a torn chunk' in sentence for sentence in recovery.done)
+
+
+def test_file_of_another_recorder_keeps_what_stands_outside_of_chunks(tmp_path: Path) -> None:
+    file = tmp_path / 'other.mcap'
+    with file.open('wb') as stream:
+        writer = Writer(stream, use_chunking=False)
+        writer.start('ros2', 'another')
+        schema = writer.register_schema('std_msgs/msg/String', 'ros2msg', b'string data')
+        topic = writer.register_channel('/chatter', 'cdr', schema)
+        writer.add_attachment(1, 2, 'map.pgm', 'image/x-portable-graymap', b'P5')
+        writer.add_metadata('where', {'hall': '7'})
+        for number in range(5):
+            writer.add_message(topic, 10 + number, b'some', 10 + number, sequence=number + 1)
+        writer.flush()
+    (repaired,) = recover(file).done
+    assert repaired == 'other.mcap is whole, with 5 messages'
+    with file.open('rb') as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        assert [m.sequence for *_, m in reader.iter_messages()] == [1, 2, 3, 4, 5]
+        assert [kept.data for kept in reader.iter_attachments()] == [b'P5']
+        kept = {kept.name: kept.metadata for kept in reader.iter_metadata()}
+    assert kept['where'] == {'hall': '7'}
+    assert kept['boundary_env_ros.recovered']['tear'].startswith('other.mcap ended at byte')
 
 
 def test_second_recovery_finds_nothing_to_do(recording: Recording) -> None:

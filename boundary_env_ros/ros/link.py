@@ -351,7 +351,26 @@ class RosLink:
             missing.append(f'the subscriber of {self._requests.topic_name}')
         return missing
 
+    def _recorder_listens(self) -> bool:
+        """
+        Return whether a recorder that is required has the first request, sooner or later.
+
+        It listens before any client is there, and what it lacks is sent again to it. But only
+        readers that the publisher knows are sent anything, and it may know the gate's first.
+        """
+        if not self._contract.recorder_required:
+            return True
+        readers = self._node.get_subscriptions_info_by_topic(self._requests.topic_name)
+        return any(
+            reader.node_name == 'recorder' for reader in readers
+        ) and self._requests.get_subscription_count() >= len(readers)
+
     def _take_lease(self, deadline: float) -> str:
+        self._wait(
+            lambda: self._recorder_listens() or self._over(),
+            deadline,
+            f'the recorder to listen to {self._requests.topic_name}',
+        )
         request = srv.Arm.Request(
             digest=self._digest,
             agent=self._agent,

@@ -75,6 +75,26 @@ def test_what_never_came_to_the_recorder_is_named(
     assert not audited(raw(tape, topic, lost)).ok
 
 
+@pytest.mark.parametrize(
+    ('missing', 'outcome'), [(3, Outcome.SUPPORTED), (40, Outcome.CONSISTENT)]
+)
+def test_requests_before_the_recorder_found_who_sent_them_are_excused_and_told(
+    tape: Tape, audited: Callable[[Tape], AuditReport], missing: int, outcome: Outcome
+) -> None:
+    topic = '/boundary/action_request'
+    leases = [sent.what.lease_id for sent in tape if sent.topic == topic]
+    late = max(leases, key=leases.count)
+
+    def unheard(sent: Sent) -> Sent | None:
+        first = sent.what.lease_id == late and sent.what.sequence <= missing
+        return None if first else sent
+
+    report = audited(raw(tape, topic, unheard))
+    assert report.counts == {}, f'\n{report}'
+    assert report.excused['early']['requests'] >= missing
+    assert report.outcome is outcome, f'\n{report}'
+
+
 class Hanging:
     """An environment that hangs for a while, and hears then what it had not been able to."""
 

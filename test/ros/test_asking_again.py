@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 import time
 from typing import Any
 
@@ -97,6 +98,35 @@ def ask(link: RosLink, seconds: float) -> Any:
         sign_of_life=0.2,
         deadline=time.monotonic() + seconds,
     )
+
+
+def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
+    link: RosLink,
+) -> None:
+    asked: list[Any] = []
+
+    def arm(request: Any, response: Any) -> Any:
+        asked.append(request)
+        response.lease_id = 'granted'
+        return response
+
+    def reader(name: str) -> OwnNode:
+        made = nodes.enter_context(OwnNode(name, domain_id=link._own.domain_id, unique=False))
+        made.node.create_subscription(msg.ActionRequest, names.ACTION_REQUEST, print, names.RECORD)
+        return made
+
+    with ExitStack() as nodes:
+        gate = reader('safety_gate')
+        gate.node.create_service(srv.Arm, names.ARM, arm)
+        gate.spin_in_thread('grants leases')
+        assert link._arm.wait_for_service(_LONG)
+        with pytest.raises(
+            LinkTimeout, match='the recorder to listen to /boundary/action_request'
+        ):
+            link._take_lease(time.monotonic() + 0.1)
+        assert not asked
+        reader('recorder')
+        assert link._take_lease(time.monotonic() + _LONG) == 'granted'
 
 
 def test_whom_nobody_answered_is_answered_by_the_successor(link: RosLink) -> None:

@@ -65,7 +65,7 @@ class PublishedChecks:
     def request(self, request: ActionRequest, log_time: int) -> None:
         """Take a request as the policy published it."""
         self._first.setdefault('request', log_time)
-        self._heard.first((request.lease_id,), log_time)
+        self._heard.first((request.lease_id,), request.sequence)
         key = (request.lease_id, request.sequence)
         found = self._requests.get(key)
         if found is None:
@@ -133,11 +133,12 @@ class PublishedChecks:
         Return whether the recorder may not have known yet who published a request.
 
         Whoever takes a lease may be a new process, which the gate can know before the recorder
-        does: until that has heard the first request under the lease, and not for long.
+        does: until that has heard the first request under the lease.
         """
-        granted = self._granted.first((request.lease_id,), log_time)
-        heard = self._heard.get((request.lease_id,), log_time)
-        return log_time - granted < BEGINNING and log_time - heard < _LATE
+        heard = self._heard.get((request.lease_id,))
+        if heard is not None:
+            return request.sequence < heard
+        return log_time - self._granted.first((request.lease_id,), log_time) < BEGINNING
 
     def answered(self, decision: GateDecision, log_time: int) -> None:
         """Take note of a decision, whose request is answered with it."""

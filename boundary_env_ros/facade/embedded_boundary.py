@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.environment import Effect, Environment
+from boundary_env_ros.core.contract import Contract, FieldSpec
+from boundary_env_ros.core.environment import Effect, Effects, Environment
 from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK
+from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.inputs import (
     feedback_inputs,
     field_inputs,
@@ -25,9 +26,21 @@ from boundary_env_ros.core.observation import Sample
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.facade.link import Delivery, Image
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.task_check import fitting_task
 
-Listener: TypeAlias = Callable[[object, Instant], Sequence[Effect]]
+
+@dataclass(slots=True)
+class _Topic:
+    """One topic, as the contract names it, with its uses and what came since the last look."""
+
+    name: str
+    gate: list[Input] = field(default_factory=list)
+    operator: list[Input] = field(default_factory=list)
+    fields: list[Input] = field(default_factory=list)
+    feedback: list[Input] = field(default_factory=list)
+    picture: FieldSpec | None = None
+    waiting: list[object] = field(default_factory=list)
 
 
 class Boundary:
@@ -45,10 +58,6 @@ class Boundary:
     ----------
     topics
         The sensor topics of the agent, as the robot names them.
-    hear
-        Who hears each of them.
-    pictures
-        The field of each of them that carries images for the policy.
     commands
         Command topic and number of dimensions of each group of the action.
     images
@@ -82,8 +91,7 @@ class Boundary:
             topics=topics,
             software_version=__version__,
         )
-        self.hear = _listeners(contract, topics, self.environment, self.gate)
-        self.pictures = {topics[spec.topic]: spec for spec in image_fields(contract)}
+        self._uses = _uses(contract, topics)
         self.commands = tuple(
             (contract.topic_of(agent, group.topic), group.size) for group in contract.action
         )
@@ -91,6 +99,7 @@ class Boundary:
 
     def forget(self, lease_id: str) -> None:
         """Begin anew, with this lease."""
+        self._due = False
         self.images: dict[str, Image] = {}
         self.closed: list[Delivery] = []
         self.lease_id = lease_id
@@ -107,39 +116,49 @@ class Boundary:
         """The last delivery."""
         return self.closed[-1]
 
+    def hear(self, topic: str, message: object, now: Instant) -> Effects:
+        """
+        Keep a message of one of ``topics`` for :meth:`look`; what counts of every one is read.
 
-def _listeners(
-    contract: Contract, topics: Mapping[str, str], environment: Environment, gate: Gate
-) -> dict[str, list[Listener]]:
-    """Return who hears each topic."""
-    hear: dict[str, list[Listener]] = {topic: [] for topic in topics.values()}
-    for item in gate_inputs(contract):
-        if not item.name.startswith(FEEDBACK):
-            hear[topics[item.topic]].append(_gate_listener(gate, item))
-    for item in field_inputs(contract, topics):
-        hear[topics[item.topic]].append(_field_listener(environment, item))
-    for item in feedback_inputs(contract):
-        hear[topics[item.topic]].append(_feedback_listener(environment, gate, item))
-    return hear
+        That is feedback, whose course is the evidence of execution, and the operator's device.
+        """
+        uses, effects = self._uses[topic], list[Effect]()
+        if uses.fields or uses.feedback:
+            due = self.environment.heard(uses.name, stamp_of(message), now.steady)
+            self._due = self._due or due
+        uses.waiting.append(message)
+        for item in uses.feedback:
+            reading = item.read(message)
+            stamp = _stamp(reading.stamp, now)
+            self.gate.measure(f'{FEEDBACK}.{item.name}', reading.values, stamp, now)
+            effects += self.environment.measured(item.name, reading.values, stamp)
+        for item in uses.operator:
+            self._measure(item, message, now)
+        return tuple(effects)
 
+    def look(self, now: Instant) -> Effects:
+        """Read the newest of each topic: all of them arrived at this one instant."""
+        for uses in self._uses.values():
+            if not uses.waiting:
+                continue
+            newest = uses.waiting[-1]
+            if uses.picture is not None:
+                self.images[uses.picture.name] = pixels_of(uses.picture, newest)
+            for item in uses.gate:
+                self._measure(item, newest, now)
+            for item in uses.fields:
+                for message in reversed(uses.waiting):
+                    if self._take(item, message, now):
+                        break  # one that measured nothing is passed over
+            uses.waiting.clear()
+        due, self._due = self._due, False
+        return self.environment.go_on(now) if due else ()
 
-def _stamp(nanoseconds: int | None, now: Instant) -> Stamp | None:
-    if nanoseconds is None:
-        return None
-    return Stamp(clock=now.ros.clock, nanoseconds=nanoseconds, host=now.ros.host)
-
-
-def _gate_listener(gate: Gate, item: Input) -> Listener:
-    def hear(message: object, now: Instant) -> Sequence[Effect]:
+    def _measure(self, item: Input, message: object, now: Instant) -> None:
         reading = item.read(message)
-        gate.measure(item.name, reading.values, _stamp(reading.stamp, now), now)
-        return ()
+        self.gate.measure(item.name, reading.values, _stamp(reading.stamp, now), now)
 
-    return hear
-
-
-def _field_listener(environment: Environment, item: Input) -> Listener:
-    def hear(message: object, now: Instant) -> Sequence[Effect]:
+    def _take(self, item: Input, message: object, now: Instant) -> bool:
         reading = item.read(message)
         sample = Sample(
             values=reading.values,
@@ -147,19 +166,27 @@ def _field_listener(environment: Environment, item: Input) -> Listener:
             confidence=reading.confidence,
             image=reading.image,
         )
-        return environment.sample(item.name, sample, now)
-
-    return hear
+        return self.environment.take(item.name, sample)
 
 
-def _feedback_listener(environment: Environment, gate: Gate, item: Input) -> Listener:
-    """Return what reads the feedback of a group once, for gate and environment."""
-    name = f'{FEEDBACK}.{item.name}'
+def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:
+    """Return what is read from each topic, by the name that the robot has for it."""
+    uses = {name: _Topic(topic) for topic, name in topics.items()}
+    for item in gate_inputs(contract):
+        if item.name == OPERATOR:
+            uses[topics[item.topic]].operator.append(item)
+        elif not item.name.startswith(FEEDBACK):
+            uses[topics[item.topic]].gate.append(item)
+    for item in field_inputs(contract, topics):
+        uses[topics[item.topic]].fields.append(item)
+    for item in feedback_inputs(contract):
+        uses[topics[item.topic]].feedback.append(item)
+    for spec in image_fields(contract):
+        uses[topics[spec.topic]].picture = spec
+    return uses
 
-    def hear(message: object, now: Instant) -> Sequence[Effect]:
-        reading = item.read(message)
-        stamp = _stamp(reading.stamp, now)
-        gate.measure(name, reading.values, stamp, now)
-        return environment.feedback(item.name, reading.values, stamp, now)
 
-    return hear
+def _stamp(nanoseconds: int | None, now: Instant) -> Stamp | None:
+    if nanoseconds is None:
+        return None
+    return Stamp(clock=now.ros.clock, nanoseconds=nanoseconds, host=now.ros.host)

@@ -39,7 +39,6 @@ from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
-from boundary_env_ros.storage.pixels import pixels_of
 
 Sink = Callable[[Effect | ActionRequest | GateDecision], None]
 
@@ -371,7 +370,12 @@ class EmbeddedWorld:
             self._failed = str(error)
         now = self._instant()
         for emission in emissions:
-            self._deliver(emission, now)
+            boundary = self._owner.get(emission.topic)
+            if boundary is not None and emission.fields is not None:
+                message = PlainMessage(emission.fields)
+                self._carry(boundary, boundary.hear(emission.topic, message, now))
+        for boundary in self._boundaries.values():
+            self._carry(boundary, boundary.look(now))
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
@@ -381,17 +385,6 @@ class EmbeddedWorld:
             if boundary.state is EpisodeState.RESETTING:
                 # A step of the reset that waits has a deadline, which else nobody looked at.
                 self._carry(boundary, boundary.environment.watch(self._instant()))
-
-    def _deliver(self, emission: Emission, now: Instant) -> None:
-        boundary = self._owner.get(emission.topic)
-        if boundary is None or emission.fields is None:
-            return  # nobody listens, or it was dropped
-        message = PlainMessage(emission.fields)
-        spec = boundary.pictures.get(emission.topic)
-        if spec is not None:
-            boundary.images[spec.name] = pixels_of(spec, message)
-        for hear in boundary.hear[emission.topic]:
-            self._carry(boundary, hear(message, now))
 
 
 def _check(contract: Contract) -> None:

@@ -71,7 +71,7 @@ class BodyState:
 
     def truth(self) -> TruthReading:
         """Return what an evaluator may know: planar pose and velocity, exact."""
-        linear, lateral, _ = (float(value) for value in self.rotation.T @ self.velocity)
+        linear, lateral, _ = (self.rotation.T @ self.velocity).tolist()
         return TruthReading(
             x=float(self.position[0]),
             y=float(self.position[1]),

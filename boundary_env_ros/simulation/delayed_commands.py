@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+import math
 from typing import Generic, TypeVar
 
 from boundary_env_ros.errors import IllegalMove
@@ -78,6 +79,13 @@ class DelayedCommands(Generic[Command]):
         while self._queue and self._queue[0].arrived_ns + self._delay_ns <= now_ns:
             effective.append(self._queue.popleft())
         return tuple(effective)
+
+    def unchanged_until(self, now_ns: int) -> float:
+        """Return up to when nothing new takes effect and none is missed, ns, seen from now."""
+        changes = [self._last_heard_ns + self._timeout_ns]
+        if self._queue:
+            changes.append(self._queue[0].arrived_ns + self._delay_ns)
+        return min((change for change in changes if change > now_ns), default=math.inf)
 
     def is_silent(self, now_ns: int) -> bool:
         """Tell whether no command has arrived for the timeout, as far as ``due`` has looked."""

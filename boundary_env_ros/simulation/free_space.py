@@ -64,7 +64,10 @@ class Footprint:
 
     def distance(self, a: Point, b: Point) -> float:
         """Return the distance from the line between a and b, m; 0 if they meet."""
-        start, end = self._own_frame(a), self._own_frame(b)
+        start = self._own_frame(a)
+        if a == b:
+            return max(0.0, self._to_box(start) - self.radius)
+        end = self._own_frame(b)
         if _meets_box(start, end, self.half_length, self.half_width):
             return 0.0
         # Both are convex and apart, so the nearest pair has an end or a corner in it.
@@ -118,6 +121,17 @@ class FreeSpace:
 
         """
         return self.line_is_free((x, y), (x, y), clearance)
+
+    def clearance(self, x: float, y: float) -> float:
+        """Return how far a point is from everything, m; not above 0 where something is."""
+        bounds, point = self.bounds, (x, y)
+        return min(
+            x - bounds.x_min,
+            bounds.x_max - x,
+            y - bounds.y_min,
+            bounds.y_max - y,
+            *(obstacle.distance(point, point) for obstacle in self.obstacles),
+        )
 
     def line_is_free(self, a: Point, b: Point, clearance: float) -> bool:
         """

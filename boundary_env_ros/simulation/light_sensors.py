@@ -91,6 +91,7 @@ class Lens:
     def __init__(self, config: CameraConfig, caster: RayCaster, pitch: float = 0.0) -> None:
         self._config = config
         self._caster = caster
+        self._colours = np.ascontiguousarray(caster.geom_colours.T)
         self._pixel_rays = _pixel_rays(config, pitch)
 
     def expose(
@@ -111,21 +112,25 @@ class Lens:
         """
         config = self._config
         light = self._shade(origin, self._pixel_rays @ rotation.T)
-        light_noise = config.intensity_noise * noise.standard_normal(light.shape)
-        pixels = np.clip(np.rint(255.0 * light + light_noise), 0.0, 255.0).astype(np.uint8)
+        levels = noise.standard_normal((config.height * config.width, 3))
+        levels *= config.intensity_noise
+        levels += 255.0 * light.T
+        pixels = np.clip(np.rint(levels, out=levels), 0.0, 255.0).astype(np.uint8)
         return ImageReading(pixels=pixels.reshape(config.height, config.width, 3))
 
     def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
-        """Return red, green and blue, 0 to 1, of each ray, shape (rays, 3)."""
+        """Return red, green and blue, 0 to 1, of each ray, shape (3, rays)."""
         hits = self._caster.cast_rays(origin, rays, cutoff=_SIGHT, marks=True)
         seen = hits.geom >= 0
         distance = np.where(seen, hits.distance, _SIGHT)
         brightness = 0.6 + 0.4 * (hits.normal @ _LIGHT)
         brightness *= _tiles(origin, rays, distance, hits.geom == self._caster.floor_geom)
-        colour = self._caster.geom_colours[hits.geom] * brightness[:, np.newaxis]
-        colour[~seen] = _HAZE
-        clear = (1.0 / (1.0 + (distance / _HAZE_DISTANCE) ** 2))[:, np.newaxis]
-        return np.asarray(clear * colour + (1.0 - clear) * _HAZE)
+        # Colours by row: NumPy is slow where the last of the axes has but three.
+        colour = self._colours[:, hits.geom] * brightness
+        haze = _HAZE[:, np.newaxis]
+        colour = np.where(seen, colour, haze)
+        clear = 1.0 / (1.0 + (distance / _HAZE_DISTANCE) ** 2)
+        return np.asarray(clear * colour + (1.0 - clear) * haze)
 
 
 class Camera:
@@ -170,6 +175,6 @@ def _tiles(
     is_floor: npt.NDArray[np.bool_],
 ) -> Float64Array:
     """Return how bright each ray's surface is: the floor is tiled, so that motion can be seen."""
-    points = origin[:2] + distance[:, np.newaxis] * rays[:, :2]
-    odd = np.floor(points / _TILE).sum(axis=1) % 2.0 == 1.0
+    x, y = (np.floor((origin[axis] + distance * rays[:, axis]) / _TILE) for axis in range(2))
+    odd = (x + y) % 2.0 == 1.0
     return np.where(is_floor & odd, _DARK_TILE, 1.0)

@@ -105,6 +105,14 @@ class MotorDriver:
             self._wheels[side] += max(-change, min(change, difference))
         return self._wheels[0], self._wheels[1]
 
+    def unchanged_until(self, begin_ns: int) -> float:
+        """Return up to when the set speeds of the step from begin_ns on stay as they are, ns."""
+        braking = self.braking_since_ns is not None
+        targets = (0.0, 0.0) if braking else self._wheel_targets()
+        if tuple(self._wheels) != targets:
+            return begin_ns
+        return self._commands.unchanged_until(begin_ns)
+
     def _update(self, now_ns: int) -> None:
         for arrival in self._commands.due(now_ns):
             self._apply(arrival, now_ns)

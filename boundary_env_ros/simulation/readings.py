@@ -19,7 +19,9 @@ Float64Array: TypeAlias = npt.NDArray[np.float64]
 
 
 def read_only(values: npt.ArrayLike) -> Float64Array:
-    """Return a copy of values, float64, that cannot be written to."""
+    """Return values, float64, that cannot be written to: a copy, if they can be."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and not values.flags.writeable:
+        return values
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array

@@ -101,6 +101,11 @@ class SensorPipeline(Generic[State]):
         }
         self._next_ns: float = min(self._due_ns.values(), default=math.inf)
 
+    @property
+    def next_ns(self) -> float:
+        """When the next capture of any sensor is due, ns; infinite if all are switched off."""
+        return self._next_ns
+
     def is_due(self, now_ns: int) -> bool:
         """Tell whether any sensor has to capture at now_ns."""
         return self._next_ns <= now_ns

@@ -48,7 +48,9 @@ class Stepping(Generic[State]):
     step_ns
         Length of a physics step, ns.
     step
-        Runs one physics step, given when it begins, ns. It may raise SimulationFailed.
+        Runs physics steps in one go, for as long as nothing sets anything anew: given when the
+        first begins, ns, and the most that there may be, it returns how many it ran, at least
+        one. It may raise SimulationFailed.
     bodies
         The robots that are simulated.
     start_ns
@@ -60,7 +62,7 @@ class Stepping(Generic[State]):
         self,
         *,
         step_ns: int,
-        step: Callable[[int], None],
+        step: Callable[[int, int], int],
         bodies: Sequence[Body[State]],
         start_ns: int,
     ) -> None:
@@ -126,13 +128,17 @@ class Stepping(Generic[State]):
             )
         if self._failure is not None:
             raise SimulationFailed(self._failure)
-        while self._physics_ns + self._step_ns <= until_ns:
+        while (steps := (until_ns - self._physics_ns) // self._step_ns) > 0:
+            # A sensor captures at the first end of a step from when it is due.
+            due_ns = min(body.pipeline.next_ns for body in self._bodies)
+            if due_ns < until_ns:
+                until_due = -(-(int(due_ns) - self._physics_ns) // self._step_ns)
+                steps = min(steps, max(1, until_due))
             try:
-                self._step(self._physics_ns)
+                self._physics_ns += self._step_ns * self._step(self._physics_ns, steps)
             except SimulationFailed as error:
                 self._failure = str(error)
                 raise
-            self._physics_ns += self._step_ns
             for body in self._bodies:
                 if body.pipeline.is_due(self._physics_ns):
                     body.pipeline.capture(body.state(self._physics_ns))

@@ -268,11 +268,15 @@ class Warehouse:
         """
         return self._time.advance(until_ns)
 
-    def _step(self, begin_ns: int) -> None:
+    def _step(self, begin_ns: int, most: int) -> int:
         step_ns = self._physics.step_ns
-        self._physics.step(
-            [speed for driver in self._drivers for speed in driver.wheel_speeds(begin_ns, step_ns)]
-        )
+        speeds = [
+            speed for driver in self._drivers for speed in driver.wheel_speeds(begin_ns, step_ns)
+        ]
+        until_ns = min(driver.unchanged_until(begin_ns) for driver in self._drivers)
+        if until_ns < begin_ns + most * step_ns:
+            most = max(1, -(-(int(until_ns) - begin_ns) // step_ns))
+        return self._physics.step(speeds, most)
 
     def _check_reset(self, targets: Sequence[ResetTarget], seed: int, at_ns: int) -> None:
         self._time.check_restart(seed, at_ns)

@@ -161,13 +161,15 @@ class DoorArm:
         """Let time pass and return what is published by then; see ``Stepping.advance``."""
         return tuple(reading for _, reading in self._time.advance(until_ns))
 
-    def _step(self, begin_ns: int) -> None:
+    def _step(self, begin_ns: int, most: int) -> int:
         step_ns = self._physics.step_ns
         joints = self._arm.set_positions(begin_ns, step_ns, self._physics.angles)
         (opening,) = self._gripper.set_positions(
             begin_ns, step_ns, lambda: [self._physics.opening()]
         )
+        # One by one: the set positions are on their way nearly always, and any step may touch.
         self._physics.step(joints, opening)
+        return 1
 
     def _check(self, target: DoorReset) -> None:
         geometry = self.geometry

@@ -48,7 +48,7 @@ from boundary_env_ros.core.gate_rules.admission import (
 from boundary_env_ros.core.gate_rules.braking import safe_from, towards
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import measured_command
-from boundary_env_ros.core.gate_rules.ruling import rule
+from boundary_env_ros.core.gate_rules.ruling import hold, rule, stop_in_silence
 from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
 from boundary_env_ros.core.gate_rules.tightening import refuse_looser, tightened_limits
 from boundary_env_ros.core.gate_rules.turns import out_of_turn
@@ -690,19 +690,20 @@ class Gate:
         # A command that the driver has braked from since is nothing to be held.
         output = self._output
         held = output.command is not None and not output.driver_took_over(now)
-        ruling = rule(self._limits, situation, output.goal if held else None)
-        if ruling.verdict is Verdict.STOPPED:
-            if not ruling.results:
+        in_force = output.goal if held else None
+        stop = stop_in_silence(self._limits, situation, in_force)
+        if stop is not None:
+            if not stop.results:
                 return ()  # nothing was asked for yet, and nothing asks for a stop
-            told = self._memory.stopping and _why(ruling) == self._memory.reasons
+            told = self._memory.stopping and _why(stop) == self._memory.reasons
             self._memory.stopping = True
-            if not ruling.command and told:
+            if not stop.command and told:
                 return ()  # nobody knows yet where to stay
             resting = output.command is not None and not self._moving
             if resting and not output.due(now, self._contract.period):
                 return ()
-            return (self._emit(ruling, situation, now),)
-        if self._lockstep:
+            return (self._emit(stop, situation, now),)
+        if self._lockstep or in_force is None:
             return ()
         decisions = self._next_of_chunk(now)
         if decisions:
@@ -713,7 +714,8 @@ class Gate:
             return ()
         if not output.due(now, self._contract.period if again is None else again):
             return ()
-        return (self._emit(ruling, situation, now),)
+        # Only now, as most ticks send nothing.
+        return (self._emit(hold(self._limits, situation, in_force), situation, now),)
 
     def deactivate(self, now: Instant) -> Decisions:
         """

@@ -206,6 +206,13 @@ def nearest(polygon: Polygon, point: Point) -> tuple[float, Point, Point]:
 
 
 @lru_cache(maxsize=256)
+def around(polygon: Polygon) -> tuple[Point, float]:
+    """Return middle and radius of a circle around a polygon."""
+    x, y = (sum(values) / len(polygon) for values in zip(*polygon, strict=True))
+    return (x, y), max(math.hypot(a - x, b - y) for a, b in polygon)
+
+
+@lru_cache(maxsize=256)
 def _arrays(polygon: Polygon) -> tuple[_Points, _Points]:
     """Return where the edges begin and end, shape ``(m, 2)`` each."""
     begin = np.array(polygon)

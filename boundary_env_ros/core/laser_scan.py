@@ -43,8 +43,7 @@ def nearest_of_sectors(scan: Scan, count: int) -> tuple[Vector, float]:
         )
     # An unusable beam is as near as can be: it must never look like free space.
     near = np.where(usable, np.minimum(ranges, scan.range_max), 0.0)
-    edges = np.linspace(0, len(near), count, endpoint=False).astype(np.intp)
-    values = np.minimum.reduceat(near, edges)
+    values = np.minimum.reduceat(near, _edges(len(near), count))
     return tuple(values.tolist()), float(np.count_nonzero(usable)) / len(ranges)
 
 
@@ -81,6 +80,14 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
         result.append(float(np.min(near)) if number else math.inf)
         valid.append(number / count if count else 0.0)
     return (*result, *valid)
+
+
+@lru_cache(maxsize=64)
+def _edges(beams: int, count: int) -> npt.NDArray[np.intp]:
+    """Return the first beam of each of some equal sectors."""
+    edges = np.linspace(0, beams, count, endpoint=False).astype(np.intp)
+    edges.setflags(write=False)
+    return edges
 
 
 @lru_cache(maxsize=64)

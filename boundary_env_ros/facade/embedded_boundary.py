@@ -11,7 +11,6 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.environment import Effect, Effects, Environment
 from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.inputs import (
@@ -23,6 +22,7 @@ from boundary_env_ros.core.inputs import (
     sensor_topics,
 )
 from boundary_env_ros.core.observation import Sample
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.facade.link import Delivery, Image
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -100,6 +100,7 @@ class Boundary:
     def forget(self, lease_id: str) -> None:
         """Begin anew, with this lease."""
         self._due = False
+        self._moved: dict[str, tuple[Vector, Stamp | None]] = {}
         self.images: dict[str, Image] = {}
         self.closed: list[Delivery] = []
         self.lease_id = lease_id
@@ -116,7 +117,7 @@ class Boundary:
         """The last delivery."""
         return self.closed[-1]
 
-    def hear(self, topic: str, message: object, now: Instant) -> Effects:
+    def hear(self, topic: str, message: object, stamp: int | None, now: Instant) -> Effects:
         """
         Keep a message of one of ``topics`` for :meth:`look`; what counts of every one is read.
 
@@ -124,14 +125,14 @@ class Boundary:
         """
         uses, effects = self._uses[topic], list[Effect]()
         if uses.fields or uses.feedback:
-            due = self.environment.heard(uses.name, stamp_of(message), now.steady)
+            due = self.environment.heard(uses.name, stamp, now.steady)
             self._due = self._due or due
         uses.waiting.append(message)
         for item in uses.feedback:
             reading = item.read(message)
-            stamp = _stamp(reading.stamp, now)
-            self.gate.measure(f'{FEEDBACK}.{item.name}', reading.values, stamp, now)
-            effects += self.environment.measured(item.name, reading.values, stamp)
+            captured = _stamp(reading.stamp, now)
+            effects += self.environment.measured(item.name, reading.values, captured)
+            self._moved[item.name] = (reading.values, captured)
         for item in uses.operator:
             self._measure(item, message, now)
         return tuple(effects)
@@ -151,6 +152,9 @@ class Boundary:
                     if self._take(item, message, now):
                         break  # one that measured nothing is passed over
             uses.waiting.clear()
+        for name, (values, captured) in self._moved.items():
+            self.gate.measure(f'{FEEDBACK}.{name}', values, captured, now)
+        self._moved.clear()
         due, self._due = self._due, False
         return self.environment.go_on(now) if due else ()
 

@@ -370,10 +370,12 @@ class EmbeddedWorld:
             self._failed = str(error)
         now = self._instant()
         for emission in emissions:
-            boundary = self._owner.get(emission.topic)
-            if boundary is not None and emission.fields is not None:
+            owner = self._owner.get(emission.topic)
+            if owner is not None and emission.fields is not None:
                 message = PlainMessage(emission.fields)
-                self._carry(boundary, boundary.hear(emission.topic, message, now))
+                effects = owner.hear(emission.topic, message, emission.stamp or None, now)
+                if effects:
+                    self._carry(owner, effects)
         for boundary in self._boundaries.values():
             self._carry(boundary, boundary.look(now))
         for agent, advance in advances.items():

@@ -62,7 +62,10 @@ class BodyState:
             'wheel_angles',
             'wheel_speeds',
         ):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+            value = getattr(self, name)
+            kept = read_only(value)
+            if kept is not value:
+                object.__setattr__(self, name, kept)
 
     @property
     def yaw(self) -> float:

@@ -74,6 +74,7 @@ class MotorDriver:
         """Forget every command; stand still from at_ns on."""
         self._commands.restart(at_ns)
         self._wheels = [0.0, 0.0]
+        self._changing = False
         self.applied: AppliedCommand | None = None
         self.braking_since_ns: int | None = at_ns
 
@@ -103,15 +104,13 @@ class MotorDriver:
         for side, target in enumerate(targets):
             difference = target - self._wheels[side]
             self._wheels[side] += max(-change, min(change, difference))
+        self._changing = (self._wheels[0], self._wheels[1]) != targets
         return self._wheels[0], self._wheels[1]
 
     def unchanged_until(self, begin_ns: int) -> float:
         """Return up to when the set speeds of the step from begin_ns on stay as they are, ns."""
-        braking = self.braking_since_ns is not None
-        targets = (0.0, 0.0) if braking else self._wheel_targets()
-        if tuple(self._wheels) != targets:
-            return begin_ns
-        return self._commands.unchanged_until(begin_ns)
+        # As far as the last call of wheel_speeds went.
+        return begin_ns if self._changing else self._commands.unchanged_until(begin_ns)
 
     def _update(self, now_ns: int) -> None:
         for arrival in self._commands.due(now_ns):

@@ -191,7 +191,8 @@ class WarehousePhysics:
 
     def _count_steps_apart(self) -> int:
         """Return for how many steps no cart can meet anything; 0 if one may at once."""
-        apart, fastest, places = math.inf, 0.0, []
+        apart, fastest = math.inf, 0.0
+        places: list[tuple[float, float]] = []
         for cart in range(self.carts):
             x, y = self._data.qpos[cart * _POSITIONS :][:2].tolist()
             speed_x, speed_y = self._data.qvel[cart * _VELOCITIES :][:2].tolist()

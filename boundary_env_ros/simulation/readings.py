@@ -20,7 +20,11 @@ Float64Array: TypeAlias = npt.NDArray[np.float64]
 
 def read_only(values: npt.ArrayLike) -> Float64Array:
     """Return values, float64, that cannot be written to: a copy, if they can be."""
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and not values.flags.writeable:
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.float64
+        and not values.flags.writeable
+    ):
         return values
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 import math
 from typing import Any
 
@@ -13,6 +15,7 @@ from places import CART, contract_with, CRANE, IdealRobot, SLED, spare
 import pytest
 
 from boundary_env_ros.core.decision import Measurement, Reason, Verdict
+from boundary_env_ros.core.gate_rules import workspace
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.under_way import Recent, under_way
@@ -135,6 +138,58 @@ def test_axes_never_leave_even_if_the_gate_dies(
     place: dict[str, Any], data: st.DataObject
 ) -> None:
     never_leaves(*data.draw(traffic(place)))
+
+
+@pytest.mark.parametrize('place', [CART, SLED, CRANE, YARD], ids=['cart', 'sled', 'crane', 'yard'])
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_what_is_not_computed_far_from_boundaries_changes_no_ruling(
+    data: st.DataObject, place: dict[str, Any]
+) -> None:
+    moved, moves = data.draw(traffic(place))
+    again = deepcopy(moved)
+
+    def rulings(of: IdealRobot) -> list[Ruling]:
+        found = []
+        for wanted, times, every, age in moves:
+            for _ in range(times):
+                found.append(of.decide(wanted, age=age))
+                of.move(every)
+        return found
+
+    quick = rulings(moved)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workspace._Course, 'is_far', lambda course, command: False)
+        patch.setattr(workspace, '_most_that_passes', by_halves)
+        assert quick == rulings(again)
+
+
+def by_halves(spare: Callable[[float], float], at_most: float) -> float:
+    passes, fails = 0.0, 1.0
+    while fails - passes > 1.0 / workspace._PARTS:
+        part = 0.5 * (passes + fails)
+        if spare(part) >= -workspace._ROUNDING:
+            passes = part
+        else:
+            fails = part
+    return passes
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.2, 5.0), st.floats(1e-3, 10.0))
+def test_the_part_that_passes_is_found_as_by_halves_and_sooner(
+    root: float, power: float, size: float
+) -> None:
+    asked = []
+
+    def spare(part: float) -> float:
+        asked.append(part)
+        return size * (root**power - part**power)
+
+    found = workspace._most_that_passes(spare, spare(1.0))
+    count = len(asked)
+    assert found == by_halves(spare, 0.0)
+    assert count <= 24
+    assert power != 1.0 or count <= 8
 
 
 @pytest.mark.parametrize('place', [CART, CRANE], ids=['cart', 'crane'])
@@ -393,7 +448,7 @@ def test_in_lockstep_a_command_is_in_force_for_a_period() -> None:
 
 
 def test_what_was_sent_acts_until_the_next_does_and_is_braked_then() -> None:
-    found = under_way([(1.0, 0.8), (0.1, 0.2)], age=0.2, delay=0.3, braking=1.0)
+    found = under_way(((1.0, 0.8), (0.1, 0.2)), age=0.2, delay=0.3, braking=1.0)
     # 0.8 m/s from 0.2 s ago until 0.2 s from now, less by 0.1 m/s at the end of the delay.
     assert found.way == pytest.approx(0.8 * 0.4 + 0.1 * 0.75)
     assert found.speed == pytest.approx(0.7)
@@ -401,14 +456,14 @@ def test_what_was_sent_acts_until_the_next_does_and_is_braked_then() -> None:
 
 
 def test_a_faster_command_may_act_at_any_time_until_the_delay_is_over() -> None:
-    found = under_way([(1.0, 0.2)], age=0.0, delay=0.3, braking=1.0)
+    found = under_way(((1.0, 0.2),), age=0.0, delay=0.3, braking=1.0)
     assert found.way == pytest.approx(0.2 * 0.3)
     # At once, for all of the delay; and it is braked when the hold is over.
     assert found.needs(0.5, hold=0.0) == pytest.approx(0.5 * 0.3 + 0.5**2 / 2.0)
 
 
 def test_what_goes_the_other_way_is_not_under_way() -> None:
-    found = under_way([(1.0, -0.8), (0.1, -0.2)], age=0.2, delay=0.3, braking=1.0)
+    found = under_way(((1.0, -0.8), (0.1, -0.2)), age=0.2, delay=0.3, braking=1.0)
     assert (found.way, found.speed, found.last) == (0.0, 0.0, 0.0)
     assert found.needs(-0.5, hold=1.0) == 0.0
 
@@ -433,7 +488,7 @@ def test_more_speed_never_needs_less_way(
     other: float,
 ) -> None:
     found = under_way(
-        sorted(sent, reverse=True, key=lambda item: item[0]),
+        tuple(sorted(sent, reverse=True, key=lambda item: item[0])),
         age=age,
         delay=delay,
         braking=braking,

@@ -1146,15 +1146,15 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'A robot stays inside of the polygon of its workspace',
         WORKSPACES,
-        '            areas.append((place.polygon, True))\n',
+        '            yield _Border.of(place.polygon, (x, y), place.margin, inside=True)\n',
         '            pass\n',
         (_WORKSPACE + 'coming_back_does_not_lead_out_on_the_other_side',),
     ),
     Mutation(
         'A robot stays out of the areas to keep out of',
         WORKSPACES,
-        '        areas = [(area, False) for _, area in place.keep_out]\n',
-        '        areas = [(area, False) for _, area in place.keep_out[:0]]\n',
+        '        for _, area in place.keep_out:\n',
+        '        for _, area in place.keep_out[:0]:\n',
         (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
     ),
     Mutation(

@@ -33,6 +33,9 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         the command that he gives; for the timer, the command that is in force, or None.
 
     """
+    if situation.trigger is Trigger.TIMER:
+        stop = stop_in_silence(limits, situation, wanted)
+        return hold(limits, situation, wanted or ()) if stop is None else stop
     command = wanted
     translated: tuple[RuleResult, ...] = ()
     if wanted is not None and situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
@@ -41,10 +44,7 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         command = turned_all(limits.groups, wanted, situation.previous)
     results = stops(limits, situation, command)
     if results or wanted is None:
-        because = (BESIDE_A_STOP,) if situation.others_turn else ()
-        return _stopped(limits, situation, command or (), (*because, *results))
-    if situation.trigger is Trigger.TIMER:
-        return _held(limits, situation, wanted)
+        return _stopped(limits, situation, command or (), results)
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:
         refused += _beyond(limits, situation, command) + refuse_what_is_none(limits, command)
@@ -66,6 +66,17 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
         acceleration=acceleration,
         results=results,
     )
+
+
+def stop_in_silence(
+    limits: Limits, situation: Situation, in_force: Vector | None
+) -> Ruling | None:
+    """Rule on silence, as far as it stops the robot; None if the command in force is held."""
+    results = stops(limits, situation, in_force)
+    if not results and in_force is not None:
+        return None
+    because = (BESIDE_A_STOP,) if situation.others_turn else ()
+    return _stopped(limits, situation, in_force or (), (*because, *results))
 
 
 #: Why something is sent that no policy has asked for.
@@ -93,7 +104,7 @@ def _stopped(
     )
 
 
-def _held(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
+def hold(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
     """Send the command in force again; what that is when the next is late, the contract says."""
     if situation.others_turn:
         return _sent_again(limits, situation, in_force, HELD, shape(limits, situation, in_force))

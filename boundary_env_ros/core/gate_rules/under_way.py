@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 import math
 
@@ -148,8 +149,9 @@ class UnderWay:
         return way + 0.5 * self.speed**2 / self.braking + command * max(0.0, hold - slowing)
 
 
+@lru_cache(maxsize=64)
 def under_way(
-    sent: Sequence[tuple[float, float]], *, age: float, delay: float, braking: float
+    sent: tuple[tuple[float, float], ...], *, age: float, delay: float, braking: float
 ) -> UnderWay:
     """
     Return what a dimension may still do.
@@ -167,17 +169,15 @@ def under_way(
         What the robot slows down with at least, unit/s^2.
 
     """
+    if all(speed <= 0.0 for _, speed in sent):
+        return UnderWay(way=0.0, speed=0.0, last=0.0, delay=delay, braking=braking)
     # In force from, in force until at the latest, and speed; the last holds until the next acts.
-    spans = [
-        (
-            -since if index else -math.inf,
-            delay - (sent[index + 1][0] if index + 1 < len(sent) else 0.0),
-            speed,
-        )
-        for index, (since, speed) in enumerate(sent)
-        if speed > 0.0
-    ]
-    spans = [span for span in spans if span[2] > braking * (-age - span[1])]
+    spans = []
+    for index, (since, speed) in enumerate(sent):
+        if speed > 0.0:
+            until = delay - (sent[index + 1][0] if index + 1 < len(sent) else 0.0)
+            if speed > braking * (-age - until):
+                spans.append((-since if index else -math.inf, until, speed))
     times = {-age, delay}
     times.update(t for begin, end, _ in spans for t in (begin, end) if -age < t < delay)
     instants = sorted(times)

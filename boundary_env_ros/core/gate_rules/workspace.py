@@ -16,8 +16,9 @@ only towards the nearest place inside, over that edge alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 import math
 
 from boundary_env_ros.core.contract import Pacing
@@ -29,6 +30,7 @@ from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.gate_rules.under_way import under_way, UnderWay
 from boundary_env_ros.core.geometry import (
     added,
+    around,
     distances,
     is_inside,
     nearest,
@@ -43,8 +45,10 @@ from boundary_env_ros.core.sources import Vector
 _ROUNDING = 1e-9
 #: Nearer to an edge than this a place counts as beyond it: what is kept from it is not measurable.
 _AT_THE_EDGE = 1e-6
-#: The speed that is left is found to within this part of what was asked for.
-_HALVINGS = 16
+#: The speed that is left is found to within one of so many parts of what was asked for.
+_PARTS = 2**16
+#: A polygon around what may be reached in all directions goes beyond it by less than this part.
+_AROUND = 1.01
 
 
 def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
@@ -63,7 +67,11 @@ def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
             continue
         least = situation.previous
         if situation.trigger is not Trigger.TIMER:
+            if course.is_far(_fastest(limits, least)):
+                continue
             least = _what_follows(limits, situation, least, place.moved_by, 0.0)
+        elif course.is_far(least):
+            continue
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
             results.append(
@@ -88,7 +96,7 @@ def keep_inside(limits: Limits, situation: Situation, shaped: Shaped) -> None:
     """
     for place in limits.safety.workspaces:
         course = _Course.of(limits, situation, place, hold=_until_the_driver_brakes(limits))
-        if course is None:
+        if course is None or course.is_far(_fastest(limits, situation.previous)):
             continue
         for rule, dimensions in course.rules:
             _slow_down(limits, situation, shaped, place, rule, dimensions)
@@ -150,14 +158,10 @@ def _slow_down(
     gap = rule(_what_follows(limits, situation, wanted, dimensions, 1.0))
     if not gap.missing:
         return
-    # None of it is as slow as can be: if that were too fast, the robot would be stopped.
-    passes, fails = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        part = 0.5 * (passes + fails)
-        if rule(_what_follows(limits, situation, wanted, dimensions, part)).missing:
-            fails = part
-        else:
-            passes = part
+    passes = _most_that_passes(
+        lambda part: rule(_what_follows(limits, situation, wanted, dimensions, part)).spare,
+        gap.spare,
+    )
     for dimension in dimensions:
         if wanted[dimension] != 0.0:
             shaped.limit(
@@ -169,6 +173,57 @@ def _slow_down(
                 limit=gap.kept,
                 unit=place.unit[0],
             )
+
+
+def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
+    """
+    Return the greatest part of something that is not too much, on a grid of ``_PARTS``.
+
+    None of it is as little as can be: if that were too much, the robot would be stopped.
+
+    Parameters
+    ----------
+    spare
+        What a part leaves to spare.
+    at_most
+        What all of it leaves, which is too little.
+
+    """
+    # Chandrupatla's method: a parabola through the last three where that is safe, else a half.
+    (here, left), (across, beyond) = (_PARTS, at_most + _ROUNDING), (0, spare(0.0) + _ROUNDING)
+    share = 0.5
+    while abs(across - here) > 1:
+        part = here + round(share * (across - here))
+        part = min(max(part, min(here, across) + 1), max(here, across) - 1)
+        found = spare(part / _PARTS) + _ROUNDING
+        last, lasted = here, left
+        if (found >= 0.0) is not (left >= 0.0):
+            last, lasted, across, beyond = across, beyond, here, left
+        here, left = part, found
+        share = _share((here, left), (across, beyond), (last, lasted))
+    return min(here, across) / _PARTS
+
+
+def _share(one: Point, other: Point, third: Point) -> float:
+    """Return at which part of the way from one to the other a function may be 0."""
+    (x1, f1), (x2, f2), (x3, f3) = one, other, third
+    if not (math.isfinite(f2) and math.isfinite(f3)) or f2 == f3 or f1 == f3:
+        return 0.5
+    along, change = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+    if not (change * change < along and (1.0 - change) ** 2 < 1.0 - along):
+        return 0.5
+    return f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (
+        f3 - f2
+    )
+
+
+def _fastest(limits: Limits, previous: Vector | None) -> Vector:
+    """Return the greatest magnitude that each dimension of the next command can have."""
+    before = previous or (0.0,) * len(limits.low)
+    return tuple(
+        max(-low, high, abs(value))
+        for low, high, value in zip(limits.low, limits.high, before, strict=True)
+    )
 
 
 def _what_follows(
@@ -231,8 +286,6 @@ class _Course:
         The workspace, and where the place was measured.
     ways
         For each dimension that moves it, what is under way up and down.
-    borders
-        What bounds it in the plane.
     hold
         Seconds that the next command may be in force.
 
@@ -241,7 +294,6 @@ class _Course:
     place: Workspace
     at: Vector
     ways: tuple[tuple[UnderWay, UnderWay], ...]
-    borders: tuple[_Border, ...]
     hold: float
 
     @classmethod
@@ -260,7 +312,7 @@ class _Course:
         for dimension, braking in zip(place.moved_by, place.braking, strict=True):
             up, down = (
                 under_way(
-                    [(one.since, sign * one.command[dimension]) for one in sent],
+                    tuple((one.since, sign * one.command[dimension]) for one in sent),
                     age=max(found.age, 0.0),
                     delay=place.delay,
                     braking=braking,
@@ -268,19 +320,16 @@ class _Course:
                 for sign in (1.0, -1.0)
             )
             ways.append((up, down))
-        areas = [(area, False) for _, area in place.keep_out]
+        return cls(place, found.values, tuple(ways), hold)
+
+    @property
+    def borders(self) -> Iterator[_Border]:
+        """Return what bounds it in the plane."""
+        place, x, y = self.place, self.at[0], self.at[1]
+        for _, area in place.keep_out:
+            yield _Border.of(area, (x, y), place.margin, inside=False)
         if place.polygon:
-            areas.append((place.polygon, True))
-        return cls(
-            place,
-            found.values,
-            tuple(ways),
-            tuple(
-                _Border.of(area, (found.values[0], found.values[1]), place.margin, inside=inside)
-                for area, inside in areas
-            ),
-            hold,
-        )
+            yield _Border.of(place.polygon, (x, y), place.margin, inside=True)
 
     @property
     def rules(self) -> tuple[tuple[_Rule, tuple[int, ...]], ...]:
@@ -295,6 +344,42 @@ class _Course:
             (self._along(index), (dimension,)) for index, dimension in enumerate(place.dimensions)
         )
         return (*axes, *plane)
+
+    def is_far(self, command: Vector) -> bool:
+        """
+        Return whether no boundary is near enough for any command that is no greater.
+
+        A rough figure, as most of the time it is enough: the sum of all ways in all directions.
+        """
+        place = self.place
+        ways = list(zip(place.moved_by, self.ways, strict=True))
+        if place.turn is not None:
+            ways.pop()
+        reach = _AROUND * sum(
+            way.needs(abs(command[dimension]), self.hold)
+            for dimension, both in ways
+            for way in both
+        )
+        bounds = zip(self.at, place.low, place.high, strict=False)
+        return all(
+            (low is None or at - low - reach >= place.margin)
+            and (high is None or high - at - reach >= place.margin)
+            for at, low, high in bounds
+        ) and (
+            self._is_far_from_areas(reach + max(place.margin, _AT_THE_EDGE))
+            or all(
+                border.back is None and border.apart - reach >= max(border.kept)
+                for border in self.borders
+            )
+        )
+
+    def _is_far_from_areas(self, distance: float) -> bool:
+        """Return whether all there is in the plane are areas to keep out of, so far away."""
+        x, y = self.at[:2]
+        return not self.place.polygon and all(
+            math.hypot(x - middle_x, y - middle_y) - radius >= distance
+            for (middle_x, middle_y), radius in (around(area) for _, area in self.place.keep_out)
+        )
 
     def _needs(self, index: int, command: Vector) -> tuple[float, float]:
         """Return how far a command may lead up and down one of the dimensions."""
@@ -377,7 +462,9 @@ class _Border:
     back: Point | None
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, polygon: Polygon, at: Point, margin: float, *, inside: bool) -> _Border:
+        """Return it; the gate asks more often than the place is measured."""
         apart, foot, inward = nearest(polygon, at)
         # What is kept is seen from what it is kept from, so none at all would be none too few.
         margin = max(margin, _AT_THE_EDGE)

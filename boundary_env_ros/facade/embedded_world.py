@@ -383,6 +383,8 @@ class EmbeddedWorld:
             own = [emission for emission in emissions if emission.topic in boundary.topics]
             report = Advanced(report=report_of(advance.id, own, self._failed), now=self._now)
             self._decided(boundary, boundary.gate.advanced(report, now))
+            # However long the world took: what records is this process, and it is here.
+            self._carry(boundary, boundary.environment.recorder_status(now))
             self._carry(boundary, boundary.environment.advanced(report, now))
             if boundary.state is EpisodeState.RESETTING:
                 # A step of the reset that waits has a deadline, which else nobody looked at.

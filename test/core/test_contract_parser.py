@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from core_world import drop, put, shipped, shipped_data, TASKS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
@@ -578,14 +578,12 @@ def paths(data: object, at: Path = ()) -> list[Path]:
 ALL_PATHS = paths(shipped_data())
 
 
-@settings(max_examples=150)
 @given(data=anything)
 def test_arbitrary_data_is_refused_by_name(data: object) -> None:
     with pytest.raises(ContractError):
         parse(data)
 
 
-@settings(max_examples=400)
 @given(
     changes=st.lists(st.tuples(st.sampled_from(ALL_PATHS), anything), min_size=1, max_size=3),
     dropped=st.lists(st.sampled_from(ALL_PATHS), max_size=2),

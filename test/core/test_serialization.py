@@ -398,7 +398,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200)
 @given(data=st.data(), garbage=json_values)
 def test_no_garbage_raises_anything_but_a_record_error(data: st.DataObject, garbage: Any) -> None:
     written = written_decision()

@@ -30,18 +30,18 @@ def _name(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize('page', PAGES, ids=_name)
-def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+def test_links_of_the_pages_lead_somewhere() -> None:
     dead = []
-    for link in _LINK.findall(without_code(page.read_text(encoding='utf-8'))):
-        if re.match(r'https?:', link):
-            continue
-        name, _, anchor = link.partition('#')
-        target = (page.parent / name).resolve() if name else page
-        if not target.exists() or (
-            anchor and anchor not in anchors(target.read_text(encoding='utf-8'))
-        ):
-            dead.append(link)
+    for page in PAGES:
+        for link in _LINK.findall(without_code(page.read_text(encoding='utf-8'))):
+            if re.match(r'https?:', link):
+                continue
+            name, _, anchor = link.partition('#')
+            target = (page.parent / name).resolve() if name else page
+            if not target.exists() or (
+                anchor and anchor not in anchors(target.read_text(encoding='utf-8'))
+            ):
+                dead.append(f'{_name(page)}: {link}')
     assert dead == []
 
 
@@ -85,9 +85,9 @@ def test_code_that_claims_to_be_a_file_is_that_file() -> None:
         assert _LICENCE.sub('', text_of(name)) == block
 
 
-@pytest.mark.parametrize('example', EXAMPLES, ids=lambda path: path.stem)
-def test_example_is_shown_or_linked_on_a_page(example: Path) -> None:
-    assert any(_name(example) in page.read_text(encoding='utf-8') for page in PAGES)
+def test_examples_are_shown_or_linked_on_a_page() -> None:
+    pages = '\n'.join(page.read_text(encoding='utf-8') for page in PAGES)
+    assert [_name(example) for example in EXAMPLES if _name(example) not in pages] == []
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import partial
 import math
+import re
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints, Union
 
@@ -144,16 +145,20 @@ def is_change(one: Contract, other: Contract) -> None:
         assert found.meaning > Meaning.COSMETIC
 
 
-@pytest.mark.parametrize('contract', CONTRACTS, ids=NAMES)
-def test_a_change_of_any_part_is_found(contract: Contract) -> None:
-    count = 0
-    for where, other in changed(contract, lambda new: new, ''):
-        try:
-            is_change(contract, other)
-        except AssertionError as error:
-            raise AssertionError(f'{where}: {error}') from error
-        count += 1
-    assert count > 150
+def test_a_change_of_any_part_is_found() -> None:
+    # What another contract of them has as well is changed once.
+    tried: set[str] = set()
+    for name, contract in zip(NAMES, CONTRACTS, strict=True):
+        for where, other in changed(contract, lambda new: new, ''):
+            part = re.sub(r'\[[^]]*\]|\.\d+', '', where)
+            if part in tried:
+                continue
+            tried.add(part)
+            try:
+                is_change(contract, other)
+            except AssertionError as error:
+                raise AssertionError(f'{name}, {where}: {error}') from error
+    assert len(tried) > 500
 
 
 @settings(max_examples=15, deadline=None)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from drafting_surveys import drafted, number, observed
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 import PIL.Image
 import pytest
@@ -72,7 +72,6 @@ def test_size_of_a_compressed_image_is_read_from_its_head(
     assert field.is_image
 
 
-@settings(max_examples=200, deadline=None)
 @given(head=st.sampled_from([b'', b'\xff\xd8', b'\x89PNG\r\n\x1a\n']), rest=st.binary(max_size=60))
 def test_size_of_rubbish_is_unknown_or_numbers(head: bytes, rest: bytes) -> None:
     found = size_of(head + rest)
@@ -126,7 +125,6 @@ def test_scan_with_fewer_beams_than_sectors_has_as_many_sectors() -> None:
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=200)
 @given(value=st.one_of(FINITE, st.text(), st.booleans(), st.integers()), depth=st.integers(0, 4))
 def test_what_is_written_is_read_back(value: Any, depth: int) -> None:
     for written_value in (value, [value, 1.5], [value]):
@@ -135,7 +133,6 @@ def test_what_is_written_is_read_back(value: Any, depth: int) -> None:
         assert type(back) is type(written_value)
 
 
-@settings(max_examples=200)
 @given(text=st.text())
 def test_comment_stays_a_comment(text: str) -> None:
     page = Page()
@@ -145,7 +142,6 @@ def test_comment_stays_a_comment(text: str) -> None:
     assert yaml.safe_load(page.text()) == {'a': 1, 'b': 'x' * 60}
 
 
-@settings(max_examples=200)
 @given(low=FINITE, high=FINITE)
 def test_bounds_are_rounded_away_from_and_limits_towards_each_other(
     low: float, high: float

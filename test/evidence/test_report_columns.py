@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
@@ -17,7 +17,6 @@ values = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(values=values, most=st.integers(1, 50))
 def test_every_column_has_the_least_and_the_greatest_of_its_steps(
     values: list[float | None], most: int

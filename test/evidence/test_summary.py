@@ -242,6 +242,7 @@ def test_table_shows_clients_side_by_side(record: list[Piece], contract: Contrac
     assert max(map(len, lines)) < 120
 
 
+@pytest.mark.nightly
 def test_memory_stays_flat_while_the_record_grows(
     transitions: list[Transition], contract: Contract
 ) -> None:

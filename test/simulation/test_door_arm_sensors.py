@@ -8,7 +8,7 @@ from dataclasses import replace
 import math
 
 from door_hand import grasp, lead, MS, only, payloads
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -222,7 +222,6 @@ def test_a_sensor_that_there_is_not_is_refused():
         ArmConfig().sensor('nose')
 
 
-@settings(max_examples=200, deadline=None)
 @given(parts=st.tuples(*[st.floats(-1.0, 1.0)] * 4).filter(lambda p: math.hypot(*p) > 0.1))
 def test_a_rotation_gives_its_quaternion(parts):
     x, y, z, w = np.array(parts) / math.hypot(*parts)

@@ -73,7 +73,6 @@ def test_negative_clearance_is_refused():
         SPACE.is_free(0.0, 0.0, clearance=-0.1)
 
 
-@settings(max_examples=150, deadline=None)
 @given(x=st.floats(-5.0, 5.0), y=st.floats(-4.0, 4.0), yaw=st.floats(-math.pi, math.pi))
 def test_every_start_that_is_free_for_the_footprint_is_accepted(warehouse, x, y, yaw):
     assume(warehouse.free_space.is_free(x, y, warehouse.geometry.footprint_radius))
@@ -81,7 +80,6 @@ def test_every_start_that_is_free_for_the_footprint_is_accepted(warehouse, x, y,
     assert warehouse.reset(target, seed=0, at_ns=warehouse.now_ns).position_error < 1e-3
 
 
-@settings(max_examples=100, deadline=None)
 @given(x=st.floats(-5.0, 5.0), y=st.floats(-4.0, 4.0), yaw=st.floats(-math.pi, math.pi))
 def test_every_start_inside_an_obstacle_is_refused(warehouse, x, y, yaw):
     assume(not warehouse.free_space.is_free(x, y, 0.0))

@@ -78,7 +78,7 @@ def test_message_whose_last_text_is_cut_is_a_record_error() -> None:
         direct(cdr(described)[:-2])
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 def test_bytes_that_are_wrong_are_a_record_or_a_record_error(data) -> None:
     direct, _ = decoders(Transition)

@@ -167,13 +167,11 @@ def mutated(draw: Any) -> object:
     return data
 
 
-@settings(max_examples=200, deadline=None)
 @given(data=mutated())
 def test_mutated_data_is_a_sound_contract_or_refused_by_name(data: object) -> None:
     parsed(data)
 
 
-@settings(max_examples=100, deadline=None)
 @given(data=st.recursive(JUNK, lambda inner: st.dictionaries(st.text(max_size=5), inner)))
 def test_any_data_is_refused_by_name(data: object) -> None:
     assert parsed(data) is None
@@ -265,7 +263,6 @@ def broken_text(draw: Any) -> str:
     return text
 
 
-@settings(max_examples=80, deadline=None)
 @given(text=broken_text())
 def test_a_broken_text_is_a_contract_or_refused_by_name(text: str) -> None:
     try:
@@ -278,7 +275,6 @@ def test_a_broken_text_is_a_contract_or_refused_by_name(text: str) -> None:
         assert loads('# more\n' + text.removeprefix('\ufeff')).digest == loaded.digest
 
 
-@settings(max_examples=150, deadline=None)
 @given(text=st.one_of(BITS, st.text(max_size=40), st.lists(BITS, max_size=8).map(''.join)))
 def test_any_text_is_refused_by_name(text: str) -> None:
     check = check_text(text, 'mine.yaml')

@@ -11,7 +11,7 @@ import re
 import sys
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -445,7 +445,6 @@ def test_a_number_is_promised_exactly_where_the_message_class_has_one(type_name:
     message, types = filled(type_name), MessageTypes(PREFIXES)
     promised: list[bool] = []
 
-    @settings(max_examples=120, deadline=None)
     @given(paths(message))
     def check(path: str) -> None:
         found = number_at(type_name, path, types)
@@ -472,14 +471,12 @@ def test_every_field_of_the_message_class_is_found_with_its_kind(type_name: str)
         assert found.size == (int(size[1]) if size else None)
 
 
-@settings(max_examples=200, deadline=None)
 @given(type_name=st.text(max_size=30), path=st.text(max_size=30))
 def test_no_text_makes_it_stumble(type_name: str, path: str) -> None:
     found = number_at(type_name, path, MessageTypes(PREFIXES))
     assert isinstance(found, (Found, Mismatch))
 
 
-@settings(max_examples=200, deadline=None)
 @given(path=st.text(alphabet='ab.[]()019yawturn', max_size=12))
 def test_no_path_makes_it_stumble(mine: MessageTypes, path: str) -> None:
     assert isinstance(number_at('mine/msg/Whole', path, mine), (Found, Mismatch))

@@ -56,13 +56,15 @@ def test_unittest_counts_what_is_found_as_a_failure_and_not_as_an_error(tmp_path
     assert result.errors == []
 
 
-@pytest.mark.parametrize(('kind', 'name'), TESTS)
-def test_every_test_is_a_sentence_and_says_what_must_hold(kind: type, name: str) -> None:
-    words = name.split('_')
-    assert len(words) > 4
+def test_every_test_is_named_after_its_kind_and_says_what_must_hold() -> None:
     # So that one class may have several of the mixins.
-    assert words[1] == kind.__name__.removesuffix('Tests').lower()
-    assert inspect.getdoc(getattr(kind, name))
+    odd = [
+        name
+        for kind, name in TESTS
+        if name.split('_')[1] != kind.__name__.removesuffix('Tests').lower()
+        or not inspect.getdoc(getattr(kind, name))
+    ]
+    assert odd == []
 
 
 @pytest.mark.parametrize('kind', [ContractTests, EnvironmentTests, LinkTests])

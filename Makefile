@@ -10,6 +10,7 @@
 # make mutations  take each invariant out of the gate: its tests must notice
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench      run the benchmarks, if there are any
+# make reference  make schema and tables of the contract again, from core/contract.py and its kind
 # make env        only make the environment     make env PYTHON=python3.12
 # make clean      remove the environment and every build
 #
@@ -47,7 +48,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean demo env faults help lint mutations nightly quick test
+.PHONY: bench campaign clean demo env faults help lint mutations nightly quick reference test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -79,6 +80,9 @@ endif
 # The contract is read and checked in storage. What floods the core takes as long as all else.
 QUICK := $(filter-out %campaign.py %machine.py %any_contract.py %fuzz.py,\
   $(wildcard test/core/test_*.py test/storage/test_*contract*.py))
+
+reference: $(BUILT)
+	@$(RUN) .ci/write_reference.py
 
 quick: lint
 	@$(RUN) -m pytest -q -n 2 --dist worksteal -m 'not (ros or nightly)' $(QUICK)

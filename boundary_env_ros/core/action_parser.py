@@ -8,34 +8,31 @@ from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.angles import ROOM
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Beyond, Feedback, Interface
+from boundary_env_ros.core.contract import ActionKind, ActionSpec, Feedback, Interface
 from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.field_parser import bounds, report_beyond_float32
-from boundary_env_ros.core.grammar import (
-    A_COMMAND_PATH,
-    A_NAME,
-    A_TOPIC,
-    A_TYPE,
-    is_name,
-    is_topic,
-    is_type,
-)
-from boundary_env_ros.core.paths import is_command_path, split_call
+from boundary_env_ros.core.grammar import COMMAND_PATH
+from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.source_parser import (
     are_dimensions,
-    COMMAND_FORMS,
     joint_names,
-    JOINTS,
     parse_source,
     parse_unit,
     Values,
 )
-from boundary_env_ros.core.sources import Joints, Paths, Trajectory, Vector
-
-TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+from boundary_env_ros.core.sources import (
+    COMMAND_FORMS,
+    JOINTS,
+    Joints,
+    OF_VALUE,
+    Paths,
+    TRAJECTORY,
+    Trajectory,
+    Vector,
+)
 
 #: What a command is, where its type alone says it; that of joints says it by its quantity.
-_INTERFACES = {
+IMPLIED = {
     TRAJECTORY: Interface.POSITION,
     **{
         f'geometry_msgs/msg/{name}{stamped}': interface
@@ -52,14 +49,11 @@ _INTERFACES = {
 
 def parse_action(section: Reader) -> tuple[ActionSpec, ...]:
     """Return the groups of the action, in order."""
-    return tuple(_group(section, name) for name in section.names())
+    return tuple(_group(section.section(name), name) for name in section.named())
 
 
-def _group(section: Reader, name: str) -> ActionSpec:
-    if not is_name(name):
-        section.problem((name,), A_NAME, name)
-    key = section.section(name)
-    type_name = key.text('type', expected=A_TYPE, check=is_type)
+def _group(key: Reader, name: str) -> ActionSpec:
+    type_name = key.value(ActionSpec, 'type')
     values = (
         _trajectory(key)
         if type_name == TRAJECTORY
@@ -68,42 +62,35 @@ def _group(section: Reader, name: str) -> ActionSpec:
     _writable(key, values)
     count = values.count
     interface = _interface(key, type_name, values)
-    low, high = bounds(key, count)
+    low, high = bounds(key, ActionSpec, count)
     report_beyond_float32(
         key, low, high, 'a bound that float32 can hold, as the action space does'
     )
-    kind = key.one_of('kind', ActionKind, default=ActionKind.CONTINUOUS)
+    kind = key.value(ActionSpec, 'kind')
     feedback = key.section('feedback')
-    spec = ActionSpec(
+    spec = key.make(
+        ActionSpec,
+        count=count,
         name=name,
-        topic=key.text('topic', expected=A_TOPIC, check=is_topic),
         type=type_name,
         source=values.source,
         interface=interface,
-        unit=parse_unit(key, values),
-        frame=key.text('frame', default=''),
+        unit=parse_unit(key, values, ActionSpec),
         low=low,
         high=high,
-        beyond=Beyond(key.choice('beyond', ('clip', 'reject'), default='clip')),
         safe=_safe(key, interface, low, high),
-        rate=key.numbers('rate', count, unit='unit/s', above=0.0),
-        stop=key.numbers('stop', count, unit='unit/s', above=0.0),
         driver_timeout=_driver_timeout(key),
         feedback=_feedback(feedback, count),
         kind=kind,
-        most=_most(key, count) if kind is ActionKind.DELTA else (),
+        most=key.value(ActionSpec, 'most', count=count) if kind is ActionKind.DELTA else (),
         choices=_choices(key, low, high) if kind is ActionKind.DISCRETE else (),
         levels=_levels(key, low, high) if kind is ActionKind.MULTI_DISCRETE else (),
-        acceleration=_limit(key, 'acceleration', count, 'unit/s^2'),
-        jerk=_limit(key, 'jerk', count, 'unit/s^3'),
-        depart=_limit(key, 'depart', count, 'in the unit of the value'),
         rotation=_indices(key, 'rotation', count, 4),
         curvature=_indices(key, 'curvature', count, None),
-        wrap=key.dimensions('wrap', count),
-        probe=_probe(key, low, high),
     )
     feedback.finish()
     key.finish()
+    _inside(key, 'probe', spec.probe, low, high)
     _report_curvature(key, spec)
     _report_probe(key, spec)
     if spec.rotation:
@@ -113,9 +100,8 @@ def _group(section: Reader, name: str) -> ActionSpec:
 
 
 def _trajectory(key: Reader) -> Values:
-    names = joint_names(key)
-    duration = key.number('duration', unit='s', above=0.0)
-    return Values(source=Trajectory(names=names, duration=duration), shape=(max(1, len(names)),))
+    source = key.make(Trajectory, names=joint_names(key))
+    return Values(source=source, shape=(max(1, len(source.names)),))
 
 
 def _writable(key: Reader, values: Values) -> None:
@@ -124,8 +110,8 @@ def _writable(key: Reader, values: Values) -> None:
     if not isinstance(source, Paths):
         return
     for index, path in enumerate(source.paths):
-        if path and not is_command_path(path):
-            key.problem(('fields', index), A_COMMAND_PATH, path)
+        if path and not COMMAND_PATH.fits(path):
+            key.problem(('fields', index), COMMAND_PATH.expected, path)
     if len(set(source.paths)) != len(source.paths):
         key.problem(('fields',), 'every path once', list(source.paths))
         return
@@ -162,7 +148,7 @@ def implied_interface(
     if type_name == JOINTS and quantities:
         each = size // len(quantities)
         return tuple(Interface(quantity) for quantity in quantities for _ in range(each))
-    known = _INTERFACES.get(type_name)
+    known = IMPLIED.get(type_name)
     return () if known is None else (known,) * size
 
 
@@ -208,7 +194,7 @@ def _safe(key: Reader, interface: Sequence[Interface], low: Vector, high: Vector
         safe = key.numbers(
             'safe',
             len(low),
-            unit='in the unit of the value' + (', or the word hold' if any(held) else ''),
+            unit=OF_VALUE + (', or the word hold' if any(held) else ''),
             words=('hold',) if any(held) else (),
         )
         _inside(key, 'safe', safe, low, high)
@@ -225,23 +211,11 @@ def _safe(key: Reader, interface: Sequence[Interface], low: Vector, high: Vector
     return tuple(math.nan if holds else value for holds, value in zip(held, safe, strict=True))
 
 
-def _limit(key: Reader, name: str, count: int, unit: str) -> Vector:
-    return key.numbers(name, count, unit=unit, above=0.0) if key.has(name) else ()
-
-
-def _probe(key: Reader, low: Vector, high: Vector) -> Vector:
-    if not key.has('probe'):
-        return ()
-    probe = key.numbers('probe', len(low), unit='in the unit of the value')
-    _inside(key, 'probe', probe, low, high)
-    return probe
-
-
 def _indices(key: Reader, name: str, count: int, number: int | None) -> tuple[int, ...]:
     """Return dimensions of the group, each once; ``number`` of them, or at least two."""
     if not key.has(name):
         return ()
-    values = key.list_of_numbers(name, unit='dimensions of this group', least=0.0)
+    values = key.numbers(name, key.length(name), unit='dimensions of this group', least=0.0)
     wanted = 'at least 2' if number is None else f'{number}'
     right = len(values) >= 2 if number is None else len(values) == number
     if not (right and are_dimensions(values, count)):
@@ -338,17 +312,11 @@ def _report_wrap(key: Reader, spec: ActionSpec) -> None:
         key.problem(('wrap',), 'no dimension of the rotation', list(spec.wrap))
 
 
-def _most(key: Reader, count: int) -> Vector:
-    return key.numbers('most', count, unit='in the unit of the value', above=0.0)
-
-
 def _choices(key: Reader, low: Vector, high: Vector) -> tuple[tuple[str, Vector], ...]:
     section = key.section('choices')
     found = []
-    for name in section.names():
-        if not is_name(name):
-            section.problem((name,), A_NAME, name)
-        values = section.numbers(name, len(low), unit='in the unit of the value')
+    for name in section.named():
+        values = section.numbers(name, len(low), unit=OF_VALUE)
         _inside(section, name, values, low, high)
         found.append((name, values))
     if len(found) < 2:
@@ -363,7 +331,7 @@ def _choices(key: Reader, low: Vector, high: Vector) -> tuple[tuple[str, Vector]
 
 
 def _levels(key: Reader, low: Vector, high: Vector) -> tuple[Vector, ...]:
-    rows = key.rows('levels', len(low), unit='in the unit of the value')
+    rows = key.rows('levels', len(low), unit=OF_VALUE)
     for dimension, values in enumerate(rows):
         if len(values) < 2:
             key.problem(('levels', dimension), 'at least two levels', said(f'{len(values)}'))
@@ -377,7 +345,7 @@ def _levels(key: Reader, low: Vector, high: Vector) -> tuple[Vector, ...]:
 
 
 def _driver_timeout(key: Reader) -> float | None:
-    acknowledged = key.flag('driver_timeout_acknowledged', default=False)
+    acknowledged = key.value(ActionSpec, 'driver_timeout_acknowledged')
     if key.is_word('driver_timeout', 'none'):
         if not acknowledged:
             key.problem(
@@ -387,12 +355,12 @@ def _driver_timeout(key: Reader) -> float | None:
                 'A driver without a timeout keeps moving when the gate dies.',
             )
         return None
-    return key.number('driver_timeout', unit='s', above=0.0)
+    timeout: float = key.value(ActionSpec, 'driver_timeout')
+    return timeout
 
 
 def _feedback(key: Reader, count: int) -> Feedback:
-    topic = key.text('topic', expected=A_TOPIC, check=is_topic)
-    type_name = key.text('type', expected=A_TYPE, check=is_type)
+    type_name = key.value(Feedback, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     if values.count != count:
         key.problem(
@@ -400,9 +368,4 @@ def _feedback(key: Reader, count: int) -> Feedback:
             f'{count} values, one for each dimension of the command',
             said(f'{values.count}'),
         )
-    return Feedback(
-        topic=topic,
-        type=type_name,
-        source=values.source,
-        threshold=key.numbers('threshold', count, unit='in the unit of the value', above=0.0),
-    )
+    return key.make(Feedback, count=count, type=type_name, source=values.source)

@@ -9,22 +9,17 @@ Every problem is found and reported at once. The key reference is ``doc/contract
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 import math
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.action_parser import parse_action
-from boundary_env_ros.core.contract import Contract, EpisodeRules, FieldSpec, Pacing, TaskSpec
+from boundary_env_ros.core.contract import Contract, EpisodeRules, FieldSpec, TaskSpec
 from boundary_env_ros.core.contract_contradictions import report_contradictions
+from boundary_env_ros.core.contract_key import parts_of
 from boundary_env_ros.core.contract_reader import nearest, Path, Reader, said
 from boundary_env_ros.core.decision import Reason
 from boundary_env_ros.core.field_parser import parse_fields
-from boundary_env_ros.core.grammar import (
-    A_NAME,
-    A_VERSION,
-    is_name,
-    is_version,
-)
-from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.reset_parser import parse_reset
 from boundary_env_ros.core.safety_parser import parse_safety
 from boundary_env_ros.errors import ContractError, Problem
@@ -62,45 +57,26 @@ def parse(
     observation, state, evaluator = parse_fields(top)
     action = parse_action(top.section('action'))
     safety = parse_safety(top.section('safety'), sum(group.size for group in action))
-    budget = top.section('latency_budget', required=False)
-    episode = _episode(top.section('episode'))
-    chunk = top.section('chunk', required=False)
-    lockstep = top.section('lockstep', required=False)
-    recorder = top.section('recorder', required=False)
-    robot = top.section('robot', required=False)
-    sim_time = top.choice('clock', ('ros', 'sim'), default='ros') == 'sim'
-    contract = Contract(
-        name=top.text('contract', expected=A_NAME, check=is_name),
-        version=top.text(
-            'version',
-            expected=A_VERSION,
-            check=is_version,
-        ),
-        period=top.number('period', unit='s', above=0.0),
-        sim_time=sim_time,
-        pacing=top.one_of('pacing', Pacing, default=Pacing.REALTIME),
-        lockstep_deadline=lockstep.number('deadline', unit='s', above=0.0, default=10.0),
-        agents=top.texts('agents', expected=A_NAME, check=is_name),
+    budget = top.inner('latency_budget')
+    key = parts_of(Contract)['latency_budget'].key
+    assert key is not None
+    contract = top.make(
+        Contract,
         observation=observation,
         state=state,
         evaluator=evaluator,
         action=action,
-        horizon=chunk.integer('horizon', default=1, least=1),
         safety=safety,
         latency_budget={
-            stage: budget.number(stage, unit='s', above=0.0)
-            for stage in STAGES
+            stage: budget.number(stage, unit=key.unit, above=key.above)
+            for stage in key.choices
             if budget.has(stage)
         },
-        reaction_of=budget.text('of', default=_first_sensor(observation)),
-        task=_task(top, tasks),
-        episode=episode,
-        recorder_required=recorder.flag('required', default=True),
-        robot_host=robot.text('host', default=''),
-        turns=top.texts('turns', expected=A_NAME, required=False, check=is_name),
+        reaction_of=top.value(Contract, 'reaction_of', default=_first_sensor(observation)),
+        task=_task(top.section('task'), tasks),
+        episode=_episode(top.section('episode')),
     )
-    for section in (budget, chunk, lockstep, recorder, robot, top):
-        section.finish()
+    top.finish()
     report_contradictions(contract, top)
     if top.problems:
         raise ContractError(sorted(dict.fromkeys(top.problems), key=_by_line), source)
@@ -149,30 +125,26 @@ def _episode(key: Reader) -> EpisodeRules:
                 (reason,), 'a reason of the gate', said('it is none'), nearest(reason, reasons)
             )
         on_stop[reason.upper()] = stops.choice(reason, every)
-    rules = EpisodeRules(
-        time_limit=key.number('time_limit', unit='s', above=0.0),
-        causes=every,
-        on_stop=on_stop,
-        reset=parse_reset(key.section('reset')),
+    rules = key.make(
+        EpisodeRules, causes=every, on_stop=on_stop, reset=parse_reset(key.section('reset'))
     )
     key.finish()
     return rules
 
 
-def _task(top: Reader, tasks: Mapping[str, tuple[str, str]] | None) -> TaskSpec:
-    key = top.section('task')
-    name = key.text('name', expected='the name of an installed task')
-    parameters = key.plain('parameters')
+def _task(key: Reader, tasks: Mapping[str, tuple[str, str]] | None) -> TaskSpec:
+    task = key.make(TaskSpec)
     key.finish()
-    distribution, version = '', ''
-    if tasks is not None and name:
-        if name in tasks:
-            distribution, version = tasks[name]
-        else:
-            key.problem(
-                ('name',),
-                f'an installed task: {", ".join(sorted(tasks)) or "none is installed"}',
-                name,
-                nearest(name, tasks),
-            )
-    return TaskSpec(name=name, parameters=parameters, distribution=distribution, version=version)
+    name = task.name
+    if tasks is None or not name:
+        return task
+    if name not in tasks:
+        key.problem(
+            ('name',),
+            f'an installed task: {", ".join(sorted(tasks)) or "none is installed"}',
+            name,
+            nearest(name, tasks),
+        )
+        return task
+    distribution, version = tasks[name]
+    return replace(task, distribution=distribution, version=version)

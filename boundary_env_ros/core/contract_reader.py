@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import is_dataclass
 import difflib
 from enum import Enum
 import math
 import sys
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
+from boundary_env_ros.core.contract_key import Part, parts_of, REQUIRED
+from boundary_env_ros.core.grammar import NAME, TEXT
 from boundary_env_ros.errors import Problem
 
 Path = tuple[str | int, ...]
 E = TypeVar('E', bound=Enum)
+T = TypeVar('T')
 
 
 class Reader:
@@ -52,6 +56,7 @@ class Reader:
         self._asked: list[str] = []
         self._optional: list[str] = []
         self._silent = False
+        self._inner: dict[str, Reader] = {}
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -104,6 +109,13 @@ class Reader:
         self._asked.extend(self._data)
         return tuple(self._data)
 
+    def named(self) -> tuple[str, ...]:
+        """Return all keys, each of which is to be a name."""
+        for name in self._data:
+            if not NAME.fits(name):
+                self.problem((name,), NAME.expected, name)
+        return self.names()
+
     def _take(self, key: str, expected: str, default: object) -> object:
         self._asked.append(key)
         value = self._data.get(key)
@@ -124,6 +136,117 @@ class Reader:
             lines=self._lines,
             problems=[] if self._silent else self.problems,
         )
+
+    # What the values of a contract say about their keys --------------------------------------
+
+    def make(self, model: type[T], *, count: int | None = None, **given: Any) -> T:
+        """
+        Return a value of a contract, whose class says how its attributes are read.
+
+        Parameters
+        ----------
+        model
+            The class.
+        count
+            How many numbers a vector has; None: as many as there are.
+        given
+            Attributes that are known already.
+
+        """
+        for name, part in parts_of(model).items():
+            if not part.is_stored or name in given:
+                continue
+            if part.key is None:
+                given[name] = part.default
+            else:
+                same = given.get(part.key.same_as)
+                given[name] = self.value(model, name, default=same, count=count)
+        return model(**given)
+
+    def value(self, model: type, attribute: str, *, default: object = None, **shape: Any) -> Any:
+        """
+        Return one attribute of a value of a contract.
+
+        Parameters
+        ----------
+        model, attribute
+            Its class and name.
+        default
+            In place of that of the attribute, if it is not None.
+        shape
+            Of a vector; see :meth:`numbers`. Without it there are as many as there are.
+
+        """
+        part = parts_of(model)[attribute]
+        *outer, name = part.path.split('.')
+        reader = self.inner(outer[0]) if outer else self
+        usual = part.default if default is None else default
+        return reader._value(part, name, usual, **shape)  # noqa: SLF001
+
+    def inner(self, name: str) -> Reader:
+        """Return the reader of a section that some keys of a value stand in."""
+        if name not in self._inner:
+            self._inner[name] = self.section(name, required=False)
+        return self._inner[name]
+
+    def _value(self, part: Part, name: str, default: Any, **shape: Any) -> Any:
+        key, kind = part.key, part.type
+        assert key is not None
+        if (default in (None, ()) or is_dataclass(default)) and not self.has(name):
+            return default
+        default = None if default is REQUIRED else default
+        grammar = key.spelt or TEXT
+        expected = key.expected or grammar.expected
+        if kind is bool and key.words:
+            word = self.choice(
+                name, key.words, default=key.words[default] if default is not None else None
+            )
+            return word == key.words[1]
+        if kind is bool:
+            return self.flag(name, default=default)
+        if kind is str and not key.choices:
+            return self.text(name, default=default, expected=expected, check=grammar.fits)
+        if kind is str:
+            return self.choice(name, key.choices, default=default, fallback='')
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return self.one_of(name, kind, default=default, only=key.choices)
+        if kind is float:
+            return self.number(
+                name,
+                default=default,
+                unit=key.unit,
+                least=key.least,
+                above=key.above,
+                most=key.most,
+            )
+        if kind is int:
+            most = None if math.isinf(key.most) else int(key.most)
+            return self.integer(name, default=default, least=int(max(key.least, 0.0)), most=most)
+        if kind == tuple[str, ...]:
+            if key.choices:
+                expected = f'one or some of {", ".join(key.choices)}'
+            check = key.choices.__contains__ if key.choices else grammar.fits
+            return self.texts(name, expected=expected, required=default is None, check=check) or (
+                default or ()
+            )
+        if kind == tuple[float, ...]:
+            count = shape.pop('count', None)
+            return self.numbers(
+                name,
+                self.length(name) if count is None else count,
+                unit=key.unit,
+                least=key.least,
+                above=key.above,
+                **shape,
+            )
+        if kind == tuple[int, ...]:
+            return self.dimensions(name, shape['count'])
+        if kind == Mapping[str, object]:
+            return self.plain(name)
+        section = self.section(name)
+        value = section.make(kind)
+        section.finish()
+        return value
 
     def text(
         self,
@@ -286,23 +409,16 @@ class Reader:
             for index, item in enumerate(value)
         )
 
-    def list_of_numbers(
-        self, key: str, *, unit: str, least: float, like: str = ''
-    ) -> tuple[float, ...]:
-        """
-        Return finite numbers, as many as there are.
-
-        One number stands for all that there are under the key ``like``, or is a list of one.
-        """
-        value, other = self._data.get(key), self._data.get(like)
-        count = next((len(v) for v in (value, other) if isinstance(v, (list, tuple))), 1)
-        return self.numbers(key, count, unit=unit, least=least)
+    def length(self, *keys: str) -> int:
+        """Return the length of the first list under some keys; 1 if there is none."""
+        values = [self._data.get(key) for key in keys]
+        return next((len(v) for v in values if isinstance(v, (list, tuple))), 1)
 
     def dimensions(self, key: str, count: int) -> tuple[int, ...]:
         """Return places in a vector of a size, each once; none if the key is absent."""
         if not self.has(key):
             return ()
-        values = self.list_of_numbers(key, unit='places in the vector', least=0.0)
+        values = self.numbers(key, self.length(key), unit='places in the vector', least=0.0)
         if len(set(values)) != len(values) or any(v % 1 or v >= count for v in values):
             self.problem((key,), f'different whole numbers below {count}', list(values))
             return ()
@@ -337,10 +453,12 @@ class Reader:
                 result.append('')
         return tuple(result)
 
-    def one_of(self, key: str, choices: type[E], *, default: E | None = None) -> E:
-        """Return a member of an enum, by its value in lower case."""
-        names = {_spelt(member): member for member in choices}
-        return names[self.choice(key, names, default=None if default is None else _spelt(default))]
+    def one_of(
+        self, key: str, choices: type[E], *, default: E | None = None, only: Collection[str] = ()
+    ) -> E:
+        """Return a member of an enum, or of ``only`` some, by its value in lower case."""
+        names = {spelt(one): one for one in choices if not only or spelt(one) in only}
+        return names[self.choice(key, names, default=None if default is None else spelt(default))]
 
     def choice(
         self,
@@ -393,6 +511,8 @@ class Reader:
 
     def finish(self) -> None:
         """Report every key that nobody asked for."""
+        for reader in self._inner.values():
+            reader.finish()
         known = dict.fromkeys(self._asked)
         for key in self._data:
             if key not in known:
@@ -462,7 +582,8 @@ def nearest(word: str, choices: Collection[str]) -> str:
     return f'Did you mean {near[0]!r}?' if near else ''
 
 
-def _spelt(member: Enum) -> str:
+def spelt(member: Enum) -> str:
+    """Return how the contract language spells a member of an enum."""
     return str(member.value) if isinstance(member.value, str) else member.name.lower()
 
 

@@ -45,8 +45,8 @@ class Function:
     ----------
     inputs
         How many fields it is of.
-    parameter, least
-        Name of its parameter (empty if it has none), and the least that it may be.
+    parameter
+        Name of its parameter; empty if it has none.
     space
         From the inputs and the parameter to the space of the result; raises :class:`Unfit`.
     compute
@@ -58,7 +58,6 @@ class Function:
 
     inputs: int
     parameter: str = ''
-    least: int = 0
     space: Callable[[Sequence[FieldSpec], int], Space]
     compute: Callable[[Frames, Sequence[str], int], Vector]
     frames: Callable[[int], int] = lambda _: 1
@@ -207,7 +206,6 @@ FUNCTIONS: Mapping[str, Function] = {
     'history': Function(
         inputs=1,
         parameter='count',
-        least=2,
         space=_history_space,
         compute=_history,
         frames=lambda count: count,

@@ -11,9 +11,7 @@ import numpy as np
 from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.contract_reader import nearest, Reader, said
 from boundary_env_ros.core.derived import FUNCTIONS, Unfit
-from boundary_env_ros.core.grammar import FLOATS
-from boundary_env_ros.core.source_parser import MOST_VALUES
-from boundary_env_ros.core.sources import Derived
+from boundary_env_ros.core.sources import Derived, MOST_VALUES
 
 #: Beyond this nothing is even computed.
 _MOST_PAST = 4 * MOST_VALUES
@@ -68,7 +66,7 @@ def _derived(key: Reader, names: Collection[str]) -> Derived:
         section.names()
         return Derived(function='', of=())
     rule = FUNCTIONS[function]
-    of = section.texts('of', expected='the name of a field')
+    of: tuple[str, ...] = section.value(Derived, 'of')
     for index, field in enumerate(of):
         if field not in names:
             section.problem(
@@ -79,18 +77,14 @@ def _derived(key: Reader, names: Collection[str]) -> Derived:
             )
     if of and len(of) != rule.inputs:
         section.problem(('of',), f'{rule.inputs} fields for {function}', said(f'{len(of)}'))
-    parameters = (
-        {rule.parameter: section.integer(rule.parameter, least=rule.least)}
-        if rule.parameter
-        else {}
-    )
+    parameters = {rule.parameter: section.value(Derived, rule.parameter)} if rule.parameter else {}
     section.finish()
     return Derived(function=function, of=of, parameters=parameters)
 
 
 def _spec(name: str, derived: Derived, known: Mapping[str, FieldSpec], key: Reader) -> FieldSpec:
-    dtype = key.choice('dtype', FLOATS, default='float32')
-    if not derived.function:
+    dtype = key.value(FieldSpec, 'dtype')
+    if not (derived.function and dtype):
         return placeholder(name)
     rule = FUNCTIONS[derived.function]
     inputs = [known[of] for of in derived.of]

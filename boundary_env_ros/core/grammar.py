@@ -4,48 +4,79 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import re
 
-A_NAME = 'a name in lower case (letters, digits, _)'
-A_TOPIC = 'a relative topic name, for example odom or camera/image_raw'
-A_TYPE = 'a message type, for example nav_msgs/msg/Odometry'
-A_SERVICE = 'a relative service name, for example reset_world'
-A_SERVICE_TYPE = 'a service type, for example std_srvs/srv/Trigger'
-A_PATH = 'a field path, for example twist.linear.x or yaw(pose.pose.orientation)'
-A_COMMAND_PATH = 'a field path without index, for example twist.linear.x or yaw(pose.orientation)'
-A_UNIT = "a unit, for example m/s, or '' for none; one for all values, or a list of one each"
-A_VERSION = 'a version of three numbers, for example 1.0.0'
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """
+    How a kind of text is spelt.
+
+    Attributes
+    ----------
+    name
+        What the reference calls it.
+    expected
+        What an error asks for.
+    pattern
+        Regular expression of the whole text, as Python and JSON Schema read it.
+
+    """
+
+    name: str
+    expected: str
+    pattern: str
+
+    def fits(self, text: str) -> bool:
+        """Return whether a text is spelt so."""
+        return re.fullmatch(self.pattern, text) is not None
+
+
+_WORD = '[A-Za-z_][A-Za-z0-9_]*'
+_STEPS = rf'{_WORD}(\[[0-9]{{1,9}}\])*(\.{_WORD}(\[[0-9]{{1,9}}\])*)*'
+_NAMES = rf'{_WORD}(\.{_WORD})*'
+_ROTATION = '(roll|pitch|yaw)'
+
+#: Of a field, a group, an agent, a cause.
+NAME = Grammar('name', 'a name in lower case (letters, digits, _)', '[a-z][a-z0-9_]*')
+VERSION = Grammar(
+    'version', 'a version of three numbers, for example 1.0.0', r'[0-9]+\.[0-9]+\.[0-9]+'
+)
+TOPIC = Grammar(
+    'topic', 'a relative topic name, for example odom or camera/image_raw', f'{_WORD}(/{_WORD})*'
+)
+SERVICE = Grammar(
+    'relative service name', 'a relative service name, for example reset_world', TOPIC.pattern
+)
+TYPE = Grammar(
+    'message type',
+    'a message type, for example nav_msgs/msg/Odometry',
+    '[a-z][A-Za-z0-9_]*/msg/[A-Z][A-Za-z0-9_]*',
+)
+SERVICE_TYPE = Grammar(
+    'service type',
+    'a service type, for example std_srvs/srv/Trigger',
+    '[a-z][A-Za-z0-9_]*/srv/[A-Z][A-Za-z0-9_]*',
+)
+PATH = Grammar(
+    'field path',
+    'a field path, for example twist.linear.x or yaw(pose.pose.orientation)',
+    rf'({_STEPS}|{_ROTATION}\({_STEPS}\))',
+)
+#: A path that can be written to.
+COMMAND_PATH = Grammar(
+    'field path',
+    'a field path without index, for example twist.linear.x or yaw(pose.orientation)',
+    rf'({_NAMES}|{_ROTATION}\({_NAMES}\))',
+)
+TEXT = Grammar('text', 'a text', r'[\s\S]*')
+WORD = Grammar('name', 'a text', r'[\s\S]+')
+UNIT = Grammar(
+    'text',
+    "a unit, for example m/s, or '' for none; one for all values, or a list of one each",
+    TEXT.pattern,
+)
 
 #: NumPy types that the numbers of a field may have in a space.
 FLOATS = ('float32', 'float64')
-
-_NAME = re.compile(r'[a-z][a-z0-9_]*')
-_TOPIC = re.compile(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', re.ASCII)
-_TYPE = re.compile(r'[a-z]\w*/msg/[A-Z]\w*', re.ASCII)
-_SERVICE_TYPE = re.compile(r'[a-z]\w*/srv/[A-Z]\w*', re.ASCII)
-_VERSION = re.compile(r'\d+\.\d+\.\d+', re.ASCII)
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text can name a field, a group, an agent, a cause."""
-    return _NAME.fullmatch(text) is not None
-
-
-def is_topic(text: str) -> bool:
-    """Return whether a text is a relative name of a topic or service."""
-    return _TOPIC.fullmatch(text) is not None
-
-
-def is_type(text: str) -> bool:
-    """Return whether a text is a message type."""
-    return _TYPE.fullmatch(text) is not None
-
-
-def is_service_type(text: str) -> bool:
-    """Return whether a text is a service type."""
-    return _SERVICE_TYPE.fullmatch(text) is not None
-
-
-def is_version(text: str) -> bool:
-    """Return whether a text is a version."""
-    return _VERSION.fullmatch(text) is not None

@@ -17,37 +17,12 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.observation import ImageReference
-from boundary_env_ros.core.sources import Picture
+from boundary_env_ros.core.sources import ENCODINGS, Picture
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import RecordError
 
 Image = npt.NDArray[Any]
 Message = Any  # anything with the attributes of the message
-
-_BAYER = tuple(
-    f'bayer_{order}{bits}' for order in ('rggb', 'bggr', 'gbrg', 'grbg') for bits in (8, 16)
-)
-
-#: Channels and NumPy type of each encoding.
-ENCODINGS: dict[str, tuple[int, str]] = {
-    'mono8': (1, 'uint8'),
-    'rgb8': (3, 'uint8'),
-    'bgr8': (3, 'uint8'),
-    'rgba8': (4, 'uint8'),
-    'bgra8': (4, 'uint8'),
-    '8UC1': (1, 'uint8'),
-    '8UC3': (3, 'uint8'),
-    'mono16': (1, 'uint16'),
-    '16UC1': (1, 'uint16'),
-    '32FC1': (1, 'float32'),
-    **{name: (1, 'uint16' if name.endswith('16') else 'uint8') for name in _BAYER},
-}
-
-#: Encodings whose pixels are measurements with a unit and bounds of their own.
-DEPTHS = ('16UC1', '32FC1')
-
-#: What a compressed image can be decompressed to.
-DECOMPRESSED = ('mono8', 'rgb8', 'bgr8', 'mono16', '16UC1')
 
 
 def reference(message: Message, spec: FieldSpec, topic: str, stamp: int) -> ImageReference:

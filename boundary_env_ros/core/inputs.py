@@ -13,8 +13,7 @@ from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, OPERATOR
 from boundary_env_ros.core.obstacle_distance import distance_reader
 from boundary_env_ros.core.paths import Message
 from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
-from boundary_env_ros.core.source_parser import JOINTS
-from boundary_env_ros.core.sources import Joints, Lookup, Paths, Source, Vector
+from boundary_env_ros.core.sources import JOINTS, Joints, Lookup, Paths, Source, Vector
 from boundary_env_ros.core.usable import is_measured, RANGES
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 

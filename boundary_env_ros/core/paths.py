@@ -61,22 +61,6 @@ def split_call(path: str) -> tuple[str, str]:
     return (call[1], call[2]) if call else ('', path)
 
 
-def is_path(text: str) -> bool:
-    """Return whether a text is a field path."""
-    function, inner = split_call(text)
-    if function:
-        return function in FUNCTIONS and not split_call(inner)[0] and is_path(inner)
-    return bool(text) and all(_PART.fullmatch(part) for part in text.split('.'))
-
-
-def is_command_path(text: str) -> bool:
-    """Return whether a text is a path that can be written to: no index, a function or none."""
-    function, inner = split_call(text)
-    if function:
-        return function in FUNCTIONS and not split_call(inner)[0] and is_command_path(inner)
-    return bool(text) and all(_NAME.fullmatch(part) for part in text.split('.'))
-
-
 def getter(path: str) -> Getter:
     """
     Return the function that reads a path from a message.

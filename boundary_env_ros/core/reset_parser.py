@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import math
+from typing import Any
 
 from boundary_env_ros.core.contract import (
     CallStep,
@@ -17,26 +18,15 @@ from boundary_env_ros.core.contract import (
     WorldStep,
 )
 from boundary_env_ros.core.contract_reader import Reader, said
-from boundary_env_ros.core.grammar import (
-    A_NAME,
-    A_SERVICE,
-    A_SERVICE_TYPE,
-    A_TOPIC,
-    A_TYPE,
-    is_name,
-    is_service_type,
-    is_topic,
-    is_type,
-)
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources import OF_VALUE, Vector
 
 
 def parse_reset(key: Reader) -> ResetProcedure:
     """Return the procedure; ``service`` is short for one of a single ``world`` step."""
-    deadline = key.number('deadline', unit='s', above=0.0)
+    deadline = key.value(ResetProcedure, 'deadline')
     tolerance = key.section('tolerance', required=False)
     within = {
-        name: tolerance.list_of_numbers(name, unit='in the unit of the value', least=0.0)
+        name: tolerance.numbers(name, tolerance.length(name), unit=OF_VALUE, least=0.0)
         for name in tolerance.names()
     }
     steps: tuple[ResetStep, ...]
@@ -48,7 +38,7 @@ def parse_reset(key: Reader) -> ResetProcedure:
             key.problem(('service',), 'either `service` or `procedure`', said('both'))
             key.skip('service')
     else:
-        service = key.text('service', expected=A_SERVICE, check=is_topic)
+        service = key.value(ResetProcedure, 'service_alone')
         steps = (WorldStep(service=service, deadline=deadline),)
     worlds = [index for index, step in enumerate(steps) if isinstance(step, WorldStep)]
     if len(worlds) > 1:
@@ -64,9 +54,9 @@ def parse_reset(key: Reader) -> ResetProcedure:
         if not isinstance(step, PublishStep) and step.deadline > deadline:
             path = ('procedure', index, 'deadline') if key.has('procedure') else ('deadline',)
             key.problem(path, f'not more than that of the reset ({deadline:g} s)', step.deadline)
-    procedure = ResetProcedure(
+    procedure = key.make(
+        ResetProcedure,
         steps=steps,
-        settle=key.number('settle', unit='s', least=0.0, default=0.0),
         deadline=deadline,
         tolerance=within,
         wrap=_wrap(key, within),
@@ -93,52 +83,24 @@ def _step(key: Reader) -> ResetStep:
     return step
 
 
+_STEPS: Mapping[str, type[ResetStep]] = {
+    'world': WorldStep,
+    'call': CallStep,
+    'publish': PublishStep,
+    'wait': WaitStep,
+    'confirm': ConfirmStep,
+}
+
+
 def _one_step(key: Reader) -> ResetStep:
-    kinds = [kind for kind in ('world', 'call', 'publish', 'wait', 'confirm') if key.has(kind)]
+    kinds = [kind for kind in _STEPS if key.has(kind)]
     if len(kinds) != 1:
         there = ' and '.join(kinds or key.names()) or 'nothing'
-        key.problem((), 'one of world, call, publish, wait, confirm', said(there))
+        key.problem((), f'one of {", ".join(_STEPS)}', said(there))
         key.names()
         return ConfirmStep(prompt='', deadline=math.nan)
-    if kinds == ['publish']:
-        return PublishStep(
-            topic=key.text('publish', expected=A_TOPIC, check=is_topic),
-            type=key.text('type', expected=A_TYPE, check=is_type),
-            message=key.plain('message'),
-        )
-    deadline = key.number('deadline', unit='s', above=0.0)
-    if kinds == ['world']:
-        service = key.text('world', expected=A_SERVICE, check=is_topic)
-        return WorldStep(service=service, deadline=deadline)
-    if kinds == ['call']:
-        return CallStep(
-            service=key.text('call', expected=A_SERVICE, check=is_topic),
-            type=key.text('type', expected=A_SERVICE_TYPE, check=is_service_type),
-            request=key.plain('request'),
-            deadline=deadline,
-        )
-    if kinds == ['wait']:
-        return _wait(key, deadline)
-    prompt = key.text('confirm', expected='what a person is to do, then to confirm', check=bool)
-    return ConfirmStep(prompt=prompt, deadline=deadline)
-
-
-def _wait(key: Reader, deadline: float) -> WaitStep:
-    field = key.text('wait', expected=A_NAME, check=is_name)
-    tolerance = key.list_of_numbers(
-        'tolerance', unit='in the unit of the value', least=0.0, like='target'
-    )
-    sampled = ''
-    target: Vector = ()
-    if key.has('sampled'):
-        sampled = key.text('sampled', expected='the name of a sampled value')
-    else:
-        target = key.numbers('target', len(tolerance), unit='in the unit of the value')
-    return WaitStep(
-        field=field,
-        target=target,
-        sampled=sampled,
-        tolerance=tolerance,
-        deadline=deadline,
-        wrap=key.dimensions('wrap', len(tolerance)),
-    )
+    (kind,) = kinds
+    if kind != 'wait':
+        return key.make(_STEPS[kind])
+    goal: dict[str, Any] = {'target': ()} if key.has('sampled') else {'sampled': ''}
+    return key.make(WaitStep, count=key.length('tolerance', 'target'), **goal)

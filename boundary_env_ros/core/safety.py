@@ -6,9 +6,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+import math
+from typing import Annotated, ClassVar, TypeAlias
 
-from boundary_env_ros.core.sources import Source, Vector
+from boundary_env_ros.core import change
+from boundary_env_ros.core.contract_key import Key, Section
+from boundary_env_ros.core.grammar import PATH, TOPIC, TYPE, UNIT
+from boundary_env_ros.core.sources import CLOUD, RANGE, SCAN, Source, Vector
+
+#: In place of a unit.
+OF_PLACE = 'in the unit of the place'
 
 Polygon: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -18,9 +25,17 @@ Polygon: TypeAlias = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sector:
-    """Two sectors of a laser scan, ahead and behind, each ``half_angle`` (rad) to both sides."""
+    """
+    Two sectors of a laser scan, ahead and behind, each ``half_angle`` (rad) to both sides.
 
-    half_angle: float
+    Attributes
+    ----------
+    half_angle
+        Of a scan: half the width of the sector that is looked at, ahead and behind; at most pi/2.
+
+    """
+
+    half_angle: Annotated[float, Key(unit='rad', above=0.0, most=math.pi / 2), change.LIMIT]
 
 
 class Side(Enum):
@@ -38,15 +53,15 @@ class Corridor:
     Attributes
     ----------
     half_width
-        Greatest distance from the x axis, to the left and to the right, m.
+        Of a point cloud: how far to the left and right of its x axis a point is in the way.
     bottom, top
-        Least and greatest z, m.
+        Of a point cloud: from which height to which a point is in the way.
 
     """
 
-    half_width: float
-    bottom: float
-    top: float
+    half_width: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
+    bottom: Annotated[float, Key(unit='m'), change.LIMIT]
+    top: Annotated[float, Key(unit='m'), change.LIMIT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,36 +73,48 @@ class Obstacle:
     ----------
     name
         Of the rule, where there are several; empty for the only one.
-    topic, type
-        The sensor.
+    topic
+        The sensor, which the gate subscribes itself. Its x axis must be the direction of forward
+        motion.
+    type
+        What it is.
     frame
-        Frame that its header has to name; empty: any.
+        Frame of the sensor. A message whose header names another is [not
+        usable](nodes/safety_gate.md#frames); empty: any may come.
     zone
         What of its message is in the way.
+    direction
+        Of a ``Range``: the side that it looks at. Nothing is known of the other, and nothing
+        limited there.
     dimension
         Index into the command of the forward speed.
-    slow_distance, slow_speed
-        Nearer than this (m), the speed is limited to this (m/s).
+    slow_distance
+        Nearer than this, the speed towards it is limited to ``slow_speed`` (LIMITED).
+    slow_speed
+        Speed towards what is nearer than ``slow_distance``.
     stop_distance
-        Nearer than this (m), the robot stops.
+        Nearer than this, measured from the sensor, the robot stops (STOPPED) if it moves, or is
+        asked to move, towards it.
     time_to_collision
-        The speed is limited to what would take so long (s) to the stop distance; None: it is not.
+        The speed is limited to what would take so long to the stop distance (LIMITED), as if the
+        world stood still.
     min_valid
         Least fraction of usable beams or points; with fewer the robot stops.
 
     """
 
-    name: str = ''
-    topic: str
-    type: str
-    frame: str = ''
-    zone: Sector | Side | Corridor
-    dimension: int
-    slow_distance: float
-    slow_speed: float
-    stop_distance: float
-    time_to_collision: float | None = None
-    min_valid: float
+    name: Annotated[str, Key(''), change.NAME] = ''
+    topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
+    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), change.SENSOR] = SCAN
+    frame: Annotated[str, Key(), change.SENSOR] = ''
+    zone: Annotated[Sector | Side | Corridor, Key(''), change.LIMIT]
+    direction: ClassVar[Annotated[Side, Key(required=True)]]
+    dimension: Annotated[int, Key(least=0), change.LIMIT]
+    slow_distance: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
+    slow_speed: Annotated[float, Key(unit='m/s', least=0.0), change.LIMIT]
+    stop_distance: Annotated[float, Key(unit='m', least=0.0), change.LIMIT]
+    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0), change.LIMIT] = None
+    min_valid: Annotated[float, Key(above=0.0, most=1.0), change.LIMIT] = 0.5
 
     @property
     def input(self) -> str:
@@ -121,51 +148,77 @@ class Workspace:
     ----------
     name
         Of the rule.
-    topic, type, source
+    topic
+        Where it is measured; the gate subscribes it itself.
+    type
+        Of its messages; for ``body`` the values are x, y and the heading (rad).
+    source
         Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
         ``BODY`` x, y and the heading (rad).
-    unit, frame
-        Of the place; the header of its message has to name that frame, or none. Empty: any.
+    unit
+        Of the place; a ready adapter knows it.
+    frame
+        Frame of the place and of all that bounds it. A message whose header names another is [not
+        usable](nodes/safety_gate.md#frames); ``''``: any may come.
     moves
-        How the command moves it.
+        ``axes``: each dimension of the command is the speed along one coordinate. ``body``: speed
+        forward, and to the left if there is a second, of a robot at x, y, yaw.
     dimensions
-        Dimensions of the command that do: for ``AXES`` one for each value of the place.
+        Dimensions of the command that move it.
     turn
-        For ``BODY``, the dimension of the command that turns it (rad/s); None if none does.
-    low, high
-        Bounds of each coordinate (for ``BODY``, of x and y); None where there is none.
+        For ``body``: the dimension of the command that turns it, rad/s.
+    inside
+        Where it may be.
+    low
+        Least value of each coordinate (for ``body`` x and y).
+    high
+        Greatest value.
     polygon
-        Corners of where the first two coordinates may be; empty: anywhere within the bounds.
+        Area of the first two coordinates, its corners in order.
     keep_out
-        Areas, by name, where they must not be.
+        Areas where it must not be, by name, each by its corners.
     margin
-        Distance to keep from every boundary, in the unit of the place: half the size of the robot,
-        and the error of the measurement.
+        Distance to keep from every boundary: half the size of the robot, and the error of the
+        measurement.
     delay
-        Seconds from when a command is sent to when the robot follows it, at most. The age of the
-        measurement is not part of it, nor is the time until the next command: the gate knows both.
+        From a command until the robot follows it.
     braking
-        What the robot slows down with at least, unit/s^2: one for each of ``dimensions``, then one
-        for ``turn``.
+        What the robot brakes with, for each of ``dimensions``, then for ``turn``; not more than
+        ``rate`` and ``stop`` of the dimension, whose ``safe`` must be 0.
 
     """
 
-    name: str
-    topic: str
-    type: str
-    source: Source
-    unit: tuple[str, ...]
-    frame: str
-    moves: Moves
-    dimensions: tuple[int, ...]
-    turn: int | None
-    low: tuple[float | None, ...]
-    high: tuple[float | None, ...]
-    polygon: Polygon
-    keep_out: tuple[tuple[str, Polygon], ...]
-    margin: float
-    delay: float
-    braking: Vector
+    name: Annotated[str, Key(''), change.NAME]
+    topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
+    type: Annotated[str, Key(spelt=TYPE), change.SENSOR]
+    source: Annotated[Source, Key(''), change.SENSOR]
+    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts'), change.LIMIT]
+    frame: Annotated[str, Key(), change.LIMIT]
+    moves: Annotated[Moves, Key(), change.LIMIT]
+    dimensions: Annotated[tuple[int, ...], Key(), change.LIMIT]
+    turn: Annotated[int | None, Key(least=0), change.LIMIT] = None
+    inside: ClassVar[Annotated[Section, Key()]] = Section()
+    low: Annotated[
+        tuple[float | None, ...],
+        Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True),
+        change.LIMIT,
+    ]
+    high: Annotated[
+        tuple[float | None, ...],
+        Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True),
+        change.LIMIT,
+    ]
+    polygon: Annotated[
+        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]'), change.LIMIT
+    ] = ()
+    keep_out: Annotated[
+        tuple[tuple[str, Polygon], ...],
+        Key(unit=OF_PLACE, item='area', shown='list of corners [x, y]'),
+        change.LIMIT,
+    ] = ()
+    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0), change.LIMIT]
+    delay: Annotated[float, Key(unit='s', least=0.0), change.LIMIT]
+    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT]
 
     @property
     def input(self) -> str:
@@ -203,10 +256,20 @@ class OnCompeting(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overruns:
-    """``exceeded`` of the last ``of`` requests may be over the latency budget; more, and stop."""
+    """
+    ``exceeded`` of the last ``of`` requests may be over the latency budget; more, and stop.
 
-    exceeded: int
-    of: int
+    Attributes
+    ----------
+    exceeded
+        More than so many of the last ``of`` requests, over both budgets together, stop the robot.
+    of
+        How many requests are counted, each when the gate has it.
+
+    """
+
+    exceeded: Annotated[int, Key(least=1), change.SLOW]
+    of: Annotated[int, Key(least=1), change.SLOW]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,23 +279,27 @@ class Operator:
 
     Attributes
     ----------
-    topic, type, source
+    topic
+        Where the command is: one value for each dimension of the command.
+    type
+        For example ``sensor_msgs/msg/Joy``.
+    source
         Where the command is: one value for each dimension of the command.
     scale
         Command units for one unit of each value.
     enable
-        Field path of the switch: held while it reads 0.5 or more.
+        The dead-man switch, for example ``buttons[4]``: held while it reads 0.5 or more.
     timeout
-        Seconds without a message after which the switch counts as let go.
+        Without a message for this long the switch counts as let go.
 
     """
 
-    topic: str
-    type: str
-    source: Source
-    scale: Vector
-    enable: str
-    timeout: float
+    topic: Annotated[str, Key(spelt=TOPIC), change.HAND]
+    type: Annotated[str, Key(spelt=TYPE), change.HAND]
+    source: Annotated[Source, Key(''), change.HAND]
+    scale: Annotated[Vector, Key(unit='command units for one unit of the value'), change.HAND]
+    enable: Annotated[str, Key(spelt=PATH), change.HAND]
+    timeout: Annotated[float, Key(unit='s', above=0.0), change.HAND]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,62 +310,98 @@ class Safety:
     Attributes
     ----------
     gate_period
-        Period of the gate's own timer.
-    gate_lateness
-        Time between two runs of that timer beyond which the gate does not trust itself, and stops.
-    republish
-        Period at which the command in force is sent again between two actions, on its way to what
-        was asked for; None: it is not.
+        Period of the gate's own timer: every timeout of the gate is noticed up to this much later.
     hold_after
-        Time after the last action at which it is late, and ``hold`` says what is sent.
-    hold
-        See :class:`Hold`.
+        Without an acceptable action for this long the gate repeats the last command, once a period
+        (HELD).
     command_timeout
-        Time after the last action at which the gate stops the robot.
+        Without one for this long it stops the robot (STOPPED). In lockstep ``lockstep.deadline``
+        takes its place.
     policy_timeout
-        Time without an action after which the episode is ``policy_lost``.
-    environment_timeout, gate_timeout, robot_timeout, recorder_timeout
-        Silence of each after which it counts as lost.
+        Without any request for this long the environment ends the episode: ``policy_lost``.
+    environment_timeout
+        Without a status of the environment for this long the gate stops the robot; after twice as
+        long the recorder declares ``environment_lost``.
+    gate_timeout
+        Without a status of the gate for this long the environment ends the episode: ``gate_lost``.
+    robot_timeout
+        Without any sensor message for this long the environment ends the episode: ``robot_lost``.
+    recorder_timeout
+        Without a status of a recording recorder for this long the environment ends the episode:
+        ``recorder_lost``, if ``recorder.required``.
     sensor_timeout
-        Silence of a sensor that a rule needs after which the robot stops.
-    clock_jump
-        Difference between what ROS time and steady time say has passed between two runs of the
-        timer beyond which the robot stops.
+        A sensor that a rule of the gate needs stops the robot if its last message came, or was
+        captured, longer ago.
     max_action_age
-        Greatest age of the observation that an action answers, when the gate has the action.
-    overruns
-        When the latency budget was exceeded too often; None: never.
-    obstacles, workspaces
-        Rules about distance and place.
+        An action that answers an observation frozen longer ago, counted when the gate has it, is
+        rejected; so is one from as far in the future.
     emergency_stop
-        Relative topic (``std_msgs/msg/Bool``) of the emergency stop; empty if there is none.
+        ``std_msgs/msg/Bool``, relative; true is pressed. It latches. Empty: no such topic; the
+        gate's services remain.
+    gate_lateness
+        If the gate's own timer ran last longer ago than this, the gate does not trust itself, and
+        stops the robot until it has run again.
+    clock_jump
+        If ROS time has moved further than steady time, or less far, by more than this between two
+        runs of that timer, the robot stops. Of simulated time only its way back is looked at.
+    republish
+        Period at which the command in force is sent again between two actions (HELD), on its way
+        to what was asked for. For drivers that want commands faster than the policy decides. With
+        ``acceleration`` or ``jerk`` it is required, at most ``period - gate_period``.
+    hold
+        What is sent after ``hold_after``: the last command again; the way to ``safe``, at
+        ``rate``; or the stop profile, which is the same at ``stop``.
+    overruns
+        When a slow policy stops the robot. Needs the budgets of transport and inference.
     competing_publisher
-        What a second publisher on a command topic does.
+        What a second publisher on a command topic does: it stops the robot, for as long as it is
+        there; or is reported alone.
+    obstacle
+        The only rule about obstacles.
+    obstacles
+        Instead: several by name, each with the keys of ``safety.obstacle``.
+    workspaces
+        Places by name that commands move, and where each may be:
+        [the formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a
+        field.
     operator
-        Human command source; None if there is none.
+        A human command source that goes before the policy:
+        [takeover](nodes/safety_gate.md#takeover). Where in its message the command is is said as
+        for a field, one value for each dimension of the command.
 
     """
 
-    gate_period: float
-    gate_lateness: float
-    republish: float | None = None
-    hold_after: float
-    hold: Hold = Hold.LAST
-    command_timeout: float
-    policy_timeout: float
-    environment_timeout: float
-    gate_timeout: float
-    robot_timeout: float
-    recorder_timeout: float
-    sensor_timeout: float
-    clock_jump: float
-    max_action_age: float
-    overruns: Overruns | None = None
-    obstacles: tuple[Obstacle, ...] = ()
-    workspaces: tuple[Workspace, ...] = ()
-    emergency_stop: str = ''
-    competing_publisher: OnCompeting = OnCompeting.STOP
-    operator: Operator | None = None
+    gate_period: Annotated[float, Key(unit='s', above=0.0), change.SAFETY] = 0.02
+    hold_after: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
+    command_timeout: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
+    policy_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST]
+    environment_timeout: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
+    gate_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST]
+    robot_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST]
+    recorder_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST] = 2.0
+    sensor_timeout: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
+    max_action_age: Annotated[
+        float, Key(unit='s', above=0.0), change.behavioural('Other late actions are refused.')
+    ]
+    emergency_stop: Annotated[
+        str, Key(spelt=TOPIC), change.behavioural('Another button stops the robot.')
+    ] = ''
+    gate_lateness: Annotated[
+        float, Key(unit='s', above=0.0, same_as='command_timeout'), change.SAFETY
+    ]
+    clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout'), change.SAFETY]
+    republish: Annotated[
+        float | None,
+        Key(unit='s', above=0.0),
+        change.behavioural('Commands come in other steps, or more often.'),
+    ] = None
+    hold: Annotated[Hold, Key(), change.SAFETY] = Hold.LAST
+    overruns: Annotated[Overruns | None, Key(), change.SLOW] = None
+    competing_publisher: Annotated[OnCompeting, Key(), change.SAFETY] = OnCompeting.STOP
+    obstacle: ClassVar[Annotated[Obstacle | None, Key()]] = None
+    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), change.LIMIT] = ()
+    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), change.LIMIT] = ()
+    operator: Annotated[Operator | None, Key(), change.HAND] = None
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -9,26 +9,20 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract_reader import nearest, Reader, said
-from boundary_env_ros.core.grammar import A_PATH, A_UNIT
 from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.paths import is_path
-from boundary_env_ros.core.sources import Array, Beams, Joints, Paths, Points, Source
-
-IMAGE = 'sensor_msgs/msg/Image'
-COMPRESSED = 'sensor_msgs/msg/CompressedImage'
-SCAN = 'sensor_msgs/msg/LaserScan'
-CLOUD = 'sensor_msgs/msg/PointCloud2'
-JOINTS = 'sensor_msgs/msg/JointState'
-
-QUANTITIES = ('position', 'velocity', 'effort')
-
-#: Enough for a costmap of 128 x 128. More numbers in one field are an image, or too many to copy
-#: into every record.
-MOST_VALUES = 16_384
-
-_FORMS = ('fields', 'parts', 'joints', 'beams', 'points', 'array')
-#: What a command is written to, and measured by.
-COMMAND_FORMS = ('fields', 'parts', 'joints', 'array')
+from boundary_env_ros.core.sources import (
+    Array,
+    Beams,
+    CLOUD,
+    FORMS,
+    JOINTS,
+    Joints,
+    MOST_VALUES,
+    Paths,
+    Points,
+    SCAN,
+    Source,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +59,7 @@ class Values:
         return self.source.paths if isinstance(self.source, Paths) else ()
 
 
-def parse_source(key: Reader, type_name: str, forms: Sequence[str] = _FORMS) -> Values:
+def parse_source(key: Reader, type_name: str, forms: Sequence[str] = FORMS) -> Values:
     """
     Return what one of the keys ``fields``, ``parts``, ``joints`` ... says.
 
@@ -100,18 +94,15 @@ def parse_source(key: Reader, type_name: str, forms: Sequence[str] = _FORMS) -> 
     return values
 
 
-def parse_unit(key: Reader, values: Values) -> tuple[str, ...]:
+def parse_unit(key: Reader, values: Values, model: type) -> tuple[str, ...]:
     """Return the unit of each value: what the message declares, unless the key ``unit`` does."""
     if values.unit and not key.has('unit'):
         return values.unit
-    unit = key.texts('unit', expected=A_UNIT)
-    if len(unit) == 1:
-        return unit * values.count
-    if len(unit) != values.count:
-        key.problem(
-            ('unit',), f'one unit, or one for each of {values.count} values', said(f'{len(unit)}')
-        )
-    return unit
+    unit: tuple[str, ...] = key.value(model, 'unit')
+    each = values.shape[-1]
+    if key.has('unit') and len(unit) not in (1, each, values.count):
+        key.problem(('unit',), f'one unit, or one for each of {each} values', said(f'{len(unit)}'))
+    return unit * (values.count // len(unit)) if len(unit) in (1, each) else unit
 
 
 def are_dimensions(numbers: Sequence[float], below: int) -> bool:
@@ -131,7 +122,7 @@ def _usual(type_name: str) -> str:
 
 
 def _paths(key: Reader, type_name: str) -> Values:
-    paths = key.texts('fields', expected=A_PATH, check=is_path)
+    paths = key.value(Paths, 'paths')
     if not paths and key.has('fields'):
         key.problem(('fields',), 'at least one field path', said('none'))
     return Values(source=Paths(paths=paths), shape=(max(1, len(paths)),))
@@ -161,12 +152,7 @@ def _joints(key: Reader, type_name: str) -> Values:
     if type_name not in (JOINTS, ''):
         key.problem(('joints',), f'`fields`, or the type {JOINTS}', type_name)
     names = joint_names(key)
-    quantities = key.texts(
-        'quantity',
-        expected=f'one or some of {", ".join(QUANTITIES)}',
-        required=False,
-        check=lambda text: text in QUANTITIES,
-    ) or ('position',)
+    quantities = key.value(Joints, 'quantities')
     if len(set(quantities)) != len(quantities):
         key.problem(('quantity',), 'every quantity once', list(quantities))
     count = max(1, len(names) * len(quantities))
@@ -175,7 +161,7 @@ def _joints(key: Reader, type_name: str) -> Values:
 
 def joint_names(key: Reader) -> tuple[str, ...]:
     """Return the joints, each once."""
-    names = key.texts('joints', expected='the name of a joint', check=bool)
+    names: tuple[str, ...] = key.value(Joints, 'names')
     if not names and key.has('joints'):
         key.problem(('joints',), 'at least one joint', said('none'))
     if len(set(names)) != len(names):
@@ -186,32 +172,26 @@ def joint_names(key: Reader) -> tuple[str, ...]:
 def _beams(key: Reader, type_name: str) -> Values:
     if type_name not in (SCAN, ''):
         key.problem(('beams',), f'`fields`, or the type {SCAN}', type_name)
-    count = key.integer('beams', least=1)
-    return Values(source=Beams(count=count), shape=(count,))
+    source = key.make(Beams)
+    return Values(source=source, shape=(source.count,))
 
 
 def _points(key: Reader, type_name: str) -> Values:
     if type_name not in (CLOUD, ''):
         key.problem(('points',), f'`fields`, or the type {CLOUD}', type_name)
-    count = key.integer('points', least=1)
-    channels = key.texts('channels', required=False, check=bool) or ('x', 'y', 'z')
+    channels = key.value(Points, 'channels')
     if len(set(channels)) != len(channels):
         key.problem(('channels',), 'every channel once', list(channels))
-    pad = key.numbers('pad', len(channels), unit='in the unit of the value')
-    return Values(
-        source=Points(count=count, channels=channels, pad=pad),
-        shape=(count, len(channels)),
-        pad=pad,
-    )
+    source = key.make(Points, channels=channels, count=len(channels))
+    return Values(source=source, shape=(source.count, len(channels)), pad=source.pad)
 
 
 def _array(key: Reader, type_name: str) -> Values:
-    usual = ARRAYS.get(type_name)
-    path = key.text('array', default=usual, expected=A_PATH, check=is_path)
+    path = key.value(Array, 'path', default=ARRAYS.get(type_name))
     if key.has('length'):
-        shape: tuple[int, ...] = (key.integer('length', least=1),)
+        shape: tuple[int, ...] = (key.value(Array, 'length'),)
     else:
-        sides = key.list_of_numbers('shape', unit='whole numbers', least=1.0)
+        sides = key.numbers('shape', key.length('shape'), unit='whole numbers', least=1.0)
         if any(map(math.isnan, sides)):
             sides = (1.0,)
         elif not sides or not all(side.is_integer() for side in sides):

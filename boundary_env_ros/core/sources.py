@@ -10,9 +10,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
+
+from boundary_env_ros.core import change
+from boundary_env_ros.core.contract_key import Key, Section
+from boundary_env_ros.core.grammar import NAME, PATH, WORD
 
 Vector: TypeAlias = tuple[float, ...]
+
+IMAGE = 'sensor_msgs/msg/Image'
+COMPRESSED = 'sensor_msgs/msg/CompressedImage'
+SCAN = 'sensor_msgs/msg/LaserScan'
+RANGE = 'sensor_msgs/msg/Range'
+CLOUD = 'sensor_msgs/msg/PointCloud2'
+JOINTS = 'sensor_msgs/msg/JointState'
+TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+
+#: What a command is written to, and measured by; a field is read by beams and points, too.
+COMMAND_FORMS = ('fields', 'parts', 'joints', 'array')
+FORMS = ('fields', 'parts', 'joints', 'beams', 'points', 'array')
+
+QUANTITIES = ('position', 'velocity', 'effort')
+
+#: Enough for a costmap of 128 x 128. More numbers in one field are an image, or too many to copy
+#: into every record.
+MOST_VALUES = 16_384
+
+#: In place of a unit.
+OF_VALUE = 'in the unit of the value'
+
+_BAYER = tuple(
+    f'bayer_{order}{bits}' for order in ('rggb', 'bggr', 'gbrg', 'grbg') for bits in (8, 16)
+)
+
+#: Channels and NumPy type of each encoding.
+ENCODINGS: dict[str, tuple[int, str]] = {
+    'mono8': (1, 'uint8'),
+    'rgb8': (3, 'uint8'),
+    'bgr8': (3, 'uint8'),
+    'rgba8': (4, 'uint8'),
+    'bgra8': (4, 'uint8'),
+    '8UC1': (1, 'uint8'),
+    '8UC3': (3, 'uint8'),
+    'mono16': (1, 'uint16'),
+    '16UC1': (1, 'uint16'),
+    '32FC1': (1, 'float32'),
+    **{name: (1, 'uint16' if name.endswith('16') else 'uint8') for name in _BAYER},
+}
+
+#: Encodings whose pixels are measurements with a unit and bounds of their own.
+DEPTHS = ('16UC1', '32FC1')
+
+#: What a compressed image can be decompressed to.
+DECOMPRESSED = ('mono8', 'rgb8', 'bgr8', 'mono16', '16UC1')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +73,16 @@ class Paths:
     Attributes
     ----------
     paths
-        Names and indices, ``pose.covariance[0]``, or a function of a path,
-        ``yaw(pose.orientation)``.
+        Any message: one path for each value; see [field paths](#field-paths). At most one of
+        ``fields``, ``parts``, ``joints``, ``beams``, ``points``, ``array`` says where the values
+        are; without any, a type with a [ready adapter](#ready-adapters) gives all it has.
+    parts
+        Parts of a message with a ready adapter, which knows their paths and units.
 
     """
 
-    paths: tuple[str, ...]
+    paths: Annotated[tuple[str, ...], Key('fields', spelt=PATH, one_of=True), change.OTHER_VALUES]
+    parts: ClassVar[Annotated[tuple[str, ...], Key(spelt=WORD)]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +93,20 @@ class Joints:
     Attributes
     ----------
     names
-        Of the joints, in contract order, whatever the order in the message.
+        Of a ``sensor_msgs/msg/JointState``: found by name, whatever the order in the message.
     quantities
-        ``position``, ``velocity``, ``effort``: all joints of the first, then of the next.
+        Of each joint: all joints of the first quantity, then of the next. Without it ``position``.
 
     """
 
-    names: tuple[str, ...]
-    quantities: tuple[str, ...]
+    names: Annotated[
+        tuple[str, ...],
+        Key('joints', spelt=WORD, expected='the name of a joint', one_of=True),
+        change.OTHER_JOINTS,
+    ]
+    quantities: Annotated[
+        tuple[str, ...], Key('quantity', choices=QUANTITIES), change.OTHER_VALUES
+    ] = ('position',)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +117,24 @@ class Trajectory:
     Attributes
     ----------
     names
-        Of the joints, in contract order.
+        Of a trajectory: its joints, in the order of the dimensions.
     duration
-        Seconds from the start of the trajectory to its point.
+        Of a trajectory: from its start to its one point. Where it is shorter than the time since
+        the last command, ``rate`` holds over it. With ``acceleration`` or ``jerk`` it is at least
+        ``period``.
 
     """
 
-    names: tuple[str, ...]
-    duration: float
+    names: Annotated[
+        tuple[str, ...],
+        Key('joints', spelt=WORD, expected='the name of a joint', one_of=True),
+        change.OTHER_JOINTS,
+    ]
+    duration: Annotated[
+        float,
+        Key(unit='s', above=0.0),
+        change.behavioural('The robot moves faster or slower to the same point.'),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +145,16 @@ class Array:
     Attributes
     ----------
     path
-        Field path of the sequence.
+        A sequence of numbers; at most 16,384 values, as in any field but an image (a costmap of
+        128 x 128). ``data`` of the ``std_msgs`` multi-arrays and ``axes`` of a ``Joy`` are found
+        without it.
     length
-        How many numbers it must have.
+        Of the array, in place of ``shape``.
 
     """
 
-    path: str
-    length: int
+    path: Annotated[str, Key('array', spelt=PATH, one_of=True), change.OTHER_VALUES]
+    length: Annotated[int, Key(least=1, most=MOST_VALUES, one_of=True), change.SPACE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +165,13 @@ class Beams:
     Attributes
     ----------
     count
-        Number of sectors, from ``angle_min`` on.
+        For ``sensor_msgs/msg/LaserScan``: so many equal sectors from ``angle_min`` on; each value
+        is the nearest return of its sector. No return counts as ``range_max``, an unusable beam as
+        0: it must never look like free space.
 
     """
 
-    count: int
+    count: Annotated[int, Key('beams', least=1, most=MOST_VALUES, one_of=True), change.SPACE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,17 +182,25 @@ class Points:
     Attributes
     ----------
     count
-        Number of points, taken evenly over those that are finite.
+        For ``sensor_msgs/msg/PointCloud2``: so many points, taken evenly over those that are
+        finite. Shape ``[points, channels]``.
     channels
-        Names of the fields of a point, for example x, y, z.
+        Of the point cloud's fields. Without it ``x, y, z``.
     pad
-        What stands in each channel of a point that the cloud has too few for.
+        One for each channel, within the bounds: what stands for points that the cloud has too few
+        of.
 
     """
 
-    count: int
-    channels: tuple[str, ...]
-    pad: tuple[float, ...]
+    count: Annotated[int, Key('points', least=1, most=MOST_VALUES, one_of=True), change.SPACE]
+    channels: Annotated[
+        tuple[str, ...], Key(spelt=WORD, shown='list of names'), change.OTHER_VALUES
+    ] = ('x', 'y', 'z')
+    pad: Annotated[
+        Vector,
+        Key(unit=OF_VALUE),
+        change.breaking('What stands for a missing point is another number.'),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,17 +211,31 @@ class Picture:
     Attributes
     ----------
     encoding
-        As in ``sensor_msgs/image_encodings.hpp``: of the image, or of the decompressed one.
+        Of an image. It must fit the channels of ``shape``.
     compressed
-        ``jpeg`` or ``png``; empty for an image that is not compressed.
+        Of a ``CompressedImage``; ``encoding`` is then what it is decompressed to. Needs Pillow
+        (extra ``images``) in the policy's process.
     invalid
-        For a depth image of floats, what stands for a pixel that measured nothing (not finite).
+        For ``32FC1``: what stands for a pixel that measured nothing (NaN, infinite), within the
+        bounds.
 
     """
 
-    encoding: str
-    compressed: str = ''
-    invalid: float = 0.0
+    encoding: Annotated[
+        str,
+        Key(choices=tuple(ENCODINGS), shown='an [encoding](#images)'),
+        change.breaking('The same pixel is another colour or distance.'),
+    ]
+    compressed: Annotated[
+        str,
+        Key(choices=('jpeg', 'png'), required=True),
+        change.behavioural('The pixels may differ by what compression loses.'),
+    ] = ''
+    invalid: Annotated[
+        float,
+        Key(unit=OF_VALUE),
+        change.breaking('What stands for an unmeasured pixel is another number.'),
+    ] = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,17 +245,32 @@ class Lookup:
 
     Attributes
     ----------
-    target, source
-        The transform takes data from the frame ``source`` to the frame ``target``: it is the pose
-        of ``source`` in ``target``.
     paths
         Field paths into a ``geometry_msgs/msg/Transform``.
+    transform
+        Instead of ``topic`` and ``type``: the field is looked up in tf, in realtime, where
+        ``tf2_ros`` is installed. ``fields`` or ``parts`` are those of a
+        ``geometry_msgs/msg/Transform``. It is as old as the oldest of its moving links; a chain of
+        static links alone holds at any time, so that it is captured at its look-up and never ages.
+    target
+        Frame that the transform is the pose in.
+    source
+        Frame whose pose it is.
 
     """
 
-    target: str
-    source: str
-    paths: tuple[str, ...]
+    paths: Annotated[tuple[str, ...], Key('fields', spelt=PATH), change.OTHER_VALUES]
+    transform: ClassVar[Annotated[Section, Key()]] = Section()
+    target: Annotated[
+        str,
+        Key('transform.in', expected='the name of a frame', shown='frame'),
+        change.OTHER_VALUES,
+    ]
+    source: Annotated[
+        str,
+        Key('transform.of', expected='the name of a frame', shown='frame'),
+        change.OTHER_VALUES,
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,15 +283,25 @@ class Derived:
     function
         Name of the function.
     of
-        Fields that it is of.
+        Fields that it is of, derived ones among them.
+    count
+        For ``history``.
+    index
+        For ``sine_cosine``.
     parameters
         Its parameters, whole numbers.
 
     """
 
-    function: str
-    of: tuple[str, ...]
-    parameters: Mapping[str, int] = field(default_factory=dict)
+    function: Annotated[str, Key(shown='a [function](#derived-fields)'), change.OTHER_VALUES]
+    of: Annotated[
+        tuple[str, ...], Key(spelt=NAME, expected='the name of a field'), change.OTHER_VALUES
+    ]
+    count: ClassVar[Annotated[int, Key(least=2)]]
+    index: ClassVar[Annotated[int, Key(least=0)]]
+    parameters: Annotated[Mapping[str, int], Key(''), change.OTHER_VALUES] = field(
+        default_factory=dict
+    )
 
 
 Source: TypeAlias = Paths | Joints | Trajectory | Array | Beams | Points | Picture | Lookup

@@ -8,23 +8,9 @@ import math
 
 from boundary_env_ros.core.contract_reader import Reader, said
 from boundary_env_ros.core.geometry import is_simple
-from boundary_env_ros.core.grammar import (
-    A_NAME,
-    A_TOPIC,
-    A_TYPE,
-    is_name,
-    is_topic,
-    is_type,
-)
-from boundary_env_ros.core.safety import Moves, Polygon, Workspace
-from boundary_env_ros.core.source_parser import (
-    are_dimensions,
-    COMMAND_FORMS,
-    parse_source,
-    parse_unit,
-    Values,
-)
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.safety import Moves, OF_PLACE, Polygon, Workspace
+from boundary_env_ros.core.source_parser import are_dimensions, parse_source, parse_unit, Values
+from boundary_env_ros.core.sources import COMMAND_FORMS, Vector
 
 _NO_BOUND = 'none'
 
@@ -34,17 +20,14 @@ def parse_workspaces(safety: Reader, size: int) -> tuple[Workspace, ...]:
     if not safety.has('workspace'):
         return ()
     section = safety.section('workspace')
-    for name in section.names():
-        if not is_name(name):
-            section.problem((name,), A_NAME, name)
-    return tuple(_workspace(section.section(name), name, size) for name in sorted(section.names()))
+    return tuple(_workspace(section.section(name), name, size) for name in sorted(section.named()))
 
 
 def _workspace(key: Reader, name: str, size: int) -> Workspace:
-    type_name = key.text('type', expected=A_TYPE, check=is_type)
+    type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     before = len(key.problems)
-    moves = key.one_of('moves', Moves)
+    moves = key.value(Workspace, 'moves')
     if len(key.problems) > before and key.has('turn'):
         moves = Moves.BODY  # as it was meant: nothing more is to be said
     body = moves is Moves.BODY
@@ -55,7 +38,7 @@ def _workspace(key: Reader, name: str, size: int) -> Workspace:
     dimensions = _dimensions(key, values, size, body=body)
     turn = _turn(key, dimensions, size, body=body)
     before = len(key.problems)
-    inside = key.section('inside', required=False)
+    inside = key.inner('inside')
     count = 2 if body else values.count
     low, high = _bounds(inside, count)
     polygon: Polygon = ()
@@ -63,18 +46,17 @@ def _workspace(key: Reader, name: str, size: int) -> Workspace:
         polygon = _polygon(inside, 'polygon')
         _plane(inside, ('polygon',), count)
     keep_out = _keep_out(key, count)
-    margin = key.number('margin', unit='in the unit of the place', least=0.0)
+    margin = key.value(Workspace, 'margin')
     _room(inside, low, high, margin)
     bounded = any(bound is not None for bound in (*low, *high)) or polygon or keep_out
     if not bounded and len(key.problems) == before:
         key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
-    workspace = Workspace(
+    workspace = key.make(
+        Workspace,
         name=name,
-        topic=key.text('topic', expected=A_TOPIC, check=is_topic),
         type=type_name,
         source=values.source,
-        unit=parse_unit(key, values),
-        frame=key.text('frame'),
+        unit=parse_unit(key, values, Workspace),
         moves=moves,
         dimensions=dimensions,
         turn=turn,
@@ -83,16 +65,16 @@ def _workspace(key: Reader, name: str, size: int) -> Workspace:
         polygon=polygon,
         keep_out=keep_out,
         margin=margin,
-        delay=key.number('delay', unit='s', least=0.0),
         braking=_braking(key, dimensions, turn),
     )
-    inside.finish()
     key.finish()
     return workspace
 
 
 def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[int, ...]:
-    found = key.list_of_numbers('dimensions', unit='dimensions of the command', least=0.0)
+    found = key.numbers(
+        'dimensions', key.length('dimensions'), unit='dimensions of the command', least=0.0
+    )
     if body:
         wanted, right = 'one or two: forward, and to the left', len(found) in (1, 2)
     else:
@@ -129,9 +111,7 @@ def _bounds(
 ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """Return the bounds of each coordinate; None where there is none."""
     low, high = (
-        inside.numbers(
-            name, count, unit=f'in the unit of the place, or {_NO_BOUND}', words=(_NO_BOUND,)
-        )
+        inside.numbers(name, count, unit=f'{OF_PLACE}, or {_NO_BOUND}', words=(_NO_BOUND,))
         if inside.has(name)
         else (math.nan,) * count
         for name in ('low', 'high')
@@ -160,11 +140,7 @@ def _keep_out(key: Reader, count: int) -> tuple[tuple[str, Polygon], ...]:
     if not key.has('keep_out'):
         return ()
     section = key.section('keep_out')
-    areas = []
-    for name in sorted(section.names()):
-        if not is_name(name):
-            section.problem((name,), A_NAME, name)
-        areas.append((name, _polygon(section, name)))
+    areas = [(name, _polygon(section, name)) for name in sorted(section.named())]
     if not areas:
         key.problem(('keep_out',), 'at least one area by name', said('none'))
     _plane(key, ('keep_out',), count)
@@ -174,7 +150,7 @@ def _keep_out(key: Reader, count: int) -> tuple[tuple[str, Polygon], ...]:
 def _polygon(section: Reader, name: str) -> Polygon:
     """Return the corners of an area; none if they do not make one."""
     before = len(section.problems)
-    corners = section.points(name, unit='in the unit of the place')
+    corners = section.points(name, unit=OF_PLACE)
     if len(section.problems) > before:
         return ()
     if len(corners) < 3:
@@ -201,4 +177,5 @@ def _braking(key: Reader, dimensions: tuple[int, ...], turn: int | None) -> Vect
         key.skip('braking')  # nobody knows how many
         return ()
     count = len(dimensions) + (turn is not None)
-    return key.numbers('braking', count, unit='unit/s^2', above=0.0)
+    braking: Vector = key.value(Workspace, 'braking', count=count)
+    return braking

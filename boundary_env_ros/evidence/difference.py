@@ -10,12 +10,13 @@ from enum import Enum
 import math
 from typing import TypeAlias
 
+from boundary_env_ros.core.change import breaking, Meaning
 from boundary_env_ros.core.contract import ActionSpec, Contract, EpisodeRules, FieldSpec
+from boundary_env_ros.core.contract_key import Key, Part, parts_of
 from boundary_env_ros.core.contract_reader import printable
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
-from boundary_env_ros.evidence.difference_rules import Meaning, Rule, RULES
 
 #: What has a name, by which it is known again.
 Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
@@ -90,22 +91,24 @@ def difference(before: Contract, after: Contract) -> Difference:
 
 def _values(before: object, after: object, path: str) -> Iterator[Change]:
     """Yield the changes between two values of one dataclass."""
-    rules = RULES[type(before)]
+    parts = parts_of(type(before))
     found: list[Change] = []
     following: list[Change] = []
     for attribute in fields(before):  # type: ignore[arg-type]
         old, new = getattr(before, attribute.name), getattr(after, attribute.name)
-        rule = rules[attribute.name]
-        here = _below(path, rule.key)
+        part = parts[attribute.name]
+        here = _below(path, part.path)
         if attribute.name == 'causes':
-            found += _order(tuple(old), tuple(new), here, _PRECEDENCE)
+            precedence = replace(part, change=breaking(_PRECEDENCE))
+            found += _order(tuple(old), tuple(new), here, precedence)
         if not _same(old, new):
-            (following if _follows(old, new) else found).extend(_parts(old, new, here, rule))
+            (following if _follows(old, new) else found).extend(_parts(old, new, here, part))
     # That there are more units or bounds is no news where shape or source say it.
     for change in found or following:
         if isinstance(before, _OF_THE_GATE) and change.meaning is Meaning.BREAKING:
             # Where the gate alone reads it, neither policies nor records depend on it.
-            yield replace(change, meaning=rules['source'].meaning, why=rules['source'].why)
+            source = parts['source'].change
+            yield replace(change, meaning=source.meaning, why=source.why)
         else:
             yield change
 
@@ -120,73 +123,67 @@ def _follows(old: object, new: object) -> bool:
     )
 
 
-def _parts(old: object, new: object, path: str, rule: Rule) -> Iterator[Change]:
-    """Yield the changes between two values that are not the same, as deep as there are rules."""
+def _parts(old: object, new: object, path: str, part: Part) -> Iterator[Change]:
+    """Yield the changes between two values that are not the same, as deep as they have parts."""
     if is_dataclass(old) and type(old) is type(new):
         yield from _values(old, new, path)
     elif isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys((*old, *new)):
             was, now = old.get(name, _ABSENT), new.get(name, _ABSENT)
             # The reasons of `on_stop` are kept in capitals.
-            key = str(name).lower() if rule.key == 'on_stop' else name
+            key = str(name).lower() if part.attribute == 'on_stop' else name
             if not _same(was, now):
-                yield from _parts(was, now, f'{path}.{key}', rule)
+                yield from _parts(was, now, f'{path}.{key}', part)
     elif _are_named(old) and _are_named(new):
-        yield from _named(old, new, path, rule)  # type: ignore[arg-type]
+        yield from _named(old, new, path, part)  # type: ignore[arg-type]
     elif _are_values(old) and _are_values(new):
-        yield from _steps(old, new, path, rule)  # type: ignore[arg-type]
+        yield from _steps(old, new, path, part)  # type: ignore[arg-type]
     else:
-        yield _change(path, old, new, rule)
+        yield _change(path, old, new, part)
 
 
 def _named(
     old: Sequence[Named],
     new: Sequence[Named],
     path: str,
-    rule: Rule,
+    part: Part,
 ) -> Iterator[Change]:
     """Yield the changes between fields, groups, or rules of the gate, by their names."""
     was, now = {item.name: item for item in old}, {item.name: item for item in new}
     for name in dict.fromkeys((*was, *now)):
         some = was.get(name) or now[name]
         here = '.'.join(obstacle_path(some)) if isinstance(some, Obstacle) else f'{path}.{name}'
-        judged_by = isinstance(some, FieldSpec) and rule.meaning is not Meaning.BREAKING
+        judged_by = isinstance(some, FieldSpec) and part.change.meaning is not Meaning.BREAKING
         if name not in now and judged_by:
-            yield _change(here, was[name], _ABSENT, Rule('', Meaning.BREAKING, _GONE))
+            yield _change(here, was[name], _ABSENT, replace(part, change=breaking(_GONE)))
         elif name not in was or name not in now:
-            yield _change(here, was.get(name, _ABSENT), now.get(name, _ABSENT), rule)
+            yield _change(here, was.get(name, _ABSENT), now.get(name, _ABSENT), part)
         else:
             yield from _values(was[name], now[name], here)
-    if rule.meaning is Meaning.BREAKING:
-        yield from _order(tuple(was), tuple(now), path, _ORDER)
+    if part.change.meaning is Meaning.BREAKING:
+        yield from _order(tuple(was), tuple(now), path, replace(part, change=breaking(_ORDER)))
     else:
-        yield from _order(tuple(was), tuple(now), path, 'Records hold it in another order.', rule)
+        other = replace(part.change, why='Records hold it in another order.')
+        yield from _order(tuple(was), tuple(now), path, replace(part, change=other))
 
 
-def _order(
-    old: tuple[str, ...],
-    new: tuple[str, ...],
-    path: str,
-    why: str,
-    rule: Rule | None = None,
-) -> Iterator[Change]:
+def _order(old: tuple[str, ...], new: tuple[str, ...], path: str, part: Part) -> Iterator[Change]:
     """Yield a change if what both have stands in another order."""
     was = [name for name in old if name in new]
     now = [name for name in new if name in old]
     if was != now:
-        meaning = Meaning.BREAKING if rule is None else rule.meaning
-        yield _change(path, was, now, Rule('', meaning, why))
+        yield _change(path, was, now, part)
 
 
 def _steps(
-    old: Sequence[object], new: Sequence[object], path: str, rule: Rule
+    old: Sequence[object], new: Sequence[object], path: str, part: Part
 ) -> Iterator[Change]:
     """Yield the changes between steps of a procedure, by their places."""
     for index in range(max(len(old), len(new))):
         was = old[index] if index < len(old) else _ABSENT
         now = new[index] if index < len(new) else _ABSENT
         if not _same(was, now):
-            yield from _parts(was, now, f'{path}.{index}', rule)
+            yield from _parts(was, now, f'{path}.{index}', part)
 
 
 def _are_named(value: object) -> bool:
@@ -225,20 +222,20 @@ def _same(one: object, other: object) -> bool:
 # Showing -----------------------------------------------------------------------------------------
 
 
-def _change(path: str, old: object, new: object, rule: Rule) -> Change:
-    before, after = _cut(*_texts(old, new, rule))
+def _change(path: str, old: object, new: object, part: Part) -> Change:
+    before, after = _cut(*_texts(old, new, part.key))
     return Change(
         path=printable(path),
         before=printable(before),
         after=printable(after),
-        meaning=rule.meaning,
-        why=rule.why,
+        meaning=part.change.meaning,
+        why=part.change.why,
     )
 
 
-def _texts(old: object, new: object, rule: Rule) -> tuple[str, str]:
-    if rule.words and isinstance(old, bool) and isinstance(new, bool):
-        return rule.words[old], rule.words[new]
+def _texts(old: object, new: object, key: Key | None) -> tuple[str, str]:
+    if key is not None and key.words and isinstance(old, bool) and isinstance(new, bool):
+        return key.words[old], key.words[new]
     if isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new) > _MANY:
         # Of many values, those that differ.
         where = [i for i, (a, b) in enumerate(zip(old, new, strict=True)) if not _same(a, b)]

@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.contract_reader import nearest
 from boundary_env_ros.core.contract_reader import Path as KeyPath
 from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.grammar import is_name
+from boundary_env_ros.core.grammar import NAME
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
@@ -130,10 +130,10 @@ def find(place: str | Path) -> Path:
 
     """
     path, name = Path(place), str(place)
-    if not is_name(name):
+    if not NAME.fits(name):
         return path
     folder = share_directory() / 'config'
-    shipped = {file.stem: file for file in folder.glob('*.yaml') if is_name(file.stem)}
+    shipped = {file.stem: file for file in folder.glob('*.yaml') if NAME.fits(file.stem)}
     if len(name) < _LONGEST and path.exists():
         return path
     if name in shipped:

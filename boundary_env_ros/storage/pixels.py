@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.images import decode, ENCODINGS, Image, within_bounds
-from boundary_env_ros.core.sources import Picture
+from boundary_env_ros.core.images import decode, Image, within_bounds
+from boundary_env_ros.core.sources import ENCODINGS, Picture
 from boundary_env_ros.errors import RecordError
 
 Message = Any  # anything with the attributes of the message

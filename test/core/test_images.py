@@ -20,8 +20,8 @@ import pytest
 
 from boundary_env_ros.core.contract import FieldSpec
 from boundary_env_ros.core.fields import adapter
-from boundary_env_ros.core.images import as_rgb, decode, DEPTHS, ENCODINGS, reference
-from boundary_env_ros.core.sources import Picture, Vector
+from boundary_env_ros.core.images import as_rgb, decode, reference
+from boundary_env_ros.core.sources import DEPTHS, ENCODINGS, Picture, Vector
 from boundary_env_ros.errors import RecordError
 
 FRONT = next(spec for spec in shipped().observation if spec.name == 'front')

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.paths import getter, getters, is_command_path, is_path, pitch, roll, yaw
+from boundary_env_ros.core.grammar import COMMAND_PATH, PATH
+from boundary_env_ros.core.paths import getter, getters, pitch, roll, yaw
 from boundary_env_ros.errors import RecordError
 
 
@@ -30,7 +31,7 @@ from boundary_env_ros.errors import RecordError
     ],
 )
 def test_a_field_path_is_names_and_indices_or_a_known_function(path: str) -> None:
-    assert is_path(path)
+    assert PATH.fits(path)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_a_field_path_is_names_and_indices_or_a_known_function(path: str) -> Non
     ],
 )  # fmt: skip
 def test_anything_else_is_no_field_path(path: str) -> None:
-    assert not is_path(path)
+    assert not PATH.fits(path)
 
 
 def test_a_path_reads_nested_names_and_indices() -> None:
@@ -103,13 +104,13 @@ def test_straight_up_is_a_pitch_of_a_right_angle_and_no_error(lean: float, headi
 
 @pytest.mark.parametrize('path', ['data', 'a.b', 'yaw(pose.orientation)', 'roll(q)'])
 def test_a_command_path_is_names_or_an_angle(path: str) -> None:
-    assert is_command_path(path)
+    assert COMMAND_PATH.fits(path)
 
 
 @pytest.mark.parametrize('path', ['', 'a[0]', 'a.b[1].c', 'yaw(a[0])', 'yaw(yaw(a))', 'a..b'])
 def test_a_command_path_has_no_index(path: str) -> None:
     """A message that is made for a command has no element to write to."""
-    assert not is_command_path(path)
+    assert not COMMAND_PATH.fits(path)
 
 
 @given(
@@ -117,5 +118,5 @@ def test_a_command_path_has_no_index(path: str) -> None:
     | st.from_regex(r'(yaw|roll|pitch)?\(?[a-z.\[\]0-9()]{0,9}', fullmatch=True)
 )
 def test_what_can_be_written_to_can_be_read(text: str) -> None:
-    if is_command_path(text):
-        assert is_path(text)
+    if COMMAND_PATH.fits(text):
+        assert PATH.fits(text)

@@ -18,13 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
+from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.core.contract import Confidence, ConfirmStep, Contract, Pacing
+from boundary_env_ros.core.contract_key import parts_of
 from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.safety import Moves, Side, Workspace
 from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.evidence.difference import difference
-from boundary_env_ros.evidence.difference_rules import Meaning, RULES
 
 EVERY = [*SHIPPED, *GOOD]
 CONTRACTS = [parse(data_of(path)) for path in EVERY]
@@ -53,18 +54,14 @@ def reachable(kind: Any) -> set[type]:
     return found
 
 
-def test_every_attribute_of_every_value_of_a_contract_has_a_class() -> None:
+def test_every_attribute_of_every_value_of_a_contract_has_a_class_and_a_reason() -> None:
     kinds = reachable(Contract)
     assert len(kinds) >= 25
-    expected = {(kind, field.name) for kind in kinds for field in fields(kind)}
-    assert {(kind, name) for kind, rules in RULES.items() for name in rules} == expected
-
-
-def test_every_class_has_a_reason() -> None:
-    for rules in RULES.values():
-        for rule in rules.values():
-            assert rule.why.endswith('.')
-            assert rule.why[0].isupper()
+    for kind in kinds:
+        for field in fields(kind):
+            change = parts_of(kind)[field.name].change
+            assert change.why.endswith('.'), (kind, field.name)
+            assert change.why[0].isupper()
 
 
 # Whatever changes is found -----------------------------------------------------------------------

@@ -23,8 +23,7 @@ from core_messages import image
 from core_world import stamped
 
 from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.images import DECOMPRESSED, ENCODINGS
-from boundary_env_ros.core.sources import Picture, Vector
+from boundary_env_ros.core.sources import DECOMPRESSED, ENCODINGS, Picture, Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.pixels import pixels_of
 

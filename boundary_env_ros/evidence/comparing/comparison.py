@@ -11,10 +11,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.evidence.comparing.quantities import Family, SECTIONS
 from boundary_env_ros.evidence.difference import Difference
-from boundary_env_ros.evidence.difference_rules import Meaning
 from boundary_env_ros.evidence.statistics import Proportion
 
 Array = npt.NDArray[np.float64]

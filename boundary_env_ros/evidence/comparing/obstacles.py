@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.evidence.comparing.quantities import section_of
 from boundary_env_ros.evidence.difference import Change, Difference
-from boundary_env_ros.evidence.difference_rules import Meaning
 
 #: Sections that hang on a part of the contract: where that breaks, they say nothing.
 _HANGING = (

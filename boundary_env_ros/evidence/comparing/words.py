@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import math
 import textwrap
 
+from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.evidence.comparing.comparison import (
     Comparison,
     Finding,
     Quantity,
     SideSummary,
 )
-from boundary_env_ros.evidence.difference_rules import Meaning
 
 #: Differences that are told one by one, and quantities of each.
 _TOLD, _QUANTITIES = 15, 3

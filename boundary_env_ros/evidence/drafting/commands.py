@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import re
 
 from boundary_env_ros.core.action_parser import implied_interface
-from boundary_env_ros.core.grammar import is_topic, is_type
+from boundary_env_ros.core.grammar import TOPIC, TYPE
 from boundary_env_ros.core.message_parts import ARRAYS
 from boundary_env_ros.evidence.drafting.feedback import feedback_of, FeedbackDraft
 from boundary_env_ros.evidence.drafting.field_draft import Line, relative
@@ -112,7 +112,7 @@ class GroupDraft:
 
 def is_command(topic: TopicSurvey) -> bool:
     """Return whether a topic seems to command the robot, by its type and name and its readers."""
-    if not is_topic(relative(topic.name)) or not is_type(topic.type):
+    if not TOPIC.fits(relative(topic.name)) or not TYPE.fits(topic.type):
         return False
     if topic.type == TRAJECTORY:
         return True

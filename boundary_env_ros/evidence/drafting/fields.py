@@ -9,10 +9,9 @@ from dataclasses import replace
 import math
 import re
 
-from boundary_env_ros.core.grammar import is_topic, is_type
-from boundary_env_ros.core.images import DECOMPRESSED, DEPTHS, ENCODINGS
+from boundary_env_ros.core.grammar import TOPIC, TYPE
 from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.source_parser import MOST_VALUES
+from boundary_env_ros.core.sources import DECOMPRESSED, DEPTHS, ENCODINGS, MOST_VALUES
 from boundary_env_ros.evidence.drafting.field_draft import (
     bounds_of,
     FieldDraft,
@@ -70,7 +69,7 @@ def field_drafts(topic: TopicSurvey, taken: set[str]) -> tuple[FieldDraft, ...]:
     """
     if topic.type in _OTHERS:
         raise Unfit(_OTHERS[topic.type])
-    if not is_topic(relative(topic.name)) or not is_type(topic.type):
+    if not TOPIC.fits(relative(topic.name)) or not TYPE.fits(topic.type):
         raise Unfit('a contract cannot name it')
     if topic.trouble:
         raise Unfit(topic.trouble)

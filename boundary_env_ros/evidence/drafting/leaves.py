@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.paths import FUNCTIONS, getter
-from boundary_env_ros.core.source_parser import MOST_VALUES
+from boundary_env_ros.core.sources import MOST_VALUES
 from boundary_env_ros.evidence.drafting.survey import Lengths, Span
 from boundary_env_ros.storage.message_paths import found_at, Kind
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch

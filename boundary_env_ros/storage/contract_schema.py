@@ -1,0 +1,526 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The JSON Schema of contracts, made from the values of a contract.
+
+Keys, types, words and bounds come from the annotations of those values. What keys of one section
+say together is written here, as far as an editor can show it; ``boundary-env check`` knows it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+import inspect
+import json
+import math
+import re
+from typing import Any, get_args
+
+from boundary_env_ros.core.action_parser import IMPLIED
+from boundary_env_ros.core.contract import (
+    ActionKind,
+    ActionSpec,
+    CallStep,
+    Confidence,
+    ConfirmStep,
+    Contract,
+    Feedback,
+    FieldSpec,
+    PublishStep,
+    ResetProcedure,
+    ResetStep,
+    WaitStep,
+    WorldStep,
+)
+from boundary_env_ros.core.contract_key import models_in, Part, parts_of, REQUIRED, Section
+from boundary_env_ros.core.contract_reader import spelt
+from boundary_env_ros.core.decision import Reason
+from boundary_env_ros.core.derived import FUNCTIONS
+from boundary_env_ros.core.grammar import (
+    NAME,
+    PATH,
+    SERVICE,
+    SERVICE_TYPE,
+    TOPIC,
+    TYPE,
+    UNIT,
+    VERSION,
+    WORD,
+)
+from boundary_env_ros.core.message_parts import ARRAYS, PARTS
+from boundary_env_ros.core.safety import Corridor, Obstacle, Operator, Safety, Sector, Workspace
+from boundary_env_ros.core.sources import (
+    Array,
+    Beams,
+    CLOUD,
+    COMMAND_FORMS,
+    COMPRESSED,
+    DECOMPRESSED,
+    DEPTHS,
+    Derived,
+    FORMS,
+    IMAGE,
+    JOINTS,
+    Joints,
+    Lookup,
+    Paths,
+    Picture,
+    Points,
+    RANGE,
+    SCAN,
+    TRAJECTORY,
+    Trajectory,
+)
+from boundary_env_ros.storage.contract_tables import meanings_of, words_of
+
+Schema = dict[str, Any]
+
+#: Of a line: most keys stand on one.
+_WIDTH = 400
+
+_COMMENT = (
+    'Editors use it when the first line of a contract is: # yaml-language-server: '
+    '$schema=contract.schema.json (a path from the contract to this file, as `boundary-env '
+    'schema` prints it). It knows keys, types, enumerations and simple bounds; what keys say '
+    'together, and what is in a message, `boundary-env check` knows.'
+)
+_NUMBER: Schema = {'type': 'number'}
+_POLYGON: Schema = {
+    'type': 'array',
+    'items': {'type': 'array', 'items': _NUMBER, 'minItems': 2, 'maxItems': 2},
+    'minItems': 3,
+}
+_INDEX: Schema = {'type': 'integer', 'minimum': 0}
+_IMAGES = (IMAGE, COMPRESSED)
+
+
+def schema() -> Schema:
+    """Return the schema, draft 2020-12."""
+    command = (Paths, Joints, Array)
+    step = _object(*get_args(ResetStep), rules=[_one_of(*_steps())])
+    # A service, or a message.
+    step['properties']['type'] = {'description': 'Of `call` and `publish`.', 'type': 'string'}
+    return {
+        '$schema': 'https://json-schema.org/draft/2020-12/schema',
+        '$comment': _COMMENT,
+        'title': 'Contract of boundary_env_ros',
+        **_object(Contract),
+        'description': 'What crosses the boundary between a policy and a robot. SI units, rad.',
+        '$defs': {
+            **_grammars(),
+            'policy_field': _object(
+                FieldSpec, Lookup, *command, Beams, Points, Picture, rules=[_field()]
+            ),
+            'evaluator_field': {
+                'description': 'A field that only the evaluator sees.',
+                '$ref': '#/$defs/policy_field',
+                **_no('task', 'derive'),
+            },
+            'derive': _object(Derived, rules=_derive()),
+            'confidence': _object(
+                Confidence, rules=[_one_of(_keys('field'), _keys('variance', 'tolerance'))]
+            ),
+            'group': _object(ActionSpec, Trajectory, *command, rules=_group()),
+            'feedback': _object(Feedback, *command, rules=_form(COMMAND_FORMS)),
+            'obstacle': _object(Obstacle, Sector, Corridor, rules=_zone()),
+            'workspace': _object(Workspace, *command, rules=_form(COMMAND_FORMS)),
+            'operator': _object(Operator, *command, rules=_form(COMMAND_FORMS)),
+            'step': step,
+        },
+    }
+
+
+def text() -> str:
+    """Return the text of its file."""
+    return _lines(schema()) + '\n'
+
+
+def _lines(value: object, indent: str = '') -> str:
+    """Return JSON in which what fits into a line stands on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, (dict, list)) or len(line) < _WIDTH:
+        return line
+    below = f'{indent}  '
+    if isinstance(value, list):
+        items = [_lines(item, below) for item in value]
+    else:
+        items = [f'{json.dumps(key)}: {_lines(item, below)}' for key, item in value.items()]
+    inner = f',\n{below}'.join(items)
+    start, end = '[]' if isinstance(value, list) else '{}'
+    return f'{start}\n{below}{inner}\n{indent}{end}'
+
+
+# Keys --------------------------------------------------------------------------------------------
+
+#: Definitions of what stands in several places, or has rules of its own.
+_DEFINED = {
+    FieldSpec: 'policy_field',
+    ActionSpec: 'group',
+    Feedback: 'feedback',
+    Obstacle: 'obstacle',
+    Workspace: 'workspace',
+    Operator: 'operator',
+    Derived: 'derive',
+    Confidence: 'confidence',
+    WorldStep: 'step',
+}
+#: Keys that only some of a value have to have: their rules say which.
+_CONDITIONAL = frozenset(
+    {
+        *((ActionSpec, name) for name in ('most', 'choices', 'levels', 'interface', 'unit')),
+        *((FieldSpec, part.path) for part in parts_of(FieldSpec).values()),
+        *((Derived, name) for name in ('count', 'index')),
+        (Obstacle, 'direction'),
+        (Workspace, 'unit'),
+        (Confidence, 'tolerance'),
+    }
+)
+#: Values whose keys stand beside those of another, and are required by its rules.
+_BESIDE = (
+    Lookup, Paths, Joints, Array, Beams, Points, Picture, Trajectory, Sector, Corridor,
+    WorldStep, CallStep, PublishStep, WaitStep, ConfirmStep,
+)  # fmt: skip
+
+
+def _object(*models: type, rules: Iterable[Schema] = ()) -> Schema:
+    """Return a section that has the keys of some values."""
+    summary = (inspect.getdoc(models[0]) or '').partition('\n\n')[0]
+    found = {'description': _plain(summary.replace('``', '`')), **_section()}
+    for model in models:
+        for part in parts_of(model).values():
+            if part.key is None or not part.path:
+                continue
+            *outer, name = part.path.split('.')
+            section = found
+            if outer:
+                section = found['properties'].setdefault(outer[0], _section())
+            described = {'description': _plain(meanings_of(model)[part.attribute])}
+            new = {**described, **_value(part)}
+            if part.type is Section:
+                section['properties'].setdefault(name, _section()).update(described)
+                continue
+            section['properties'].setdefault(name, new)
+            required = part.default is REQUIRED and not part.key.one_of and not part.key.same_as
+            if required and (outer or model not in _BESIDE) and (model, name) not in _CONDITIONAL:
+                section['required'].append(name)
+    if Array in models:
+        shape = parts_of(FieldSpec)['shape']
+        meaning = _plain(meanings_of(FieldSpec)['shape'])
+        found['properties'].setdefault('shape', {'description': meaning, **_value(shape)})
+    if rules := list(rules):
+        found['allOf'] = rules
+    return found
+
+
+def _section() -> Schema:
+    return {'type': 'object', 'properties': {}, 'required': [], 'additionalProperties': False}
+
+
+def _plain(meaning: str) -> str:
+    """Return a meaning without links."""
+    return re.sub(r'\[([^][]+)\]\([^()]*\)', r'\1', meaning)
+
+
+def _value(part: Part) -> Schema:
+    """Return what a key may hold."""
+    key, kind = part.key, part.type
+    assert key is not None
+    usual = _usual(part)
+    if part.attribute in _SPECIAL:
+        return _SPECIAL[part.attribute]()
+    models = [one for one in models_in(kind) if one is not Section]
+    if models:
+        defined = _DEFINED.get(models[0])
+        if part.attribute == 'evaluator':
+            defined = 'evaluator_field'
+        inner = (
+            {'$ref': f'#/$defs/{defined}'}
+            if defined
+            else _object(models[0], rules=_rules(models[0]))
+        )
+        if part.attribute == 'steps':
+            return {'type': 'array', 'items': inner, 'minItems': 1}
+        return _named(inner, least=int(part.default is REQUIRED)) if key.item else inner
+    words = words_of(part)
+    if kind == Mapping[str, float]:
+        section = _section()
+        one = {**_NUMBER, **_range(part)}
+        section['properties'] = {w: {'description': 'Seconds.', **one} for w in words}
+        return section
+    if key.item and words:
+        return {'type': 'object', 'additionalProperties': {'enum': list(words)}}
+    if words:
+        one = {'enum': list(words)}
+        return (
+            one | usual
+            if kind in (str, bool) or isinstance(kind, type)
+            else _some(one, unique=part.attribute == 'quantities')
+        )
+    if kind is bool:
+        return {'type': 'boolean', **usual}
+    if kind is int:
+        return {'type': 'integer', **_range(part), **usual}
+    if kind is float:
+        return _or_words({**_NUMBER, **_range(part)}, part) | usual
+    if kind is str:
+        return {**_spelt(part), **usual}
+    if kind == tuple[str, ...]:
+        return _some(_spelt(part), least=int(part.default is REQUIRED))
+    if kind == tuple[int, ...]:
+        return _some(_INDEX, unique=True)
+    if kind == Mapping[str, object]:
+        return {'type': 'object'}
+    number = {**_NUMBER, **_range(part)}
+    if key.item:
+        return {'type': 'object', 'additionalProperties': _some(number)}
+    return _some(_or_words(number, part))
+
+
+def _reasons() -> Schema:
+    return {
+        'type': 'object',
+        'propertyNames': {'enum': [reason.name.lower() for reason in Reason]},
+        'additionalProperties': {'type': 'string'},
+    }
+
+
+_SPECIAL: Mapping[str, Callable[[], Schema]] = {
+    'parts': lambda: {
+        **_some({'type': 'string'}, least=1),
+        'examples': sorted({name for parts in PARTS.values() for name in parts}),
+    },
+    'polygon': lambda: _POLYGON,
+    'keep_out': lambda: _named(_POLYGON, least=1),
+    'choices': lambda: _named(_some(_NUMBER), least=2),
+    'levels': lambda: {
+        'type': 'array',
+        'items': {'type': 'array', 'items': _NUMBER, 'minItems': 2},
+    },
+    'on_stop': _reasons,
+    'function': lambda: {'enum': list(FUNCTIONS)},
+    'rotation': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 4, 'maxItems': 4},
+    'curvature': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 2},
+    'shape': lambda: _some({**_NUMBER, 'minimum': 1}, least=1),
+    'unit': lambda: _some({'type': 'string'}, least=1),
+}
+
+
+def _usual(part: Part) -> Schema:
+    default = part.default
+    if isinstance(default, Enum):
+        return {'default': spelt(default)}
+    if part.key is not None and part.key.words and isinstance(default, bool):
+        return {'default': part.key.words[default]}
+    plain = isinstance(default, (str, int, float)) and default != ''
+    return {'default': default} if plain else {}
+
+
+def _range(part: Part) -> Schema:
+    key = part.key
+    assert key is not None
+    whole = int if part.type is int else float
+    found = {'exclusiveMinimum': key.above, 'minimum': key.least, 'maximum': key.most}
+    return {name: whole(bound) for name, bound in found.items() if not math.isinf(bound)}
+
+
+def _spelt(part: Part) -> Schema:
+    grammar = part.key.spelt if part.key is not None else None
+    if grammar is None or grammar is UNIT:
+        return {'type': 'string'}
+    if grammar is WORD:
+        return {'type': 'string', 'minLength': 1}
+    return {'$ref': f'#/$defs/{grammar.name.replace(" ", "_")}'}
+
+
+def _grammars() -> Schema:
+    """Return how names, topics, types and paths are spelt."""
+    found: Schema = {
+        grammar.name.replace(' ', '_'): {
+            'description': f'{grammar.expected[0].upper()}{grammar.expected[1:]}.',
+            'type': 'string',
+            'pattern': f'^{grammar.pattern}$',
+        }
+        for grammar in (NAME, VERSION, TOPIC, SERVICE, TYPE, SERVICE_TYPE, PATH)
+    }
+    found['message_type']['examples'] = sorted({*PARTS, *ARRAYS, *_READY})
+    return found
+
+
+_READY = (IMAGE, COMPRESSED, SCAN, CLOUD, JOINTS, TRAJECTORY)
+
+
+def _or_words(number: Schema, part: Part) -> Schema:
+    assert part.key is not None
+    words = part.key.words
+    return {'anyOf': [{'enum': list(words)}, number]} if words else number
+
+
+def _some(one: Schema, *, least: int = 0, unique: bool = False) -> Schema:
+    """Return one value, or a list of them."""
+    several: Schema = {'type': 'array', 'items': one}
+    if least:
+        several['minItems'] = least
+    if unique:
+        several['uniqueItems'] = True
+    return {'anyOf': [one, several]}
+
+
+def _named(inner: Schema, *, least: int = 0) -> Schema:
+    """Return values by names of the user's choice."""
+    found = {
+        'type': 'object',
+        'propertyNames': {'pattern': f'^{NAME.pattern}$'},
+        'additionalProperties': inner,
+    }
+    return {**found, 'minProperties': least} if least else found
+
+
+# What keys say together --------------------------------------------------------------------------
+
+
+def _has(*keys: str) -> Schema:
+    return {'required': list(keys)}
+
+
+def _any(*keys: str) -> Schema:
+    return {'anyOf': [_has(key) for key in keys]}
+
+
+def _is(key: str, *values: object) -> Schema:
+    return {'properties': {key: {'enum': list(values)}}, 'required': [key]}
+
+
+def _no(*keys: str) -> Schema:
+    return {'properties': dict.fromkeys(keys, False)}
+
+
+def _only(*keys: str) -> Schema:
+    return {'propertyNames': {'enum': list(keys)}}
+
+
+def _keys(*keys: str, also: Iterable[str] = ()) -> Schema:
+    """Return a section that has some keys, may have others, and no more."""
+    return {**_has(*keys), **_only(*keys, *also)}
+
+
+def _if(condition: Schema, then: Schema, otherwise: Schema | None = None) -> Schema:
+    found = {'if': condition, 'then': then}
+    return found if otherwise is None else {**found, 'else': otherwise}
+
+
+def _one_of(*some: Schema) -> Schema:
+    return {'oneOf': list(some)}
+
+
+def _rules(model: type) -> list[Schema]:
+    if model is Safety:
+        return [{'not': _has('obstacle', 'obstacles')}]
+    if model is ResetProcedure:
+        return [_one_of(_has('service'), _has('procedure'))]
+    return []
+
+
+def _paths(*models: type) -> list[str]:
+    return [part.path for model in models for part in parts_of(model).values() if part.path]
+
+
+def _form(forms: Iterable[str]) -> list[Schema]:
+    """Return what holds for the keys that say where in a message values are."""
+    forms = list(forms)
+    return [
+        _if(_has('joints'), _is('type', JOINTS)),
+        _if(_has('array'), _any('length', 'shape')),
+        _one_of(*map(_has, forms), {'not': _any(*forms)}),
+    ]
+
+
+def _field() -> Schema:
+    aged = ['max_age', 'when_stale', 'skew', 'qos']
+    numbers = [
+        *('topic', 'type', 'frame', 'unit', 'low', 'high', 'dtype', 'beyond', 'confidence'),
+        *aged,
+    ]
+    source = [*_paths(Paths, Joints, Array, Beams, Points), 'shape']
+    without_unit = [form for form in FORMS if form != 'parts']
+    compressed = _if(
+        _is('type', COMPRESSED),
+        {**_has('compressed'), 'properties': {'encoding': {'enum': list(DECOMPRESSED)}}},
+        _no('compressed'),
+    )
+    depth = _if(
+        _is('encoding', *DEPTHS),
+        {**_has('unit', 'low', 'high'), 'properties': {'unit': {'type': 'string'}}},
+        _no('unit', 'low', 'high', 'invalid'),
+    )
+    image = {
+        **_has('topic', 'type', 'shape', 'encoding'),
+        **_only(*_paths(Picture), 'topic', 'type', 'frame', 'shape', 'unit', 'low', 'high', *aged),
+        'allOf': [compressed, depth],
+    }
+    plain = {
+        **_has('topic', 'type', 'low', 'high'),
+        **_only(*numbers, *source),
+        'allOf': [
+            *_form(FORMS),
+            _if(_any(*without_unit), _has('unit')),
+            _if(_has('beams'), _is('type', SCAN)),
+            _if(_has('points'), {**_is('type', CLOUD), 'required': ['type', 'pad']}),
+            _if(_any('channels', 'pad'), _has('points')),
+            _if({'not': _any(*FORMS)}, _is('type', *sorted({*PARTS, *ARRAYS}))),
+            _if(_is('type', *sorted(ARRAYS)), _has('unit')),
+        ],
+    }
+    tf = {
+        **_has('low', 'high'),
+        **_only('transform', *numbers[3:], *_paths(Paths, Array), 'shape'),
+        **_if(_has('fields'), _has('unit')),
+    }
+    task = _keys('task', 'unit', 'low', 'high', also=('frame', 'dtype'))
+    of_topic = _if(_is('type', *_IMAGES), image, plain)
+    by_itself = _if(_has('task'), task, _if(_has('transform'), tf, of_topic))
+    return _if(_has('derive'), _keys('derive', also=('dtype',)), by_itself)
+
+
+def _derive() -> list[Schema]:
+    return [
+        _if(
+            _is('function', name),
+            _keys('function', 'of', *([rule.parameter] if rule.parameter else [])),
+        )
+        for name, rule in FUNCTIONS.items()
+    ]
+
+
+def _group() -> list[Schema]:
+    kinds = {
+        ActionKind.DELTA: 'most',
+        ActionKind.DISCRETE: 'choices',
+        ActionKind.MULTI_DISCRETE: 'levels',
+    }
+    return [
+        _if(_is('type', JOINTS, *IMPLIED), {}, _has('interface')),
+        _if(_is('type', TRAJECTORY), _has('joints', 'duration', 'unit'), _no('duration')),
+        _if(_any('fields', 'joints', 'array'), _has('unit')),
+        *(_if(_is('kind', spelt(kind)), _has(key), _no(key)) for kind, key in kinds.items()),
+        _if(_is('driver_timeout', 'none'), _is('driver_timeout_acknowledged', True)),
+    ]
+
+
+def _zone() -> list[Schema]:
+    scan = {'properties': {'type': {'const': SCAN}}}
+    return [
+        _if(scan, _has('half_angle'), _no('half_angle')),
+        _if(_is('type', RANGE), _has('direction'), _no('direction')),
+        _if(_is('type', CLOUD), _has(*_paths(Corridor)), _no(*_paths(Corridor))),
+    ]
+
+
+def _steps() -> Iterable[Schema]:
+    for step in (WorldStep, CallStep, PublishStep, ConfirmStep):
+        parts = [part for part in parts_of(step).values() if part.key is not None]
+        wanted = [part.path for part in parts if part.default is REQUIRED]
+        types = {p.path: _spelt(p) for p in parts if p.path == 'type'}
+        yield {**_keys(*wanted, also=[p.path for p in parts]), 'properties': types}
+    wait = _keys('wait', 'tolerance', 'deadline', also=('target', 'sampled', 'wrap'))
+    yield {**wait, **_one_of(_has('target'), _has('sampled'))}

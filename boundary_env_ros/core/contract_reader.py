@@ -120,14 +120,24 @@ class Reader:
         self._asked.append(key)
         value = self._data.get(key)
         if value is None:
-            if default is _REQUIRED:
+            if default is REQUIRED:
                 self.problem((key,), expected, said('nothing'))
             return None
         return value
 
+    def _read(
+        self, key: str, expected: str, default: object, fits: Callable[[Any], bool]
+    ) -> object:
+        """Return what is there and fits; None if nothing does, which is reported."""
+        value = self._take(key, expected, REQUIRED if default is None else default)
+        if value is None or fits(value):
+            return value
+        self.problem((key,), expected, value)
+        return None
+
     def section(self, key: str, *, required: bool = True) -> Reader:
         """Return the reader of a mapping; of an empty one if it is optional and absent."""
-        value = self._take(key, _SECTION, _REQUIRED if required else None)
+        value = self._take(key, _SECTION, REQUIRED if required else None)
         if value is None:
             value = _MISSING if required else {}
         return Reader(
@@ -203,7 +213,8 @@ class Reader:
             )
             return word == key.words[1]
         if kind is bool:
-            return self.flag(name, default=default)
+            found = self._read(name, 'true or false', default, lambda v: isinstance(v, bool))
+            return default if found is None else found
         if kind is str and not key.choices:
             return self.text(name, default=default, expected=expected, check=grammar.fits)
         if kind is str:
@@ -237,6 +248,7 @@ class Reader:
                 unit=key.unit,
                 least=key.least,
                 above=key.above,
+                most=key.most,
                 **shape,
             )
         if kind == tuple[int, ...]:
@@ -254,26 +266,11 @@ class Reader:
         *,
         default: str | None = None,
         expected: str = 'a text',
-        check: Callable[[str], bool] | None = None,
+        check: Callable[[str], bool] = TEXT.fits,
     ) -> str:
         """Return a text; required unless it has a default."""
-        value = self._take(key, expected, _REQUIRED if default is None else default)
-        if value is None:
-            return default or ''
-        if not isinstance(value, str) or (check is not None and not check(value)):
-            self.problem((key,), expected, value)
-            return default or ''
-        return value
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Return a yes or no."""
-        value = self._take(key, 'true or false', default)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            self.problem((key,), 'true or false', value)
-            return default
-        return value
+        found = self._read(key, expected, default, lambda v: isinstance(v, str) and check(v))
+        return (default or '') if found is None else str(found)
 
     def integer(
         self, key: str, *, default: int | None = None, least: int = 0, most: int | None = None
@@ -282,14 +279,13 @@ class Reader:
         expected = f'a whole number, {least} or more'
         if most is not None:
             expected = f'a whole number from {least} to {most}'
-        value = self._take(key, expected, _REQUIRED if default is None else default)
-        if value is None:
-            return least if default is None else default
-        number = value if isinstance(value, int) and not isinstance(value, bool) else least - 1
-        if number < least or (most is not None and number > most):
-            self.problem((key,), expected, value)
-            return least
-        return number
+        found = self._read(
+            key,
+            expected,
+            default,
+            lambda v: type(v) is int and v >= least and (most is None or v <= most),
+        )
+        return found if isinstance(found, int) else least if default is None else default
 
     def number(
         self,
@@ -302,19 +298,20 @@ class Reader:
         most: float = math.inf,
     ) -> float:
         """Return a finite number in bounds; required unless it has a default."""
-        expected = _number_text(unit, least, above, most)
-        value = self._take(key, expected, _REQUIRED if default is None else default)
+        found = self._read(
+            key,
+            _number_text(unit, least, above, most),
+            default,
+            lambda v: _is_number(v) and least <= float(v) <= most and float(v) > above,
+        )
+        value = float(found) if _is_number(found) else None
+        if value and unit == 's' and not _SHORTEST <= value <= _LONGEST:
+            # Times are kept in whole nanoseconds, of 64 bits.
+            self.problem((key,), f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}', found)
+            value = None
         if value is None:
             return math.nan if default is None else default
-        if not _is_number(value) or not (least <= float(value) <= most and float(value) > above):
-            self.problem((key,), expected, value)
-            return math.nan if default is None else default
-        if unit == 's' and not (value == 0 or _SHORTEST <= value <= _LONGEST):
-            # Times are kept in whole nanoseconds, of 64 bits.
-            expected = f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}'
-            self.problem((key,), expected, value)
-            return math.nan if default is None else default
-        return float(value)
+        return value
 
     def numbers(
         self,
@@ -322,9 +319,9 @@ class Reader:
         count: int,
         *,
         unit: str,
-        default: float | None = None,
         least: float = -math.inf,
         above: float = -math.inf,
+        most: float = math.inf,
         columns: int | None = None,
         words: Collection[str] = (),
     ) -> tuple[float, ...]:
@@ -334,11 +331,11 @@ class Reader:
         With ``columns``, as many numbers stand for every row. One of the ``words`` is no number,
         and none is missed.
         """
-        each = _number_text(unit, least, above, math.inf)
+        each = _number_text(unit, least, above, most)
         expected = f'{each}, or a list of {count}' if count != 1 else f'{each}, or a list of one'
-        value = self._take(key, expected, _REQUIRED if default is None else default)
+        value = self._take(key, expected, REQUIRED)
         if value is None:
-            return (math.nan if default is None else default,) * count
+            return (math.nan,) * count
         items = list(value) if isinstance(value, (list, tuple)) else [value] * count
         if columns is not None and len(items) == columns and isinstance(value, (list, tuple)):
             items = items * (count // columns)
@@ -347,7 +344,7 @@ class Reader:
             return (math.nan,) * count
         result = []
         for index, item in enumerate(items):
-            if _is_number(item) and float(item) >= least and float(item) > above:
+            if _is_number(item) and least <= float(item) <= most and float(item) > above:
                 result.append(float(item))
                 continue
             if isinstance(item, str) and item in words:
@@ -361,7 +358,7 @@ class Reader:
     def rows(self, key: str, count: int, *, unit: str) -> tuple[tuple[float, ...], ...]:
         """Return ``count`` lists of finite numbers, each as long as it is."""
         expected = f'{count} lists of finite numbers ({unit})'
-        value = self._take(key, expected, _REQUIRED)
+        value = self._take(key, expected, REQUIRED)
         if not isinstance(value, (list, tuple)) or len(value) != count:
             if value is not None:
                 self.problem((key,), expected, value)
@@ -378,7 +375,7 @@ class Reader:
     def points(self, key: str, *, unit: str) -> tuple[tuple[float, float], ...]:
         """Return a list of pairs of finite numbers, as many as there are; none if one is bad."""
         expected = f'a list of points [x, y] ({unit})'
-        value = self._take(key, expected, _REQUIRED)
+        value = self._take(key, expected, REQUIRED)
         if not isinstance(value, (list, tuple)):
             if value is not None:
                 self.problem((key,), expected, value)
@@ -394,7 +391,7 @@ class Reader:
     def sections(self, key: str) -> tuple[Reader, ...]:
         """Return the readers of a list of mappings."""
         expected = 'a list of mappings of keys'
-        value = self._take(key, expected, _REQUIRED)
+        value = self._take(key, expected, REQUIRED)
         if not isinstance(value, (list, tuple)):
             if value is not None:
                 self.problem((key,), expected, value)
@@ -440,7 +437,7 @@ class Reader:
         check: Callable[[str], bool] | None = None,
     ) -> tuple[str, ...]:
         """Return a list of texts; one text stands for a list of one."""
-        value = self._take(key, expected, _REQUIRED if required else None)
+        value = self._take(key, expected, REQUIRED if required else None)
         if value is None:
             return ()
         items = value if isinstance(value, (list, tuple)) else [value]
@@ -470,7 +467,7 @@ class Reader:
     ) -> str:
         """Return one of some words; the fallback (else the first) if it is none of them."""
         expected = f'one of {", ".join(choices)}'
-        value = self._take(key, expected, _REQUIRED if default is None else default)
+        value = self._take(key, expected, REQUIRED if default is None else default)
         if fallback is None:
             fallback = default if default is not None else next(iter(choices))
         if value is None:
@@ -568,7 +565,6 @@ def printable(text: str) -> str:
     return text if text.isprintable() else repr(text)[1:-1]
 
 
-_REQUIRED = object()
 _MISSING = object()
 _SECTION = 'a mapping of keys'
 _WIDEST = 120

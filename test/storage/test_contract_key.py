@@ -15,8 +15,10 @@ import pytest
 from boundary_env_ros.core import change, contract, contract_key, safety_parser
 from boundary_env_ros.core.contract_key import Key
 from boundary_env_ros.core.contract_parser import parse
+from boundary_env_ros.core.contract_reader import Reader
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.safety import Safety
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.describe import as_data
 from boundary_env_ros.evidence.difference import difference
@@ -68,6 +70,18 @@ def test_the_parser_refuses_what_is_out_of_its_bounds_with_its_line() -> None:
         'safety.grace (line 42): expect a finite number (s) greater than 0 not more than 2, '
         'actually: 3.0.'
     )
+
+
+def test_the_bounds_of_a_list_hold_for_each_of_its_numbers() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Shares:
+        """Shares of a whole."""
+
+        shares: Annotated[Vector, Key(least=0.0, most=1.0), change.SAFETY]
+
+    reader = Reader({'shares': [0.5, 2.0]})
+    reader.make(Shares)
+    assert [problem.path for problem in reader.problems] == [('shares', 1)]
 
 
 def test_a_slip_is_told_its_name() -> None:

@@ -122,7 +122,8 @@ class BuildInterfaces(Command):
     def initialize_options(self) -> None:
         """Choose the directories: one for each interpreter and ROS distribution."""
         base = ROOT / 'build' / f'{selected_distro()}-{sys.implementation.cache_tag}'
-        self.cmake_dir = base / 'cmake'
+        # As colcon would name it under this base: it can go on with what was compiled here.
+        self.cmake_dir = base / NAME
         self.stage_dir = base / 'stage'
 
     def finalize_options(self) -> None:

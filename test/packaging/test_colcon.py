@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 import shutil
+import sys
 
 from installs import Environment, INTERFACES, NODES, run
 import pytest
@@ -43,22 +44,25 @@ class Workspace:
     """
     A workspace and the environment whose colcon builds it.
 
-    folder: its directory; the sources are in src.  environment: has ROS 2 and colcon.
+    folder: its directory.  environment: has ROS 2 and colcon.  source: the package.
+    builds: where colcon compiles.  options: for CMake.
     """
 
     folder: Path
     environment: Environment
-
-    @property
-    def source(self) -> Path:
-        return self.folder / 'src/boundary_env_ros'
+    source: Path
+    builds: Path
+    options: tuple[str, ...] = ()
 
     def build(self, install: Path, *options: str) -> None:
         """Run colcon as in an activated environment."""
         colcon = self.environment.prefix / 'bin/colcon'
+        places = ('--base-paths', self.source, '--build-base', self.builds)
         run(
+            *(colcon, '--log-base', self.folder / 'log', 'build', *places),
             # Forced: colcon does not notice by itself that the place of installation changed.
-            *(colcon, 'build', '--cmake-force-configure', '--install-base', install, *options),
+            *('--cmake-force-configure', '--install-base', install, *options),
+            *(('--cmake-args', *self.options) if self.options else ()),
             cwd=self.folder,
             environment={
                 'AMENT_PREFIX_PATH': str(self.environment.prefix),
@@ -81,40 +85,70 @@ class Workspace:
 
 
 @pytest.fixture(scope='module')
-def workspace(
+def alone(
     source_tree: Path, pip_environment: Environment, tmp_path_factory: pytest.TempPathFactory
 ) -> Workspace:
+    """Make a workspace that shares nothing, where all is generated and compiled."""
     folder = tmp_path_factory.mktemp('workspace')
-    shutil.copytree(
-        source_tree,
-        folder / 'src/boundary_env_ros',
-        ignore=shutil.ignore_patterns('build', '*.egg-info'),
-    )
+    source = folder / 'src/boundary_env_ros'
+    shutil.copytree(source_tree, source, ignore=shutil.ignore_patterns('build', '*.egg-info'))
     requirements = run(
         pip_environment.prefix / 'bin/python',
         source_tree / 'build_backend/ros_distributions.py',
     ).split()
     pip_environment.install('colcon-common-extensions', 'setuptools', *requirements)
-    return Workspace(folder, pip_environment)
+    return Workspace(folder, pip_environment, source, folder / 'build')
+
+
+@pytest.fixture(scope='module')
+def shared(made_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """
+    Make a workspace where colcon goes on with what `make env` has generated and compiled.
+
+    The same rules, of the same CMakeLists.txt, for the same Python: what differs is not compiled.
+    """
+    distro = os.environ.get('BOUNDARY_ENV_ROS_DISTRO', 'jazzy')
+    return Workspace(
+        tmp_path_factory.mktemp('workspace'),
+        Environment(made_tree / '.venv'),
+        made_tree,
+        made_tree / 'build' / f'{distro}-{sys.implementation.cache_tag}',
+        # What `make env` has told CMake, and colcon would not.
+        ('-DBOUNDARY_ENV_ROS_WHEEL=OFF', '-DBUILD_TESTING=ON'),
+    )
 
 
 @pytest.fixture(
     scope='module',
     params=[
-        pytest.param((), id='default'),
-        pytest.param(('--merge-install',), id='merge', marks=pytest.mark.nightly),
-        pytest.param(('--symlink-install',), id='symlink', marks=pytest.mark.nightly),
+        pytest.param(('shared',), id='default'),
+        pytest.param(('alone',), id='alone', marks=pytest.mark.nightly),
+        pytest.param(('alone', '--merge-install'), id='merge', marks=pytest.mark.nightly),
+        pytest.param(('alone', '--symlink-install'), id='symlink', marks=pytest.mark.nightly),
     ],
 )
-def install(request: pytest.FixtureRequest, workspace: Workspace) -> Path:
-    """Build in one layout; the layouts share what was compiled."""
-    options: tuple[str, ...] = request.param
+def built(request: pytest.FixtureRequest) -> tuple[Workspace, Path]:
+    """Build in one layout; those of one workspace share what was compiled."""
+    name, *options = request.param
+    workspace: Workspace = request.getfixturevalue(name)
     base = workspace.folder / f'install-{"-".join(options) or "default"}'
     if '--symlink-install' in options:
         # ament links a directory here where it copied one before, and stumbles over it.
-        shutil.rmtree(workspace.folder / 'build/boundary_env_ros/ament_cmake_python')
+        shutil.rmtree(workspace.builds / 'boundary_env_ros/ament_cmake_python')
     workspace.build(base, *options)
-    return base
+    return workspace, base
+
+
+@pytest.fixture(scope='module')
+def workspace(built: tuple[Workspace, Path]) -> Workspace:
+    """Return where it was built."""
+    return built[0]
+
+
+@pytest.fixture(scope='module')
+def install(built: tuple[Workspace, Path]) -> Path:
+    """Return where it was installed."""
+    return built[1]
 
 
 def _prefix(install: Path) -> Path:

@@ -11,6 +11,13 @@ from boundary_env_ros.core import causes
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
+#: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
+#: The gate stops the robot after one; the second is for an environment that is merely late.
+PATIENCE = 2.0
+
+# For what was declared to be recorded, on a busy machine, s.
+_RECORDED_WITHIN = 3.0
+
 
 @dataclass(slots=True, kw_only=True)
 class Heard:
@@ -103,6 +110,21 @@ def silent(
         else:
             found[causes.POLICY_LOST] = 'the policy is silent'
     return found
+
+
+def declaring_time(contract: Contract) -> float:
+    """Return the seconds in which the loss of any node is declared by the others, and recorded."""
+    safety = contract.safety
+    waits = [
+        PATIENCE * safety.environment_timeout,
+        safety.gate_timeout,
+        safety.robot_timeout,
+        safety.recorder_timeout,
+        safety.policy_timeout,
+    ]
+    if contract.pacing is Pacing.LOCKSTEP:
+        waits.append(contract.lockstep_deadline)
+    return max(waits) + _RECORDED_WITHIN
 
 
 def _too_long(since: int | None, limit: float, now: Instant) -> bool:

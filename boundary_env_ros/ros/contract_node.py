@@ -50,9 +50,6 @@ Failure = TransitionCallbackReturn.FAILURE
 #: Variable with the process id of a parent without whom a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 
-#: From the loss of a node to the end of the others, s, where they are started together: longer
-#: than the timeouts of the boundary, so that the others can declare what they lost, and record it.
-DECLARING_TIME = 5.0
 # For all that a node says last, s; who was killed does not acknowledge it.
 _LAST_WORD = 0.5
 

@@ -37,8 +37,10 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 
+from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.ros.contract_node import DECLARING_TIME, PARENT
+from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext
 
@@ -214,13 +216,21 @@ def part_of_the_world(process: ExecuteProcess, name: str) -> list[Any]:
     def lost(event: Any, context: LaunchContext) -> list[Any]:
         if context.is_shutdown:
             return []
-        get_logger('boundary').error(f'{name} is lost; the launch ends in {DECLARING_TIME:g} s')
-        return [TimerAction(period=DECLARING_TIME, actions=[OpaqueFunction(function=end)])]
+        seconds = _declaring_time(context)
+        get_logger('boundary').error(f'{name} is lost; the launch ends in {seconds:g} s')
+        return [TimerAction(period=seconds, actions=[OpaqueFunction(function=end)])]
 
     def end(context: LaunchContext) -> list[Any]:
         return [_failure(context, f'Expect {name} to run, actually: it ended.')]
 
     return [RegisterEventHandler(OnProcessExit(target_action=process, on_exit=lost)), process]
+
+
+def _declaring_time(context: LaunchContext) -> float:
+    """Return the seconds from the loss of a part of the world to the end of the launch."""
+    arguments = context.launch_configurations
+    pacing = Pacing.__members__.get(arguments.get('pacing', '').upper())
+    return declaring_time(load(arguments['contract'], pacing).contract)
 
 
 def _failure(context: LaunchContext, message: str) -> EmitEvent:
@@ -392,6 +402,7 @@ class Boundary(Action):
         self._successors: dict[BoundaryNode, int] = {}
         self._phases: dict[BoundaryNode, _Phase] = {}
         self._lives: dict[BoundaryNode, int] = {}
+        self._declaring_time = 0.0
         self._ended = False
         self._log = get_logger('boundary')
 
@@ -404,6 +415,7 @@ class Boundary(Action):
         ]
         present = [n for n in nodes if n.condition is None or n.condition.evaluate(context)]
         # Now, since a launch file that includes several may give each other arguments.
+        self._declaring_time = _declaring_time(context)
         self._successors = {n: _MOST_RESPAWNS * n.respawns.evaluate(context) for n in present}
         self._phases = dict.fromkeys(present, _Phase.STARTED)
         self._lives = dict.fromkeys(present, 0)
@@ -444,8 +456,9 @@ class Boundary(Action):
         context.add_completion_future(context.asyncio_loop.create_task(guarded()))
 
     async def _end_without(self, context: LaunchContext, node: BoundaryNode) -> None:
-        self._log.error(f'{node.node_name} is lost; the launch ends in {DECLARING_TIME:g} s')
-        await _until(lambda: context.is_shutdown, DECLARING_TIME)
+        seconds = self._declaring_time
+        self._log.error(f'{node.node_name} is lost; the launch ends in {seconds:g} s')
+        await _until(lambda: context.is_shutdown, seconds)
         if not context.is_shutdown:
             raise BoundaryError(f'Expect {node.node_name} to run, actually: it ended.')
 

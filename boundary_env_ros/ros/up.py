@@ -17,9 +17,9 @@ from typing import Any
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateState, GateStatus
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import DECLARING_TIME
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg
@@ -154,7 +154,7 @@ def _watch(
         states = _States(own.node, contract)
         logs = {name: _Log(process) for name, process in processes.items()}
         lost: set[str] = set()
-        end = float('inf')
+        end, patience = float('inf'), declaring_time(contract)
         while time.monotonic() < end:
             until = time.monotonic() + _LOOK
             while (left := until - time.monotonic()) > 0.0:
@@ -167,10 +167,10 @@ def _watch(
                 if process.alive or name in lost:
                     continue
                 lost.add(name)
-                end = min(end, time.monotonic() + DECLARING_TIME)
+                end = min(end, time.monotonic() + patience)
                 show.say(
                     f'The node {name} ended (exit code {process.process.returncode}); the others '
-                    f'declare what they lost, and end in {DECLARING_TIME:g} s.\n'
+                    f'declare what they lost, and end in {patience:g} s.\n'
                     f'{process.last_words()}'
                 )
     return 1

@@ -22,6 +22,7 @@ from boundary_env_ros.core.causes import ENVIRONMENT_LOST
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.silence import PATIENCE
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused, ResultCode
@@ -35,10 +36,6 @@ from boundary_env_ros.storage.run_glances import Clock, decoder_of, Described, N
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
 T = TypeVar('T')
-
-#: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
-#: The gate stops the robot after one; the second is for an environment that is merely late.
-PATIENCE = 2.0
 
 # Notices that wait for the log: a flood of unreadable messages is counted, and no more.
 _MOST_NOTICES = 100

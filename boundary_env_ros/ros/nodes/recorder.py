@@ -15,6 +15,7 @@ from rclpy.duration import Duration
 from rclpy.subscription import Subscription
 
 from boundary_env_ros import __version__
+from boundary_env_ros.core.silence import PATIENCE
 from boundary_env_ros.errors import BoundaryError, RecordError, Refused
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
@@ -32,7 +33,7 @@ from boundary_env_ros.ros.recorded_topics import (
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.recording_thread import RecordingThread
 from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_recording import PATIENCE, RunRecording
+from boundary_env_ros.storage.run_recording import RunRecording
 
 # How often the queues are emptied, s.
 _POLL_PERIOD = 0.02

@@ -130,6 +130,10 @@ class RecordError(BoundaryError):
     """Raised when a record is not what it claims to be, or a place to write is taken."""
 
 
+class OfAnother(RecordError):
+    """Raised when a message is of another publisher of its topic, and has nothing of a source."""
+
+
 class PolicyFailed(BoundaryError):
     """Raised when a policy raised something, gave no action, or did not answer in time."""
 

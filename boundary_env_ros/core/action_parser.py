@@ -57,7 +57,7 @@ def _group(key: Reader, name: str) -> ActionSpec:
     values = (
         _trajectory(key)
         if type_name == TRAJECTORY
-        else parse_source(key, type_name, COMMAND_FORMS)
+        else parse_source(key, type_name, COMMAND_FORMS, command=True)
     )
     _writable(key, values)
     count = values.count

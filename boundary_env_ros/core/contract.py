@@ -924,6 +924,16 @@ class Contract:
         return tuple(value for group in self.action for value in getattr(group, attribute))
 
     @property
+    def heartbeat(self) -> float | None:
+        """
+        Return the silence of the emergency stop, s, after which the robot stops; None: it may be.
+
+        In lockstep the world stands still between two requests, however long that takes.
+        """
+        realtime = self.pacing is Pacing.REALTIME
+        return self.safety.emergency_stop_heartbeat if realtime else None
+
+    @property
     def angles(self) -> frozenset[int]:
         """Return the dimensions of the command that are angles and wrap."""
         found: set[int] = set()

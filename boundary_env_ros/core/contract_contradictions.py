@@ -28,6 +28,7 @@ from boundary_env_ros.core.sources import (
     Paths,
     Picture,
     Points,
+    publishers_of,
 )
 from boundary_env_ros.core.workspace_contradictions import report_workspaces
 
@@ -215,36 +216,50 @@ def _paths(field: FieldSpec) -> tuple[str, ...]:
 
 def _topics(contract: Contract, top: Reader) -> None:
     """One topic has one type, and a command topic is nobody's sensor."""
-    used: list[tuple[str, str, Path]] = [
-        (f.topic, f.type, (where, f.name))
+    used: list[tuple[str, str, int, Path]] = [
+        (f.topic, f.type, publishers_of(f.source), (where, f.name))
         for where, fields in _sections(contract)
         for f in fields
         if f.topic
     ]
+    safety = contract.safety
     used += [
-        (a.feedback.topic, a.feedback.type, ('action', a.name, 'feedback'))
+        (
+            a.feedback.topic,
+            a.feedback.type,
+            publishers_of(a.feedback.source),
+            ('action', a.name, 'feedback'),
+        )
         for a in contract.action
     ]
-    safety = contract.safety
-    used += [(rule.topic, rule.type, obstacle_path(rule)) for rule in safety.obstacles]
-    used += [(w.topic, w.type, ('safety', 'workspace', w.name)) for w in safety.workspaces]
+    used += [
+        (w.topic, w.type, publishers_of(w.source), ('safety', 'workspace', w.name))
+        for w in safety.workspaces
+    ]
     if safety.operator is not None:
-        used.append((safety.operator.topic, safety.operator.type, ('safety', 'operator')))
+        hand = safety.operator
+        used.append((hand.topic, hand.type, publishers_of(hand.source), ('safety', 'operator')))
+    used += [(rule.topic, rule.type, 1, obstacle_path(rule)) for rule in safety.obstacles]
     for topic, group in groupby(sorted(used), key=lambda item: item[0]):
         items = list(group)
-        for _, type_name, path in items[1:]:
-            if type_name and items[0][1] and type_name != items[0][1]:
+        first, most = items[0][1], max(publishers for _, _, publishers, _ in items)
+        for _, type_name, publishers, path in items:
+            if type_name and first and type_name != first:
                 top.problem(
-                    (*path, 'type'),
-                    f'{items[0][1]}, as elsewhere for the topic {topic}',
-                    type_name,
+                    (*path, 'type'), f'{first}, as elsewhere for the topic {topic}', type_name
+                )
+            elif publishers != most:
+                top.problem(
+                    (*path, 'publishers'),
+                    f'{most}, as elsewhere for the topic {topic}',
+                    publishers,
                 )
     commands: set[str] = set()
     for action in contract.action:
         path = ('action', action.name, 'topic')
         if action.topic in commands:
             top.problem(path, 'a command topic of its own', action.topic)
-        if any(action.topic == topic for topic, _, _ in used):
+        if any(action.topic == topic for topic, *_ in used):
             top.problem(path, 'a topic that no sensor uses', action.topic)
         commands.add(action.topic)
     if safety.emergency_stop in commands:

@@ -12,7 +12,8 @@ import json
 import math
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.safety import Obstacle
+from boundary_env_ros.core.safety import Obstacle, Safety
+from boundary_env_ros.core.sources import Joints
 from boundary_env_ros.errors import DigestMismatch
 
 
@@ -57,6 +58,10 @@ def _meaning(value: object) -> object:
             del named['frame']  # and so does one from before sensors had a frame
         if not named.get('wrap', True):
             del named['wrap']  # or before angles were told from numbers
+        if isinstance(value, Joints) and value.publishers == 1:
+            del named['publishers']  # or before a topic could have several publishers
+        if isinstance(value, Safety) and value.emergency_stop_heartbeat is None:
+            del named['emergency_stop_heartbeat']  # or before its silence meant something
         return named
     if isinstance(value, Enum):
         return value.name

@@ -28,7 +28,7 @@ from boundary_env_ros.core.sources import (
     Vector,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import OfAnother, RecordError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +124,8 @@ def reader(source: Source) -> Callable[[Message], Vector]:
         case Lookup(paths=paths):
             # Of the transform of a TransformStamped.
             return getters(tuple(_within('transform', path) for path in paths))
-        case Joints(names=names, quantities=quantities):
-            return lambda message: _joints(message, names, quantities)
+        case Joints():
+            return lambda message: _joints(message, source)
         case Trajectory(names=names):
             return lambda message: _trajectory(message, names)
         case Array(path=path, length=length):
@@ -161,10 +161,15 @@ def frame_of(message: Message) -> str:
     return str(getattr(getattr(message, 'header', None), 'frame_id', ''))
 
 
-def _joints(message: Message, names: tuple[str, ...], quantities: tuple[str, ...]) -> Vector:
-    places = _places(message.name, names)
+def _joints(message: Message, source: Joints) -> Vector:
+    if source.publishers > 1 and not set(source.names) & set(message.name):
+        raise OfAnother(
+            f'Expect joints out of {", ".join(source.names)}, actually: '
+            f'{", ".join(message.name) or "none"}. They are of another publisher.'
+        )
+    places = _places(message.name, source.names)
     values: list[float] = []
-    for quantity in quantities:
+    for quantity in source.quantities:
         column = getattr(message, quantity)
         if len(column) != len(message.name):
             raise RecordError(

@@ -55,6 +55,7 @@ from boundary_env_ros.core.gate_rules.turns import out_of_turn
 from boundary_env_ros.core.gate_senses import Senses
 from boundary_env_ros.core.lockstep import Advanced
 from boundary_env_ros.core.observation import age_of
+from boundary_env_ros.core.safety import STOP_TYPE
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.errors import Refused, ResultCode
@@ -132,13 +133,15 @@ class Gate:
         Raises
         ------
         Refused
-            If the digest, agent or episode is another, the emergency stop is latched, somebody
-            else holds the lease, or the gate does not hear a sensor that it needs.
+            If the digest, agent or episode is another, the emergency stop is latched or has no
+            publisher, somebody else holds the lease, or the gate does not hear a sensor that it
+            needs.
 
         """
         self.check_terms(digest=digest, agent=agent)
         self._refuse_unprobed()
         self._authority.check_released()
+        self._refuse_unpublished()
         lease = self._authority.lease_of(episode_id, client)
         if lease is not None:
             return lease
@@ -182,6 +185,21 @@ class Gate:
             + 'Call ~/probe_driver: the robot moves by the command `probe` of the contract.',
             ResultCode.NOT_PROBED,
         )
+
+    def _refuse_unpublished(self) -> None:
+        """
+        Refuse an arming while a press of the emergency stop could not be heard.
+
+        In lockstep the robot is simulated, and moves by one step at a time, as it is asked to.
+        """
+        topic = self._health.unpublished
+        if topic and not self._lockstep:
+            raise Refused(
+                f'Nobody publishes the emergency stop (expected a publisher of {STOP_TYPE} on '
+                f'{topic}, got none); start its driver, mend `safety.emergency_stop` in the '
+                'contract, or write `none` there if the robot has no such topic.',
+                ResultCode.SENSOR_MISSING,
+            )
 
     def _refuse_unheard(self, now: Instant) -> None:
         """
@@ -322,11 +340,15 @@ class Gate:
         count
             On the command topics: those that are not this gate.
         crowded
-            On each topic that the gate goes by, by name: those beyond one. Which of them tells the
-            truth nobody knows.
+            On each topic that the gate goes by, by name: those beyond what the contract allows.
+            Which of them tells the truth nobody knows.
 
         """
         self._health.competing, self._health.crowded = count, dict(crowded or {})
+
+    def emergency_stop_unpublished(self, topic: str) -> None:
+        """Take the topic of the emergency stop if nobody publishes there; empty if somebody."""
+        self._health.unpublished = topic
 
     def tighten(self, tightened: Tightened) -> None:
         """

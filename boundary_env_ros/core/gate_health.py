@@ -24,14 +24,17 @@ class Health:
     competing
         Publishers on the command topics that are not the gate.
     crowded
-        How many publishers there are beyond the one that there may be, by the topic that the gate
+        How many publishers there are beyond those that there may be, by the topic that the gate
         goes by.
+    unpublished
+        The topic of the emergency stop, while nobody publishes there.
 
     """
 
     def __init__(self, contract: Contract) -> None:
         self.competing = 0
         self.crowded: Mapping[str, int] = {}
+        self.unpublished = ''
         self._sim_time = contract.sim_time
         # There the world stands still between two requests, however long that takes: what the
         # wall clock says would only make the record depend on it.

@@ -5,17 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.contract import Contract, FieldSpec, Qos, WhenStale
 from boundary_env_ros.core.fields import adapter, frame_of, reader, Reading, stamp_of
-from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate_rules.limits import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
 from boundary_env_ros.core.obstacle_distance import distance_reader
 from boundary_env_ros.core.paths import Message
-from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
-from boundary_env_ros.core.sources import JOINTS, Joints, Lookup, Paths, Source, Vector
+from boundary_env_ros.core.safety import Obstacle, Operator, STOP_TYPE, Workspace
+from boundary_env_ros.core.sources import (
+    JOINTS,
+    Joints,
+    Lookup,
+    Paths,
+    publishers_of,
+    Source,
+    Vector,
+)
 from boundary_env_ros.core.usable import is_measured, RANGES
-from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,8 @@ class Input:
         How the topic is listened to.
     infinite
         How many of its values, from the first one on, may be infinite.
+    publishers
+        How many nodes may publish the topic.
 
     """
 
@@ -45,6 +55,7 @@ class Input:
     read: Callable[[Message], Reading]
     qos: Qos = Qos()
     infinite: int = 0
+    publishers: int = 1
 
 
 def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
@@ -81,6 +92,7 @@ def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
             topic=group.feedback.topic,
             type=group.feedback.type,
             read=_plain(group.feedback.source),
+            publishers=publishers_of(group.feedback.source),
         )
         for group in contract.action
     )
@@ -98,7 +110,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     time.
     """
     inputs = [
-        Input(name=f'{FEEDBACK}.{i.name}', topic=i.topic, type=i.type, read=_or_nothing(i.read))
+        replace(i, name=f'{FEEDBACK}.{i.name}', read=_or_nothing(i.read))
         for i in feedback_inputs(contract)
     ]
     safety = contract.safety
@@ -107,15 +119,34 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         inputs.append(Input(name=rule.input, topic=rule.topic, type=rule.type, read=read))
     for place in safety.workspaces:
         read = _or_nothing(_in_frame(_plain(place.source), place, contract))
-        inputs.append(Input(name=place.input, topic=place.topic, type=place.type, read=read))
+        inputs.append(
+            Input(
+                name=place.input,
+                topic=place.topic,
+                type=place.type,
+                read=read,
+                publishers=publishers_of(place.source),
+            )
+        )
     if safety.operator is not None:
         hand = safety.operator
         inputs.append(Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand)))
     inputs += [
-        Input(name=f'{ALIVE}.{s.name}', topic=s.topic, type=s.type, read=_alive(s), qos=s.qos)
+        Input(
+            name=f'{ALIVE}.{s.name}',
+            topic=s.topic,
+            type=s.type,
+            read=_alive(s),
+            qos=s.qos,
+            publishers=publishers_of(s.source),
+        )
         for s in (*contract.observation, *contract.state)
         if s.when_stale is WhenStale.HOLD
     ]
+    if contract.heartbeat is not None:
+        pressed = _or_nothing(_stamped(reader(Paths(paths=('data',)))))
+        stop = safety.emergency_stop
+        inputs.append(Input(name=EMERGENCY_STOP, topic=stop, type=STOP_TYPE, read=pressed))
     return tuple(inputs)
 
 
@@ -130,9 +161,13 @@ def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
 
 
 def sensor_topics(contract: Contract) -> Mapping[str, str]:
-    """Return the type of every sensor topic of the contract, by relative name; no commands."""
+    """
+    Return the type of every sensor topic of the contract, by relative name.
+
+    Commands are not among them, nor is the emergency stop.
+    """
     found = {s.topic: s.type for s in contract.fields if s.topic}
-    found.update({i.topic: i.type for i in gate_inputs(contract)})
+    found.update({i.topic: i.type for i in gate_inputs(contract) if i.name != EMERGENCY_STOP})
     return found
 
 
@@ -176,6 +211,8 @@ def _or_nothing(read: Callable[[Message], Reading]) -> Callable[[Message], Readi
                     'Expect a stamp in the header, actually: 0. Let the driver stamp what it '
                     'measures.'
                 )
+        except OfAnother:
+            raise  # nothing that it should have said is missing
         except (BoundaryError, *WRONG_INPUT) as error:
             problem = str(error) if isinstance(error, BoundaryError) else repr(error)
             return Reading(values=(), stamp=stamp_of(message), problem=problem)

@@ -9,15 +9,17 @@ import math
 
 from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.contract_reader import Reader, said
+from boundary_env_ros.core.safety import STOPS_WITHIN
 
 
 def report_motion(contract: Contract, top: Reader) -> None:
-    """Report what a profile or a rotation needs of the gate, and what does not fit one."""
+    """Report what a group needs of the gate to move as it says, and what does not fit it."""
     start = 0
     for group in contract.action:
         if group.acceleration or group.jerk:
             _profile(contract, group, top)
         _rotation(contract, group, start, top)
+        _deactivation(group, top)
         start += group.size
 
 
@@ -48,6 +50,35 @@ def _profile(contract: Contract, group: ActionSpec, top: Reader) -> None:
         said('nothing') if again is None else again,
         'Between two actions the gate then goes on along the profile.',
     )
+
+
+def _deactivation(group: ActionSpec, top: Reader) -> None:
+    """
+    Ask for a driver that brakes by itself where the stop profile takes long.
+
+    A gate that is deactivated or ended follows the profile for so long, and is silent then.
+    """
+    if group.driver_timeout is not None:
+        return
+    longest = max(
+        (
+            max(high - safe, safe - low) / stop
+            for low, high, safe, stop in zip(
+                group.low, group.high, group.safe, group.stop, strict=True
+            )
+            if not math.isnan(safe)
+        ),
+        default=0.0,
+    )
+    if longest > STOPS_WITHIN:
+        top.problem(
+            ('action', group.name, 'driver_timeout'),
+            f'seconds, with a stop that takes up to {longest:g} s (from the bounds to `safe`, at '
+            '`stop`)',
+            said('none'),
+            f'A gate that is deactivated or ended brakes for {STOPS_WITHIN:g} s and falls silent; '
+            'such a driver would go on at what is left.',
+        )
 
 
 def _rotation(contract: Contract, group: ActionSpec, start: int, top: Reader) -> None:

@@ -19,6 +19,12 @@ OF_PLACE = 'in the unit of the place'
 
 Polygon: TypeAlias = tuple[tuple[float, float], ...]
 
+#: Seconds that the stop profile may take when the gate is told to fall silent.
+STOPS_WITHIN = 2.0
+
+#: Type of the topic of an emergency stop.
+STOP_TYPE = 'std_msgs/msg/Bool'
+
 
 # Obstacles ---------------------------------------------------------------------------------------
 
@@ -336,8 +342,12 @@ class Safety:
         An action that answers an observation frozen longer ago, counted when the gate has it, is
         rejected; so is one from as far in the future.
     emergency_stop
-        ``std_msgs/msg/Bool``, relative; true is pressed. It latches. Empty: no such topic; the
-        gate's services remain.
+        ``std_msgs/msg/Bool``, relative; true is pressed. It latches. In realtime the gate is not
+        armed while nobody publishes there. ``none``, or empty: no such topic; the gate's services
+        remain.
+    emergency_stop_heartbeat
+        For a publisher that repeats itself: silence of it for so long stops the robot, and so does
+        a second publisher. Realtime only.
     gate_lateness
         If the gate's own timer ran last longer ago than this, the gate does not trust itself, and
         stops the robot until it has run again.
@@ -386,6 +396,9 @@ class Safety:
     emergency_stop: Annotated[
         str, Key(spelt=TOPIC), change.behavioural('Another button stops the robot.')
     ] = ''
+    emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0), change.SAFETY] = (
+        None
+    )
     gate_lateness: Annotated[
         float, Key(unit='s', above=0.0, same_as='command_timeout'), change.SAFETY
     ]

@@ -26,10 +26,15 @@ def parse_safety(key: Reader, size: int) -> Safety:
     """
     safety = key.make(
         Safety,
+        emergency_stop=''  # said to be none
+        if key.is_word('emergency_stop', 'none')
+        else key.value(Safety, 'emergency_stop'),
         obstacles=parse_obstacles(key, size),
         workspaces=parse_workspaces(key, size),
         operator=_operator(key.section('operator'), size) if key.has('operator') else None,
     )
+    if safety.emergency_stop_heartbeat is not None and not safety.emergency_stop:
+        key.problem(('emergency_stop_heartbeat',), 'a topic under `emergency_stop`', said('none'))
     rule = safety.overruns
     if rule is not None and rule.exceeded > rule.of:
         key.problem(('overruns', 'exceeded'), f'at most `of` ({rule.of})', rule.exceeded)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract_reader import nearest, Reader, said
@@ -59,7 +59,9 @@ class Values:
         return self.source.paths if isinstance(self.source, Paths) else ()
 
 
-def parse_source(key: Reader, type_name: str, forms: Sequence[str] = FORMS) -> Values:
+def parse_source(
+    key: Reader, type_name: str, forms: Sequence[str] = FORMS, *, command: bool = False
+) -> Values:
     """
     Return what one of the keys ``fields``, ``parts``, ``joints`` ... says.
 
@@ -73,6 +75,8 @@ def parse_source(key: Reader, type_name: str, forms: Sequence[str] = FORMS) -> V
         Type of its message.
     forms
         Which of the keys have a meaning here.
+    command
+        Whether it is a command, of which the gate is the only publisher.
 
     """
     given = [form for form in forms if key.has(form)]
@@ -84,6 +88,17 @@ def parse_source(key: Reader, type_name: str, forms: Sequence[str] = FORMS) -> V
             key.problem((), f'one of {", ".join(forms)}', said('none of them'))
         return Values(source=Paths(paths=('',)), shape=(1,))
     values = _PARSERS[form](key, type_name)
+    if not command and key.has('publishers'):
+        publishers = key.value(Joints, 'publishers')
+        if isinstance(values.source, Joints):
+            values = replace(values, source=replace(values.source, publishers=publishers))
+        else:
+            key.problem(
+                ('publishers',),
+                'nothing, but with `joints`',
+                publishers,
+                'Of two nodes that publish the same value the gate cannot tell which is right.',
+            )
     for other in given[1:]:
         # Asked for, so that it is not reported once more as unknown.
         key.skip(other)

@@ -96,6 +96,10 @@ class Joints:
         Of a ``sensor_msgs/msg/JointState``: found by name, whatever the order in the message.
     quantities
         Of each joint: all joints of the first quantity, then of the next. Without it ``position``.
+    publishers
+        How many nodes publish that ``JointState``, each its own joints:
+        [several drivers](nodes/safety_gate.md#several-drivers-on-one-topic). The same wherever the
+        topic is read; never of a command.
 
     """
 
@@ -107,6 +111,11 @@ class Joints:
     quantities: Annotated[
         tuple[str, ...], Key('quantity', choices=QUANTITIES), change.OTHER_VALUES
     ] = ('position',)
+    publishers: Annotated[
+        int,
+        Key(least=1),
+        change.behavioural('Another number of publishers of it stops the robot.'),
+    ] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +311,11 @@ class Derived:
     parameters: Annotated[Mapping[str, int], Key(''), change.OTHER_VALUES] = field(
         default_factory=dict
     )
+
+
+def publishers_of(source: object) -> int:
+    """Return how many nodes may publish the topic that a source is read from."""
+    return source.publishers if isinstance(source, Joints) else 1
 
 
 Source: TypeAlias = Paths | Joints | Trajectory | Array | Beams | Points | Picture | Lookup

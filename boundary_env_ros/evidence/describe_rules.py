@@ -78,6 +78,8 @@ def _stopping(contract: Contract) -> Iterator[Term]:
     safety, lockstep = contract.safety, contract.pacing is Pacing.LOCKSTEP
     if safety.emergency_stop:
         yield '  emergency_stop', f'true on {safety.emergency_stop}; it latches'
+        if contract.heartbeat is not None:
+            yield '', f'silence there for more than {number(contract.heartbeat)} s'
     else:
         yield '  emergency_stop', 'by the service of the gate alone; it latches'
     yield '  authority', 'the episode is over, or its lease has ended'

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.safety import STOP_TYPE
 from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, RecordError
 from boundary_env_ros.evidence.dataset import Dataset, open_dataset
-from boundary_env_ros.evidence.raw.wiring import STOP_TYPE
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore

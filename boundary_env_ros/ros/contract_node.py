@@ -34,7 +34,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.fields import Reading
 from boundary_env_ros.core.inputs import Input, sensor_topics
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
@@ -547,9 +547,11 @@ class ContractNode(LifecycleNode):
         return entity
 
     def read(self, item: Input, message: Any) -> Reading | None:
-        """Return what an input reads from a message; None, which is a refusal, if it cannot."""
+        """Return what an input reads from a message; None if it cannot, or is not to."""
         try:
             reading = item.read(message)
+        except OfAnother:
+            return None
         except Exception as error:  # noqa: BLE001 - whatever a message leads to
             self.refuse(item.topic or item.name, error)
             return None

@@ -15,6 +15,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.core.safety import STOP_TYPE
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
@@ -86,7 +87,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
     sensors = dict(sensor_topics(contract))
     sensors.update({group.topic: group.type for group in contract.action})
     if contract.safety.emergency_stop:
-        sensors[contract.safety.emergency_stop] = 'std_msgs/msg/Bool'
+        sensors[contract.safety.emergency_stop] = STOP_TYPE
     others = {
         contract.topic_of(agent, name): kind
         for agent in contract.agents

@@ -143,7 +143,7 @@ def replay(
     wanted, gone_through = Wish(**wish), Pace(**pace)
     terms = load(contract).contract if contract else _own_contract(path)
     choice = choose(bag, terms, wanted)
-    topics = frozenset(topic.recorded for topic in choice.topics)
+    topics = frozenset(topic.recorded for topic in choice.topics if not topic.released)
     begin, end = _span(bag, gone_through)
     ending = threading.Event()
     with (
@@ -162,7 +162,11 @@ def replay(
             rate=gone_through.rate,
             paused=gone_through.paused,
             loop=gone_through.loop,
-            latched={topic.recorded: topic.latched for topic in choice.topics if topic.latched},
+            latched={
+                topic.recorded: topic.latched
+                for topic in choice.topics
+                if topic.recorded in topics and topic.latched
+            },
             # Without any, a step would be all that is left, in one breath.
             transition=_TRANSITION if _TRANSITION in {t.type for t in choice.topics} else '',
             stopped=ending.is_set,
@@ -222,8 +226,9 @@ def _told(path: Path, choice: Choice, begin: int, end: int, contract: Contract |
     lines = [f'{path}: {(end - begin) / NANOSECONDS:.1f} s under {under}']
     for topic in choice.topics:
         renamed = '' if topic.name == topic.recorded else f' as {topic.name}'
-        moves = '  (CAN MOVE A ROBOT)' if topic.commands else ''
-        lines.append(f'  {topic.recorded}{renamed}{moves}')
+        notes = '  (CAN MOVE A ROBOT)' if topic.commands else ''
+        notes += '  (not in the record: said to be released)' if topic.released else ''
+        lines.append(f'  {topic.recorded}{renamed}{notes}')
     lines += [f'  not {topic}: {why}' for topic, why in sorted(choice.left_out.items())]
     return '\n'.join(lines)
 

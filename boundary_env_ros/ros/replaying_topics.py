@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 import os
 from pathlib import Path
@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.safety import STOP_TYPE
 from boundary_env_ros.errors import BoundaryError, ContractError, LinkError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
@@ -54,6 +55,8 @@ class ReplayedTopic:
         How many messages somebody gets who comes later; 0: none.
     commands
         Whether it can move a robot.
+    released
+        Whether the record does not have it: an emergency stop, said to be released.
 
     """
 
@@ -63,6 +66,7 @@ class ReplayedTopic:
     reliable: bool
     latched: int
     commands: bool
+    released: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +164,8 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
             )
         elif why:
             left_out[topic] = why
+    if contract is not None and chosen and not wish.topics:
+        chosen += _released(contract, channels, wish)
     if not chosen:
         reasons = '; '.join(f'{topic}: {why}' for topic, why in left_out.items())
         raise RecordError(
@@ -174,6 +180,23 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
             'Mend --remap.'
         )
     return Choice(topics=tuple(chosen), left_out=left_out)
+
+
+def _released(contract: Contract, recorded: Iterable[str], wish: Wish) -> Iterator[ReplayedTopic]:
+    """Yield the emergency stops that the record does not have: no gate is armed without them."""
+    stop = contract.safety.emergency_stop
+    for agent in contract.agents if stop else ():
+        topic = f'/{contract.topic_of(agent, stop).lstrip("/")}'
+        if topic not in wish.exclude and not any(name.endswith(topic) for name in recorded):
+            yield ReplayedTopic(
+                recorded=topic,
+                name=_placed(topic, wish.namespace),
+                type=STOP_TYPE,
+                reliable=True,
+                latched=1,
+                commands=False,
+                released=True,
+            )
 
 
 def _offers(path: Path) -> Mapping[str, tuple[str, str]]:
@@ -251,7 +274,7 @@ class Publishers:
 
     """
 
-    def __init__(self, node: Node, topics: Iterable[ReplayedTopic]) -> None:
+    def __init__(self, node: Node, topics: Sequence[ReplayedTopic]) -> None:
         self._node = node
         self._made = {
             topic.recorded: node.create_publisher(
@@ -259,6 +282,9 @@ class Publishers:
             )
             for topic in topics
         }
+        for topic in topics:
+            if topic.released:
+                self._made[topic.recorded].publish(message_class(topic.type)())
         self._clock_class = message_class(CLOCK_TYPE)
         self._clock = node.create_publisher(self._clock_class, CLOCK, names.RECORD)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from boundary_env_ros.core.contract import Qos
 from boundary_env_ros.core.fields import Reading
 from boundary_env_ros.core.inputs import Input
+from boundary_env_ros.errors import OfAnother
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import decoded, header_stamp, message_class
@@ -190,6 +191,8 @@ class SensorBuffer:
         """Hand over what an input reads, and return what is said to that; no message, no."""
         try:
             return bool(hand(item.name, item.read(arrival.message(topic.kind))))
+        except OfAnother:
+            return False
         except Exception as error:  # noqa: BLE001 - whatever a message leads to
             self._node.refuse(topic.name, error)
             return False

@@ -99,6 +99,8 @@ def schema() -> Schema:
     """Return the schema, draft 2020-12."""
     command = (Paths, Joints, Array)
     step = _object(*get_args(ResetStep), rules=[_one_of(*_steps())])
+    group = _object(ActionSpec, Trajectory, *command, rules=_group())
+    del group['properties']['publishers']  # the gate is the only one
     # A service, or a message.
     step['properties']['type'] = {'description': 'Of `call` and `publish`.', 'type': 'string'}
     return {
@@ -121,7 +123,7 @@ def schema() -> Schema:
             'confidence': _object(
                 Confidence, rules=[_one_of(_keys('field'), _keys('variance', 'tolerance'))]
             ),
-            'group': _object(ActionSpec, Trajectory, *command, rules=_group()),
+            'group': group,
             'feedback': _object(Feedback, *command, rules=_form(COMMAND_FORMS)),
             'obstacle': _object(Obstacle, Sector, Corridor, rules=_zone()),
             'workspace': _object(Workspace, *command, rules=_form(COMMAND_FORMS)),
@@ -430,6 +432,7 @@ def _form(forms: Iterable[str]) -> list[Schema]:
     forms = list(forms)
     return [
         _if(_has('joints'), _is('type', JOINTS)),
+        _if(_has('publishers'), _has('joints')),
         _if(_has('array'), _any('length', 'shape')),
         _one_of(*map(_has, forms), {'not': _any(*forms)}),
     ]

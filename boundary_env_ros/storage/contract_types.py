@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract import (
     PublishStep,
 )
 from boundary_env_ros.core.obstacle_parser import obstacle_path
-from boundary_env_ros.core.safety import Corridor, Safety, Sector, Side
+from boundary_env_ros.core.safety import Corridor, Safety, Sector, Side, STOP_TYPE
 from boundary_env_ros.core.sources import (
     Array,
     Beams,
@@ -49,7 +49,6 @@ from boundary_env_ros.storage.message_types import (
 from boundary_env_ros.storage.message_values import KeyPath, value_problems
 
 _TRANSFORM = 'geometry_msgs/msg/Transform'
-_BOOL = 'std_msgs/msg/Bool'
 _SCAN = 'sensor_msgs/msg/LaserScan'
 
 
@@ -141,7 +140,7 @@ class _Check:
             if self._is_known(hand.type):
                 yield from self._number(hand.type, hand.enable, (*at, 'enable'))
         if safety.emergency_stop:
-            yield from self._known(_BOOL, ('safety', 'emergency_stop'))
+            yield from self._known(STOP_TYPE, ('safety', 'emergency_stop'))
 
     def _field(self, spec: FieldSpec, place: KeyPath) -> Iterator[Problem]:
         if spec.source is None:

@@ -25,6 +25,7 @@ from boundary_env_ros.core.contract_reader import Reader
 from boundary_env_ros.core.field_parser import parse_fields
 from boundary_env_ros.core.message_parts import PARTS
 from boundary_env_ros.core.observation import ImageReference, Sample
+from boundary_env_ros.core.safety import STOPS_WITHIN
 from boundary_env_ros.core.sources import DECOMPRESSED, DEPTHS, ENCODINGS, Vector
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import Problem
@@ -287,6 +288,11 @@ def _group(draw: Draw, name: str) -> Data:
             'threshold': 0.01,
         },
     }  # fmt: skip
+    if any(
+        safe != 'hold' and max(high[i] - safe, safe - low[i]) / group['stop'][i] > STOPS_WITHIN
+        for i, safe in enumerate(group['safe'])
+    ):
+        group['driver_timeout'] = 0.25  # for where the gate falls silent before the robot stands
     if kind == 'delta':
         group['most'] = [draw(_limit) for _ in range(count)]
     elif kind == 'discrete':

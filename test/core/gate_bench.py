@@ -429,7 +429,8 @@ class Bench:
         self.witness = Witness(self.contract)
         self.held_by = tuple(i.name for i in inputs if i.name.startswith('alive.'))
         scan = ('scan',) if self.contract.safety.obstacles else ()
-        self.sensors = (*scan, 'odometry', *self.held_by)
+        button = () if self.contract.heartbeat is None else ('emergency_stop',)
+        self.sensors = (*scan, 'odometry', *self.held_by, *button)
         self.alive = {'environment', *self.sensors}
         self.scan: Vector = FREE
         self.motion: Vector = (0.0,) * self.contract.command_size
@@ -483,6 +484,8 @@ class Bench:
         captured, now = self.time.stamp(ago=self.lag), self.time.now
         if name == 'scan':
             return self._see(self.gate.measure('obstacle', self.scan, captured, now))
+        if name == 'emergency_stop':
+            return self._see(self.gate.measure(name, (0.0,), None, now))
         if name in self.held_by:
             return self._see(self.gate.measure(name, (1.0,), captured, now))
         self.witness.feedback(self.motion, now, captured.nanoseconds)

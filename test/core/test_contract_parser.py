@@ -111,6 +111,14 @@ def test_a_driver_without_a_timeout_must_be_acknowledged() -> None:
     assert contract.action[0].driver_timeout is None
 
 
+def test_a_robot_without_an_emergency_stop_may_say_so() -> None:
+    without = shipped_data()
+    drop(without, ('safety', 'emergency_stop'))
+    contract = shipped({('safety', 'emergency_stop'): 'none'})
+    assert contract.safety.emergency_stop == ''
+    assert contract == parse(without, tasks=TASKS)
+
+
 def test_a_safe_command_need_not_be_zero() -> None:
     contract = shipped({('action', 'base', 'safe'): [0.0, -0.2]})
     assert contract.flat('safe') == (0.0, -0.2)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import math
 
 from core_messages import image, odometry, quaternion, ring, scan
-from core_world import Message, shipped, stamped
+from core_world import Message, rich, shipped, stamped
 from places import CART, contract_with
 import pytest
 
@@ -23,6 +23,7 @@ from boundary_env_ros.core.inputs import (
 )
 from boundary_env_ros.core.safety import Workspace
 from boundary_env_ros.core.sources import Joints
+from boundary_env_ros.errors import OfAnother
 
 CONTRACT = shipped()
 SPECS = {spec.name: spec for spec in CONTRACT.fields}
@@ -235,3 +236,43 @@ def test_a_field_and_a_feedback_are_read_in_any_frame() -> None:
             item.read(odometry).values for item in items if item.name in ('velocity', 'base')
         ]
         assert reading == (0.3, -0.1)
+
+
+# Several drivers on one topic --------------------------------------------------------------------
+
+SHARED = rich({
+    ('action', 'arm', 'feedback', 'publishers'): 2,
+    ('observation', 'joints', 'publishers'): 2,
+})  # fmt: skip
+
+
+def test_a_message_of_another_driver_says_nothing_and_is_no_failure() -> None:
+    [item] = [i for i in gate_inputs(SHARED) if i.name == 'feedback.arm']
+    assert item.publishers == 2
+    other = stamped(3.0, name=['left', 'right'], position=[0.0, 0.0])
+    with pytest.raises(OfAnother, match='Expect joints out of lift, elbow, actually: left, right'):
+        item.read(other)
+    own = stamped(3.0, name=['elbow', 'lift'], position=[0.2, 0.1])
+    assert item.read(own).values == (0.1, 0.2)
+
+
+def test_a_message_with_some_of_the_joints_cannot_be_used() -> None:
+    [item] = [i for i in gate_inputs(SHARED) if i.name == 'feedback.arm']
+    reading = item.read(stamped(3.0, name=['lift', 'left'], position=[0.1, 0.0]))
+    assert reading.values == ()
+    assert "Expect the joint 'elbow'" in reading.problem
+
+
+def test_of_one_driver_every_message_must_have_the_joints() -> None:
+    [item] = [i for i in gate_inputs(rich()) if i.name == 'feedback.arm']
+    assert item.publishers == 1
+    assert item.read(stamped(3.0, name=['left'], position=[0.0])).values == ()
+
+
+def test_the_emergency_stop_is_no_topic_of_a_sensor_though_its_heartbeat_is_heard() -> None:
+    contract = shipped({('safety', 'emergency_stop_heartbeat'): 0.5})
+    [item] = [i for i in gate_inputs(contract) if i.name == 'emergency_stop']
+    assert (item.topic, item.type) == ('emergency_stop', 'std_msgs/msg/Bool')
+    assert item.read(Message(data=True)).values == (1.0,)
+    assert item.read(Message()).values == ()
+    assert sensor_topics(contract) == sensor_topics(CONTRACT)

@@ -307,6 +307,22 @@ def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage
         replay(folder, wish={'topics': [COMMAND]}, pace={}, contract='warehouse_cart')
 
 
+def test_an_emergency_stop_that_the_record_does_not_have_is_said_to_be_released(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = stage.bag.parent / 'without'
+    write_bag(folder, [sent for sent in stage.tape if sent.topic != '/emergency_stop'])
+    monkeypatch.setattr(stage, 'bag', folder)
+    pressed: list[bool] = []
+    heard = stage.probe.node.create_subscription(
+        Bool, '/emergency_stop', lambda message: pressed.append(message.data), names.LATCHED
+    )
+    with stage.replaying():
+        stage.until(lambda: pressed, 'what the emergency stop says')
+    stage.probe.node.destroy_subscription(heard)
+    assert pressed == [False]
+
+
 @pytest.mark.parametrize(
     ('kind', 'topic', 'arguments', 'says'),
     [

@@ -147,7 +147,9 @@ def test_every_key_that_is_declared_is_used_by_a_contract_that_the_parser_takes(
 
 
 #: How values are found in a message, wherever they are read or written.
-SOURCE = frozenset({'fields', 'parts', 'joints', 'quantity', 'array', 'length', 'shape'})
+SOURCE = frozenset(
+    {'fields', 'parts', 'joints', 'quantity', 'publishers', 'array', 'length', 'shape'}
+)
 
 
 def alike(keys: set[tuple[Where, str]]) -> set[tuple[Where, str]]:

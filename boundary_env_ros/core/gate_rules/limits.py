@@ -26,6 +26,7 @@ from boundary_env_ros.core.usable import is_fresh, is_measured
 FEEDBACK = 'feedback'
 ALIVE = 'alive'
 OPERATOR = 'operator'
+EMERGENCY_STOP = 'emergency_stop'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +234,8 @@ def _needs(contract: Contract) -> Mapping[str, Need]:
         (f'{FEEDBACK}.{group.name}', Need(most=timeout, size=group.size))
         for group in contract.action
     )
+    if contract.heartbeat is not None:
+        needs[EMERGENCY_STOP] = Need(most=contract.heartbeat, size=1)
     return needs
 
 

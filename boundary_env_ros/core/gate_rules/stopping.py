@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.gate_rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
 from boundary_env_ros.core.gate_rules.obstacles import obstacle_stops
 from boundary_env_ros.core.gate_rules.situation import Situation
 from boundary_env_ros.core.gate_rules.workspace import workspace_stops
@@ -126,11 +126,12 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             # Only needed to seed the limits: its absence shows as an unknown previous command.
             continue
         measurement = situation.measurements.get(name)
+        rule_name = name if name == EMERGENCY_STOP else 'sensors'
         if not need.fresh(measurement):
             age = None if measurement is None else measurement.age
-            results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
+            results.append(_stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
         elif not need.usable(measurement):
-            results.append(_stop('sensors', Reason.SENSOR_INVALID))
+            results.append(_stop(rule_name, Reason.SENSOR_INVALID))
     if situation.previous is None:
         limit = limits.safety.sensor_timeout
         results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))

@@ -10,12 +10,17 @@ from typing import Any
 
 from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.fields import reader, Reading, stamp_of
-from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, gate_inputs, Input
+from boundary_env_ros.core.inputs import (
+    feedback_inputs,
+    field_inputs,
+    gate_inputs,
+    Input,
+)
+from boundary_env_ros.core.safety import STOP_TYPE
 from boundary_env_ros.core.sources import Vector
 
 Message = Any  # anything with the attributes of the message
 
-STOP_TYPE = 'std_msgs/msg/Bool'
 STOP = 'emergency stop'
 
 

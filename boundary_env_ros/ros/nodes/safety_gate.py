@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 import sys
 import time
 from typing import Any
@@ -21,7 +22,7 @@ from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.commands import as_sent, message_fields
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract import ActionSpec, Pacing
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateDecision,
@@ -35,6 +36,9 @@ from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.gate_rules.limits import OPERATOR
 from boundary_env_ros.core.gate_words import sentence
 from boundary_env_ros.core.inputs import gate_inputs, Input
+from boundary_env_ros.core.publishers import Echoes, Publishers, relied_on, ReliedOn
+from boundary_env_ros.core.safety import STOP_TYPE, STOPS_WITHIN
+from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 from boundary_env_ros.ros import names
@@ -58,9 +62,6 @@ from boundary_env_ros.ros.once import Once
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25
 
-#: Seconds after which discovery has forgotten a process that was killed: 20 with Fast DDS.
-_LINGERS = 30.0
-
 #: Name of the node that speaks for an environment that died.
 _RECORDER = 'recorder'
 
@@ -73,20 +74,43 @@ _AGAIN = 10.0
 #: Candidate actions of one plan.
 _MOST_CANDIDATES = 256
 
-#: Seconds that the stop profile may take when the gate is told to fall silent.
-_STOPS_WITHIN = 2.0
-
-#: Of them between two looks at what is urgent.
+#: Candidate actions, or messages of a sensor, between two looks at what is urgent.
 _AT_ONCE = 16
 
 #: Presses of the emergency stop that are taken in one tick.
 _PRESSES = 10
 
-#: Own states and commands that are remembered, to tell those of another apart.
+#: Own states that are remembered, to tell those of another apart.
 _SAID = 64
 
 #: Limits of the command that parameters make stricter.
 _STRICTER = ('low', 'high', 'rate')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Output:
+    """
+    The command topic of a group.
+
+    Attributes
+    ----------
+    group, kind
+        The group, and the type of its messages.
+    publisher
+        The only one that there may be.
+    as_float32
+        Which of its values a message holds as float32.
+    echoes
+        What was sent and has not come back yet, to each of two subscriptions. However a command of
+        another is offered, and however short its publisher lives, one hears it if the driver does.
+
+    """
+
+    group: ActionSpec
+    kind: Any
+    publisher: Any
+    as_float32: Any
+    echoes: tuple[Echoes, Echoes]
 
 
 class SafetyGate(ContractNode):
@@ -170,71 +194,58 @@ class SafetyGate(ContractNode):
 
     def configure(self) -> None:
         """Make the gate and what it listens to; commands go out only while the node is active."""
-        contract, topics = self.contract, self.topics()
+        contract, inputs = self.contract, gate_inputs(self.contract)
         self._gate = Gate(
             contract,
             digest=self.loaded.digest,
             agent=self.agent,
-            topics={item.name: topics[item.topic] for item in gate_inputs(contract)},
+            topics={item.name: self.resolve_topic_name(item.topic) for item in inputs},
             software_version=__version__,
         )
+        if self._latched:
+            # It stopped a robot, and is for somebody to release, whatever was loaded since.
+            self.gate.emergency_stop(True, self.clock.now())
+            self.gate.emergency_stop(self._pressed, self.clock.now())
         self.gate.tighten(self._tightened({}))
-        self._pressed = False
         self._said: deque[int] = deque(maxlen=_SAID)
-        self._duplicate: int | None = None
         self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
-        self._commands = [
-            self.own(
-                self.destroy_publisher,
-                self.create_lifecycle_publisher(message_class(g.type), g.topic, names.COMMAND),
-            )
-            for g in contract.action
-        ]
-        self._single = [held_as_float32(message_class(g.type), g) for g in contract.action]
-        # What was sent on each command topic and has not come back yet, to each subscription, and
-        # when a command of another was last heard there. However that was offered, and however
-        # short its publisher lived, one of the two hears it if the driver does.
-        self._sent_on: dict[str, tuple[deque[Any], ...]] = {}
-        self._strange_on: dict[str, int] = {}
-        for group in contract.action:
-            if group.topic not in self._sent_on:
-                both = self._sent_on[group.topic] = deque(maxlen=_SAID), deque(maxlen=_SAID)
-                kind = message_class(group.type)
-                for own, qos in zip(both, (names.RECORD, names.SENSOR), strict=True):
-                    overhear = self._overhear(group.topic, own)
-                    self.listen(kind, group.topic, overhear, qos, warn=False, rate=RATE)
+        self._outputs = [self._output(group) for group in contract.action]
+        self._others = Publishers(
+            self.get_fully_qualified_name(),
+            commands=[group.topic for group in contract.action],
+            relied_on=self._relied_on(),
+            patience=contract.safety.gate_timeout,
+        )
         self._decisions = self.speak(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.speak(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
         self._diagnostics = self.speak(DiagnosticArray, TOPIC, names.RECORD)
-        self._relied_on = {item.topic for item in gate_inputs(contract)} | {names.EPISODE_STATUS}
-        if contract.pacing is Pacing.LOCKSTEP:
-            self._relied_on.add(names.WORLD_ADVANCED)
-        # When a topic was last heard, and when it fell silent, with those who were there then.
-        self._heard_on: dict[str, int] = {}
-        self._silent_on: dict[str, tuple[int, frozenset[bytes]]] = {}
-        self._sensors = []
-        for item in gate_inputs(contract):
-            qos = names.sensor(item.qos, contract.pacing)
-            hear_sensor = self._sensor(item)
-            self._sensors.append(
-                self.listen(message_class(item.type), item.topic, hear_sensor, qos)
+        self._sensors = [
+            self.listen(
+                message_class(item.type),
+                item.topic,
+                self._sensor(item),
+                names.sensor(item.qos, contract.pacing),
             )
+            for item in inputs
+        ]
         for kind, topic, hear, qos in (
             (msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD),
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED),
             (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY),
-            (msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD),
         ):
-            if kind is not msg.WorldAdvanced or contract.pacing is Pacing.LOCKSTEP:
-                self.listen(kind, topic, hear, qos, raw=True, rate=RATE)
-        self._stops = []
-        if contract.safety.emergency_stop:
-            # However a press is offered, and if it was latched before this node was here, one of
-            # these hears it. That most are heard more than once changes nothing; that some do not
-            # fit a publisher is no reason to warn.
-            stop, heard = contract.safety.emergency_stop, self._on_emergency_stop
-            for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR):
-                self._stops.append(self.listen(Bool, stop, heard, qos, warn=False))
+            self.listen(kind, topic, hear, qos, raw=True, rate=RATE)
+        if contract.pacing is Pacing.LOCKSTEP:
+            advanced, qos = names.WORLD_ADVANCED, names.RECORD
+            self.listen(msg.WorldAdvanced, advanced, self._on_advanced, qos, raw=True, rate=RATE)
+        # However a press is offered, and if it was latched before this node was here, one of these
+        # hears it. That most are heard more than once changes nothing; that some do not fit a
+        # publisher is no reason to warn.
+        stop = contract.safety.emergency_stop
+        self._stops = [
+            self.listen(Bool, stop, self._on_emergency_stop, qos, warn=False)
+            for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR)
+            if stop
+        ]
         for service, name, callback in (
             (srv.Arm, '~/arm', self._on_arm),
             (Trigger, '~/emergency_stop', self._on_stop_service),
@@ -244,18 +255,35 @@ class SafetyGate(ContractNode):
         ):
             self.serve(service, name, callback)
 
+    def _output(self, group: ActionSpec) -> _Output:
+        """Return what commands go out by, and listen to what comes back there."""
+        kind = message_class(group.type)
+        publisher = self.create_lifecycle_publisher(kind, group.topic, names.COMMAND)
+        output = _Output(
+            group=group,
+            kind=kind,
+            publisher=self.own(self.destroy_publisher, publisher),
+            as_float32=held_as_float32(kind, group),
+            echoes=(Echoes(), Echoes()),
+        )
+        for echoes, qos in zip(output.echoes, (names.RECORD, names.SENSOR), strict=True):
+            hear = partial(self._on_command, group.topic, echoes)
+            self.listen(kind, group.topic, hear, qos, warn=False, rate=RATE)
+        return output
+
     def activate(self) -> None:
         """Start the protecting timer, on the steady clock."""
         safety = self.contract.safety
         self.every(safety.gate_period, self._on_timer)
         self.every(min(self.contract.period, safety.gate_timeout / 4.0), self._say)
-        self.every(_LOOK, self._look_for_competitors)
+        self.every(_LOOK, self._look_around)
         self.every(1.0, self._diagnose)
         self.gate.begin_ticking()
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None
         self._latest = 0.0
         self._active = True
+        self._look_around()
         self._say()
         if self.value('probe_on_activation') and self.gate.to_probe:
             self._probe_at_once()
@@ -283,13 +311,13 @@ class SafetyGate(ContractNode):
         """Follow the stop profile to its end; what is measured meanwhile is taken note of."""
         self._winding_down = True
         safety, gate = self.contract.safety, self.gate
-        until = time.monotonic() + _STOPS_WITHIN
+        until = time.monotonic() + STOPS_WITHIN
         while decisions := gate.in_time(gate.deactivate, self.clock.now(), self.clock.now):
             self._send(decisions)
             self._say()
             if time.monotonic() > until:
                 self.get_logger().error(
-                    f'Expect the robot to be stopped within {_STOPS_WITHIN:g} s, actually: the '
+                    f'Expect the robot to be stopped within {STOPS_WITHIN:g} s, actually: the '
                     f'last command is {decisions[-1].command}. What is left is up to the '
                     'timeout of its driver; let it stop before the gate is deactivated.'
                 )
@@ -300,12 +328,15 @@ class SafetyGate(ContractNode):
                     let_in(subscription, _AT_ONCE)
 
     def cleanup(self) -> None:
-        """Let go of the gate."""
+        """Let go of the gate, but not of a latched emergency stop."""
+        if self._gate is not None:
+            self._latched = self._gate.state is GateState.EMERGENCY_STOPPED
         self._gate = None
 
     _active = False
     _winding_down = False
     _pressed = False
+    _latched = False
     _ticked: int | None = None
 
     @property
@@ -326,7 +357,7 @@ class SafetyGate(ContractNode):
             if item.name == OPERATOR and not self._active:
                 return  # what he asks for could not be sent, and must not count as sent
             now = self.clock.now()
-            self._heard_on[item.topic] = now.steady
+            self._others.heard(item.topic, now.steady)
             reading = self.read(item, message)
             if reading is None:
                 return
@@ -352,7 +383,7 @@ class SafetyGate(ContractNode):
     def _on_episode(self, data: bytes) -> None:
         status, before, now = from_bytes(EpisodeStatus, data), self.gate.state, self.clock.now()
         if status.declared_by != _RECORDER:
-            self._heard_on[names.EPISODE_STATUS] = now.steady
+            self._others.heard(names.EPISODE_STATUS, now.steady)
         self._send(self.gate.heard(status, now))
         if self.gate.state is not before:
             self._say()
@@ -365,10 +396,12 @@ class SafetyGate(ContractNode):
         self._emergency_stop(pressed=message.data)
 
     def _emergency_stop(self, *, pressed: bool) -> None:
+        before = self.gate.state
         if pressed:
             self.get_logger().warning('emergency stop', throttle_duration_sec=1.0)
         self._decide(lambda now: self.gate.emergency_stop(pressed, now), self.clock.now())
-        self._say()
+        if self.gate.state is not before:
+            self._say()
 
     def urgent(self) -> None:
         """Tick when that is due, whatever waits in the queue of the executor."""
@@ -400,7 +433,7 @@ class SafetyGate(ContractNode):
         status = from_bytes(GateStatus, data)
         own = status.taken is not None and status.taken.steady in self._said
         if not own and status.state is not GateState.INACTIVE:
-            self._duplicate = self.clock.now().steady
+            self._others.met_twin(self.clock.now().steady)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -435,24 +468,26 @@ class SafetyGate(ContractNode):
                 commanded = not_before(commanded, decision.received)
             # The command first: what it takes to explain it would make it late.
             start = 0
-            for group, publisher, single in zip(
-                self.contract.action, self._commands, self._single, strict=True
-            ):
-                values = as_sent(group, decision.command[start : start + group.size], single)
-                command = fill(message_class(group.type)(), message_fields(group, values))
-                if hasattr(command, 'header'):
-                    set_time(command.header.stamp, commanded.ros.nanoseconds)
-                    command.header.frame_id = group.frame
-                publisher.publish(command)
-                # As it comes back, with the precision of its fields.
-                sent = deserialize_message(serialize_message(command), type(command))
-                for own in self._sent_on[group.topic]:
-                    own.append(sent)
+            for output in self._outputs:
+                group = output.group
+                values = decision.command[start : start + group.size]
                 start += group.size
+                self._publish(output, as_sent(group, values, output.as_float32), commanded)
             self.gate.went_out(commanded)
             decision = replace(decision, commanded=commanded)
         at = decision.commanded or self.clock.now()
         self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
+
+    def _publish(self, output: _Output, values: Vector, commanded: Instant) -> None:
+        command = fill(output.kind(), message_fields(output.group, values))
+        if hasattr(command, 'header'):
+            set_time(command.header.stamp, commanded.ros.nanoseconds)
+            command.header.frame_id = output.group.frame
+        output.publisher.publish(command)
+        # As it comes back, with the precision of its fields.
+        sent = deserialize_message(serialize_message(command), output.kind)
+        for echoes in output.echoes:
+            echoes.sent(sent)
 
     def _say(self) -> None:
         now = self.clock.now()
@@ -478,101 +513,61 @@ class SafetyGate(ContractNode):
         set_time(message.header.stamp, now.ros.nanoseconds)
         self._diagnostics.publish(message)
 
-    def _look_for_competitors(self) -> None:
-        mine, lately = self.get_fully_qualified_name(), self._lately
-        others: list[tuple[str, str]] = []
-        for topic in self._sent_on:
-            found = list(self._publishers_on(topic).values())
-            named = [(topic, name) for name in found if name != mine]
-            # One of this name is the gate's own, and rclpy does not say which. One that was killed
-            # before this process began is not among them: it announces itself no more.
-            twins = max(found.count(mine) - 1, int(lately(self._duplicate)))
-            named += [(topic, f'a second {mine}')] * twins
-            if not named and lately(self._strange_on.get(topic)):
-                named = [(topic, 'one that did not stay')]
-            others += named
-        crowded = {
-            topic: found for topic in self._relied_on if len(found := self._speakers(topic)) > 1
-        }
-        self.gate.competing(
-            len(others), {topic: len(found) - 1 for topic, found in crowded.items()}
-        )
-        for topic, name in others:
+    # Other publishers ----------------------------------------------------------------------------
+
+    def _relied_on(self) -> dict[str, ReliedOn]:
+        """Return the topics that the gate goes by."""
+        contract, found = self.contract, relied_on(self.contract)
+        if contract.pacing is Pacing.LOCKSTEP:
+            patience = None
+            found[names.WORLD_ADVANCED] = ReliedOn()
+        else:
+            patience = contract.safety.environment_timeout
+        found[names.EPISODE_STATUS] = ReliedOn(patience=patience, beside=_RECORDER)
+        return found
+
+    def _look_around(self) -> None:
+        """Look for publishers that there must not be, and for one that there must be."""
+        found = {topic: self._found(topic) for topic in self._others.topics}
+        intruders = self._others.intruders(found, self.clock.now().steady)
+        self.gate.competing(len(intruders.commands), intruders.beyond)
+        stop = self.contract.safety.emergency_stop
+        if stop:
+            heard = self._found(stop, STOP_TYPE)
+            self.gate.emergency_stop_unpublished('' if heard else self.resolve_topic_name(stop))
+        for topic, name in intruders.commands:
             if self._competed.due((topic, name)):
                 self.get_logger().error(
                     f'Expect no other publisher on {topic}, actually: {name}. '
                     'Stop it: what it sends passes no gate.'
                 )
-        for topic, found in crowded.items():
-            if self._competed.due((topic, *found)):
+        for topic, there in intruders.relied_on.items():
+            if self._competed.due((topic, *there)):
+                most = len(there) - intruders.beyond[topic]
                 self.get_logger().error(
-                    f'Expect one publisher on {topic}, actually: {", ".join(sorted(found))}. '
-                    'Stop all but one: the gate cannot tell which of them is right. A process '
-                    'that was killed counts until the middleware notices that it is gone.'
+                    f'Expect {"one publisher" if most == 1 else f"{most} publishers"} on {topic}, '
+                    f'actually: {", ".join(sorted(there))}. Stop the others: the gate cannot '
+                    'tell which of them is right. A process that was killed counts until the '
+                    'middleware notices that it is gone.'
                 )
 
-    def _publishers_on(self, topic: str) -> dict[bytes, str]:
-        """Return the node of each publisher on a topic."""
+    def _found(self, topic: str, kind: str = '') -> dict[bytes, str]:
+        """Return the node of each publisher on a topic, if need be only of those of a type."""
         return {
             bytes(info.endpoint_gid): info.node_namespace.rstrip('/') + '/' + info.node_name
             for info in self.get_publishers_info_by_topic(self.resolve_topic_name(topic))
+            if kind in ('', info.topic_type)
         }
 
-    def _speakers(self, topic: str) -> list[str]:
-        """
-        Return the nodes that may be speaking on a topic that the gate goes by.
-
-        A process that was killed stays in discovery for a while. Those that were there when a
-        topic fell silent count no more then, beside others: the robot has been stopped for the
-        silence, and what was killed can be replaced. In lockstep silence tells nothing.
-        """
-        safety, found = self.contract.safety, self._publishers_on(topic)
-        patience = safety.sensor_timeout
-        if topic == names.EPISODE_STATUS:
-            patience = safety.environment_timeout
-            found = {g: name for g, name in found.items() if name.rpartition('/')[2] != _RECORDER}
-        now, heard = self.clock.now().steady, self._heard_on.get(topic)
-        since, silent = self._silent_on.get(topic, (0, frozenset()))
-        if (
-            self.contract.pacing is Pacing.REALTIME
-            and heard is not None
-            and since < heard
-            and now - heard > patience * NANOSECONDS
-        ):
-            since, silent = self._silent_on[topic] = now, frozenset(found)
-        others = [name for gid, name in found.items() if gid not in silent]
-        if others and now - since < _LINGERS * NANOSECONDS:
-            return others
-        return list(found.values())
-
-    def _lately(self, heard: int | None) -> bool:
-        """Return whether something was heard so lately that it is still reckoned with."""
-        patience = self.contract.safety.gate_timeout * NANOSECONDS
-        return heard is not None and self.clock.now().steady - heard < patience
-
-    def _overhear(self, topic: str, own: deque[Any]) -> Callable[[Any], None]:
-        """
-        Return what listens to the gate's own commands.
-
-        Discovery takes longer than some publishers live: their commands are known for not being
-        the gate's own.
-        """
-
-        def on_command(message: Any) -> None:
-            if message in own:
-                # Those before it got lost; none of them counts twice.
-                while own.popleft() != message:
-                    pass
-            elif self._active:
-                known = self._lately(self._strange_on.get(topic))
-                self._strange_on[topic] = self.clock.now().steady
-                # Once: what the timer says after that is enough, and two gates that answered each
-                # other's commands would never end.
-                if not known:
-                    self._look_for_competitors()
-                    self._decide(self.gate.tick, self.clock.now())
-
-        return on_command
+    def _on_command(self, topic: str, own: Echoes, message: Any) -> None:
+        """Stop at a command that is not the gate's own."""
+        if own.is_own(message) or not self._active:
+            return
+        # Once: what the timer says after that is enough, and two gates that answered each other's
+        # commands would never end.
+        if self._others.overheard(topic, self.clock.now().steady):
+            self._look_around()
+            self._decide(self.gate.tick, self.clock.now())
 
     # Services ------------------------------------------------------------------------------------
 
@@ -605,21 +600,22 @@ class SafetyGate(ContractNode):
         return response
 
     def _on_clear_service(self, request: Any, response: Any) -> Any:
-        try:
-            self.gate.clear_emergency_stop()
-            response.success = True
-            response.message = 'Released. Arm the gate for a new episode.'
-        except Refused as refusal:
-            response.message = str(refusal)
-        self._say()
-        return response
+        said = 'Released. Arm the gate for a new episode.'
+        return self._answer(response, self.gate.clear_emergency_stop, said)
 
     def _on_probe_service(self, request: Any, response: Any) -> Any:
-        try:
+        def probe() -> None:
             self._refuse_inactive()
             self.gate.probe(self.clock.now())
-            response.success = True
-            response.message = 'It begins. The result will be in the status of the gate.'
+
+        said = 'It begins. The result will be in the status of the gate.'
+        return self._answer(response, probe, said)
+
+    def _answer(self, response: Any, act: Callable[[], None], said: str) -> Any:
+        """Do what a service asks for, and answer what is said then, or why it was refused."""
+        try:
+            act()
+            response.success, response.message = True, said
         except Refused as refusal:
             response.message = str(refusal)
         self._say()
@@ -630,13 +626,10 @@ class SafetyGate(ContractNode):
         if problem:
             self.get_logger().error(f'The probe of the drivers failed: {problem}.')
         else:
+            timeouts = self.gate.status(self.clock.now()).driver_timeouts
             measured = ', '.join(
                 f'{group.name} {seconds:.3f} s'
-                for group, seconds in zip(
-                    self.contract.action,
-                    self.gate.status(self.clock.now()).driver_timeouts,
-                    strict=True,
-                )
+                for group, seconds in zip(self.contract.action, timeouts, strict=True)
                 if group.probe
             )
             self.get_logger().info(f'The drivers brake by themselves after: {measured}.')

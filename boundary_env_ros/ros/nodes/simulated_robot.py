@@ -35,6 +35,7 @@ from boundary_env_ros.ros.conversions import (
 )
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.robot import (
     Emission,
     make_robot,
@@ -95,6 +96,7 @@ class SimulatedRobotNode(ContractNode):
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             self.serve(srv.ResetWorld, service, self._on_reset)
+        self._stop = ReleasedStop(self)
         self._clock_publisher = None
         if contract.sim_time:
             self._clock_publisher = self.speak(ClockMessage, '/clock', 10)
@@ -134,6 +136,7 @@ class SimulatedRobotNode(ContractNode):
         if self.contract.pacing is Pacing.REALTIME:
             self._catch_up_to(self._target())
             self.every(_REALTIME_PERIOD, self._on_timer)
+            self._stop.beat()
         else:
             # Whoever comes late must learn the time of a world that stands still.
             self.every(0.5, self._say_time)

@@ -30,6 +30,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.cart import (
@@ -116,6 +117,7 @@ class Simulator(ContractNode):
             )
             for name in MADE
         }
+        self._stop = ReleasedStop(self)
         server = self.value('server')
         self._place = self._client(self._types.set_entity_state, f'{server}/set_entity_state')
         self._step = self._client(self._types.step_simulation, f'{server}/step_simulation')
@@ -150,6 +152,7 @@ class Simulator(ContractNode):
         self._active = True
         self._tell(self.cart.stand(self._driver_time()))
         self.every(_PERIOD, self._on_timer)
+        self._stop.beat()
         self.executor.create_task(self._set_running)
 
     def deactivate(self) -> None:

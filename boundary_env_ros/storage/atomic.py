@@ -7,8 +7,26 @@ from __future__ import annotations
 from contextlib import suppress
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from boundary_env_ros.errors import RecordError
+
+
+def open_draft(path: Path) -> BinaryIO:
+    """
+    Open a new file that takes the place of another later.
+
+    What has its name goes away: what a run that was ended left, or a link in a folder of somebody
+    else, through which a file elsewhere would be overwritten.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+
+    """
+    path.unlink(missing_ok=True)
+    return path.open('xb')
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -23,7 +41,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
     try:
-        with draft.open('wb') as file:
+        with open_draft(draft) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

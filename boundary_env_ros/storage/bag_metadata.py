@@ -259,9 +259,18 @@ def _profile(data: Any) -> OfferedQos:
     for name in ('history', 'reliability', 'durability', 'liveliness'):
         if not isinstance(values[name], str):
             raise TypeError(name)  # Up to Iron rosbag2 wrote numbers.
+    values['depth'] = _count(values['depth'])
     for name in ('deadline', 'lifespan', 'liveliness_lease_duration'):
-        values[name] = values[name]['sec'] * _NANOSECONDS + values[name]['nsec']
+        time = values[name]
+        values[name] = _count(time['sec']) * _NANOSECONDS + _count(time['nsec'])
     return OfferedQos(**values)
+
+
+def _count(value: object) -> int:
+    """Return a number as it is; a text or a list would be repeated, a billion times."""
+    if not isinstance(value, int) or not 0 <= value < 2**64:
+        raise TypeError(value)
+    return value
 
 
 def _time(nanoseconds: int) -> dict[str, int]:

@@ -28,7 +28,8 @@ UNPACKED: Final = 1 << 30
 UNPACKED_TIMES: Final = 64
 #: Bytes of ``metadata.yaml``, of a manifest, or of the copy of one transition.
 TEXT: Final = 8 << 20
-#: Levels of YAML.
+#: Values of one YAML text; each becomes several objects. Levels of it.
+VALUES: Final = 1 << 18
 LEVELS: Final = 32
 #: Bytes of one line of JSON.
 LINE: Final = 32 << 20
@@ -37,6 +38,8 @@ ELEMENTS: Final = 1 << 20
 #: Bytes of one message definition with those inside it, and of all definitions of a file.
 DEFINITION: Final = 1 << 20
 DEFINITIONS: Final = 64 << 20
+#: Topics of one file.
+TOPICS: Final = 2000
 #: Levels of messages inside messages.
 NESTING: Final = 32
 
@@ -121,7 +124,9 @@ def load_yaml(text: bytes | str, where: object) -> object:
     """
     level = 0
     try:
-        for event in yaml.parse(text, Loader=_Loader):
+        for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
+            if number > VALUES:
+                raise exceeded(where, 'values of YAML', VALUES)
             if isinstance(event, yaml.AliasEvent):
                 raise RecordError(
                     f'{where} has an alias (expected plain data, got *{event.anchor}); '
@@ -171,7 +176,8 @@ def unpacked(
             yield block
     except KeyError:
         raise RecordError(
-            f'{where} cannot be read (expected zstd, lz4 or no compression, got {compression!r})'
+            f'{where} cannot be read (expected zstd, lz4 or no compression, '
+            f'got {compression[:20]!r})'
         ) from None
     except (zstandard.ZstdError, RuntimeError, MemoryError) as error:
         raise RecordError(f'{where} cannot be decompressed ({error})') from error

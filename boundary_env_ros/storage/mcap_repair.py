@@ -10,10 +10,12 @@ metadata of its own (:data:`RECOVERED`) what it lacks.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 import os
 from pathlib import Path
 import struct
@@ -27,6 +29,7 @@ from mcap.writer import Writer
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.atomic import open_draft
 from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, metadata_text, qos_of_text
 from boundary_env_ros.storage.mcap_scan import (
     body_of,
@@ -34,10 +37,10 @@ from boundary_env_ros.storage.mcap_scan import (
     Channel,
     Channels,
     chunk_head,
+    content_of,
     in_chunk,
     MAGIC,
     McapScan,
-    messages_in,
     RECORD,
     records_of,
     RECOVERED,
@@ -47,6 +50,10 @@ __all__ = ['RECOVERED', 'Repair', 'repair']
 
 #: Name of the metadata that rosbag2 keeps in a file; a repaired file gets its own.
 _ROSBAG2: Final = 'rosbag2'
+
+#: So many damages are told one by one, in so many characters each: there may be millions.
+_TOLD: Final = 20
+_LETTERS: Final = 200
 
 _CHUNK_INDEX: Final = struct.Struct('<QQQ')
 
@@ -116,7 +123,7 @@ def repair(
 
     """
     try:
-        with torn.open('rb') as old, new.open('wb') as out:
+        with torn.open('rb') as old, open_draft(new) as out:
             work = _Repair(torn, old, out, progress)
             work.copy()
             repaired = work.finish(name, custom_data, ros_distro)
@@ -151,7 +158,8 @@ class _Repair:
         # Up to where the old file was read, why not further, and what is damaged before.
         self._good = 0
         self._why = ''
-        self._damaged: list[tuple[int, int, str]] = []
+        self._damaged: list[str] = []
+        self._damages = self._dropped = 0
         self._rescued = 0
 
     # Reading -------------------------------------------------------------------------------------
@@ -179,11 +187,12 @@ class _Repair:
                 self._why = str(error)
             except _UNREADABLE as error:
                 self._why = f'a record cannot be read ({error})'
-            following = min((at for at in self._chunks if at > self._good), default=None)
-            if following is None:
+            number = bisect_right(self._chunks, self._good)
+            if number == len(self._chunks):
                 break
-            self._drop(self._good, following, self._why)
+            self._drop(self._good, self._chunks[number], self._why)
             self._why = ''
+            self._start()
         if not self._closed:
             self._rescue()
 
@@ -195,6 +204,7 @@ class _Repair:
                     self._chunks.append(_CHUNK_INDEX.unpack_from(body)[2])
                 else:
                     self._channels.learn(opcode, body)
+        self._chunks.sort()
 
     def _copy_on(self) -> None:
         for offset, opcode, length in records_of(self._old, self._good, self._size):
@@ -221,7 +231,10 @@ class _Repair:
             head = Header.read(stream)
             self._start(head.profile, head.library)
         elif opcode in (Opcode.CHUNK, Opcode.MESSAGE):
-            self._write(list(messages_in(opcode, body, self._channels)))
+            content = content_of(opcode, body)
+            for _ in in_chunk(content, self._channels):
+                pass  # All of it can be read, or nothing of it is taken.
+            self._write(in_chunk(content, self._channels))
         elif opcode == Opcode.ATTACHMENT:
             kept = Attachment.read(stream)
             self._writer.add_attachment(
@@ -235,7 +248,13 @@ class _Repair:
             self._channels.learn(opcode, body)
 
     def _drop(self, begin: int, end: int, damage: str) -> None:
-        self._damaged.append((begin, end - begin, damage))
+        self._damages += 1
+        self._dropped += end - begin
+        if self._damages <= _TOLD:
+            self._damaged.append(
+                f'{end - begin} bytes of {self._path.name} from byte {begin} on were damaged: '
+                f'{damage[:_LETTERS]}'
+            )
         self._good = end
 
     def _rescue(self) -> None:
@@ -244,18 +263,20 @@ class _Repair:
         rest = self._old.read(min(self._size - self._good, limits.CHUNK))
         if len(rest) <= RECORD.size or rest[0] != Opcode.CHUNK:
             return
-        messages = []
+        content = _as_far_as_possible(rest[RECORD.size :])
         with suppress(BrokenError, *_UNREADABLE):
-            for message in in_chunk(_as_far_as_possible(rest[RECORD.size :]), self._channels):
-                messages.append(message)
-        self._write(messages)
-        self._rescued = len(messages)
+            for _ in in_chunk(content, self._channels):
+                self._rescued += 1
+        self._start()
+        self._write(islice(in_chunk(content, self._channels), self._rescued))
 
     # Writing -------------------------------------------------------------------------------------
 
-    def _start(self, profile: str, library: str) -> None:
-        self._writer.start(profile=profile, library=library)
-        self._started = True
+    def _start(self, profile: str = 'ros2', library: str = 'boundary_env_ros') -> None:
+        """Begin the new file, with the head of the old one if that can be read."""
+        if not self._started:
+            self._writer.start(profile=profile, library=library)
+            self._started = True
 
     def _write(self, messages: Any) -> None:
         for channel, sequence, log_time, publish_time, data in messages:
@@ -279,20 +300,18 @@ class _Repair:
 
     def finish(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
         """Write what the file lacks, its index and footer."""
-        if not self._started:
-            self._start('ros2', 'boundary_env_ros')
+        self._start()
         for channel in self._channels.all.values():
             self._number(channel)
-        damages = [
-            f'{length} bytes of {self._path.name} from byte {begin} on were damaged: {damage}'
-            for begin, length, damage in self._damaged
-        ]
+        damages = self._damaged
+        if self._damages > _TOLD:
+            damages.append(f'so were {self._damages - _TOLD} more pieces of it')
         if self._why:
-            damages.append(f'{self._path.name} ended at byte {self._good}: {self._why}')
+            damages.append(f'{self._path.name} ended at byte {self._good}: {self._why[:_LETTERS]}')
         repaired = Repair(
             messages=sum(self._counts.values()),
             rescued=self._rescued,
-            dropped=sum(length for _, length, _ in self._damaged),
+            dropped=self._dropped,
             unreadable=self._size - self._good if self._why else 0,
             torn=bool(self._why),
             tear='; '.join(damages),

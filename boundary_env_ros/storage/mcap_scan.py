@@ -307,11 +307,15 @@ class Channels:
         self._wanted = wanted
         self._schemas: dict[int, tuple[str, str, bytes]] = {0: ('', '', b'')}
         self._selected: dict[int, Channel | None] = {}
-        self._definitions = 0
+        self._definitions = self._topics = 0
         self.all: dict[int, Channel] = {}
 
     def learn(self, opcode: int, body: bytes) -> None:
         """Take note of a schema or a channel; other records are passed over."""
+        if opcode in (_SCHEMA, _CHANNEL) and len(body) > limits.DEFINITION:
+            raise BrokenError(
+                f'a definition of {len(body)} bytes, at most {limits.DEFINITION} are read'
+            )
         if opcode == _SCHEMA:
             (number,) = struct.unpack_from('<H', body)
             name, offset = _string(body, 2)
@@ -319,9 +323,7 @@ class Channels:
             schema = (name, encoding, _prefixed(body, offset)[0])
             if self._schemas.get(number) != schema:
                 self._schemas[number] = schema
-                self._definitions += len(body)
-                if self._definitions > limits.DEFINITIONS:
-                    raise BrokenError(f'more than {limits.DEFINITIONS} bytes of definitions')
+                self._count(body)
         elif opcode == _CHANNEL:
             number, of = struct.unpack_from('<HH', body)
             topic, offset = _string(body, 4)
@@ -338,8 +340,17 @@ class Channels:
                 metadata=_texts(body, offset),
             )
             if self.all.get(number) != channel:
+                self._count(body)
+                self._topics += 1
+                if self._topics > limits.TOPICS:
+                    raise BrokenError(f'more than {limits.TOPICS} topics')
                 self.all[number] = channel
                 self._selected[number] = channel if self._wanted(channel) else None
+
+    def _count(self, body: bytes) -> None:
+        self._definitions += len(body)
+        if self._definitions > limits.DEFINITIONS:
+            raise BrokenError(f'more than {limits.DEFINITIONS} bytes of definitions')
 
     def selected(self, number: int) -> Channel | None:
         """Return a channel, None if it is not wanted."""
@@ -361,8 +372,20 @@ def messages_in(
         If it is damaged.
 
     """
-    content = RECORD.pack(opcode, len(body)) + body if opcode == _MESSAGE else chunk_content(body)
-    return in_chunk(content, channels)
+    return in_chunk(content_of(opcode, body), channels)
+
+
+def content_of(opcode: int, body: bytes) -> bytes:
+    """
+    Return what is in a chunk; a message that stands outside of chunks is one of its own.
+
+    Raises
+    ------
+    BrokenError, struct.error
+        If it is damaged.
+
+    """
+    return RECORD.pack(opcode, len(body)) + body if opcode == _MESSAGE else chunk_content(body)
 
 
 def in_chunk(data: bytes, channels: Channels) -> Iterator[tuple[Channel, int, int, int, bytes]]:

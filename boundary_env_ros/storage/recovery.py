@@ -22,7 +22,7 @@ from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import sync_folder, write_atomically
+from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     BagFile,
     BagTopic,
@@ -217,7 +217,7 @@ class _Work:
         if not is_torn(place):
             return
         draft, whole = _draft(place), 0
-        with draft.open('wb') as file:
+        with open_draft(draft) as file:
             for transition in read_jsonl(place):
                 file.write(dump_line(transition))
                 whole += 1
@@ -329,6 +329,11 @@ def _is_closed(path: Path) -> bool:
         If it still writes it, or the file is something else.
 
     """
+    if not path.is_file():
+        raise RecordError(
+            f'{path} cannot be recovered (expected a regular file, got something else); '
+            'take it out of the folder'
+        )
     with path.open('rb') as file:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -41,7 +41,7 @@ from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_table import APPLICATION_ID, SCHEMA_VERSION
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.reader import message_decoder, open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.rosbag2 import offers_of_bag
@@ -330,6 +330,152 @@ def test_big_endian_record_is_read_and_bad_text_in_it_is_one_error() -> None:
         read(body.replace(b'cart', b'\xff\xfe\xfd\xfc'))
     with pytest.raises(RecordError, match='no plain CDR'):
         read(b'\0\7' + body[2:])
+
+
+# Topics ------------------------------------------------------------------------------------------
+
+
+def record(opcode: int, body: bytes) -> bytes:
+    return struct.pack('<BQ', opcode, len(body)) + body
+
+
+def prefixed(text: str) -> bytes:
+    return struct.pack('<I', len(text)) + text.encode()
+
+
+def schema() -> bytes:
+    return record(3, struct.pack('<H', 1) + prefixed(TWIST) + prefixed('ros2msg') + prefixed(''))
+
+
+def channel(number: int, topic: str, **metadata: str) -> bytes:
+    said = b''.join(prefixed(name) + prefixed(text) for name, text in metadata.items())
+    head = struct.pack('<HH', number, 1) + prefixed(topic) + prefixed('cdr')
+    return record(4, head + struct.pack('<I', len(said)) + said)
+
+
+def message(number: int) -> bytes:
+    return record(5, struct.pack('<HIQQ', number, 0, BEGIN, BEGIN))
+
+
+def chunk(content: bytes, compression: str = 'zstd') -> bytes:
+    packed = zstandard.compress(content)
+    head = struct.pack('<QQQI', 0, 0, len(content), 0) + prefixed(compression)
+    return record(6, head + struct.pack('<Q', len(packed)) + packed)
+
+
+def torn(path: Path, *records: bytes) -> Path:
+    """Write a file that its writer has not closed."""
+    head = record(1, prefixed('ros2') + prefixed('test'))
+    path.write_bytes(MAGIC + head + schema() + b''.join(records))
+    return path
+
+
+@pytest.mark.parametrize(
+    ('topics', 'said'),
+    [
+        ([channel(i % 60_000, f'/x{i}') for i in range(70_000)], f'than {limits.TOPICS} topics'),
+        ([channel(1, f'/x{i % 2}') for i in range(70_000)], f'than {limits.TOPICS} topics'),
+        (
+            [channel(i, f'/x{i}', a='b' * (1 << 16)) for i in range(300)],
+            f'than {1 << 24} bytes of definitions',
+        ),
+        (
+            [channel(1, '/x', **{f'{i:x}': '' for i in range(200_000)})],
+            f'at most {limits.DEFINITION} are read',
+        ),
+    ],
+    ids=['many', 'again', 'large', 'said'],
+)
+def test_topics_of_a_file_take_so_much_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topics: list[bytes], said: str
+) -> None:
+    monkeypatch.setattr(limits, 'CHUNK', 1 << 28)
+    monkeypatch.setattr(limits, 'DEFINITIONS', 1 << 24)
+    file = torn(tmp_path / 'x.mcap', chunk(b''.join(topics)))
+    assert said in contained(lambda: read_or_tear(file))
+    assert said in contained(lambda: recover(file).lost)
+    assert contained(lambda: read_all(file)) == '0'
+
+
+@pytest.mark.parametrize('value', ['[1]', 'a', '2.5', '-1', '9' * 4298])
+def test_quality_of_service_that_is_no_number_is_passed_over(tmp_path: Path, value: str) -> None:
+    times = [f'{name}: {{sec: {value}, nsec: 0}}' for name in ('deadline', 'lifespan')]
+    lease = 'liveliness_lease_duration: {sec: 0, nsec: 0}'
+    rest = 'history: a, depth: 1, reliability: a, durability: a, liveliness: a'
+    text = f'- {{{", ".join([*times, lease, rest])}}}'
+    file = torn(tmp_path / 'x.mcap', channel(1, '/x', offered_qos_profiles=text), message(1))
+    assert 'with 1 messages' in contained(lambda: recover(file).done)
+
+
+def test_yaml_of_many_values_is_one_error(bag: Path) -> None:
+    (bag / 'metadata.yaml').write_text(f'a: [{"1," * limits.VALUES}]')
+    said = contained(lambda: read_all(bag))
+    assert f'at most {limits.VALUES} values of YAML' in said
+
+
+# Recovery ----------------------------------------------------------------------------------------
+
+
+def test_recovery_of_countless_damages_can_be_read_and_tells_where_they_are(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / 'bag/bag_0.mcap'
+    file.parent.mkdir()
+    torn(file, channel(1, '/x'), message(1), *[chunk(b'', 'none')] * 100_000)
+    said = contained(lambda: recover(file.parent).lost)
+    assert 'expected zstd, lz4 or no compression' in said
+    assert 'so were 99980 more pieces of it' in said
+    assert (file.parent / 'metadata.yaml').stat().st_size < 20_000
+    assert '99980 more' in contained(lambda: read_or_tear(file.parent))
+
+
+def test_recovery_of_a_file_without_head_has_one(bag: Path) -> None:
+    file = bag / 'bag_0.mcap'
+    data = bytearray(file.read_bytes())
+    data[8] = 7
+    data[data.index(b'zstd') + 40] ^= 1
+    file.write_bytes(data)
+    assert 'does not begin with its head' in contained(lambda: recover(bag).lost)
+    assert contained(lambda: read_all(bag)) == '0'
+
+
+def test_chunk_of_countless_messages_is_recovered_in_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, 'CHUNK', 8 << 20)
+    file = torn(tmp_path / 'x.mcap', channel(1, '/x'), chunk(message(1) * 150_000))
+    said = contained(lambda: recover(file).done, memory=48 << 20, seconds=60)
+    assert 'x.mcap is whole, with 150000 messages' in said
+
+
+def test_index_of_countless_chunks_ends_no_recovery(tmp_path: Path) -> None:
+    most = 100_000
+    index = b''.join(
+        record(8, struct.pack('<QQQ', 0, 0, 100 + i) + bytes(32)) for i in range(most)
+    )
+    file = torn(tmp_path / 'x.mcap', b'\x70' * most, record(15, bytes(4)))
+    end = struct.pack('<QQI', file.stat().st_size, 0, 0)
+    with file.open('ab') as out:
+        out.write(index + record(2, end) + MAGIC)
+    assert 'no record of kind 112' in contained(lambda: recover(file).lost, seconds=60)
+
+
+def test_recovery_writes_nothing_outside_of_the_folder(bag: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / 'elsewhere'
+    elsewhere.write_text('mine')
+    file = bag / 'bag_0.mcap'
+    file.write_bytes(file.read_bytes()[:-9])
+    (bag / f'.{file.name}.recovering').symlink_to(elsewhere)
+    (bag / f'.metadata.yaml.{os.getpid()}.tmp').symlink_to(elsewhere)
+    recover(bag)
+    assert read_all(bag) == 3
+    assert elsewhere.read_text() == 'mine'
+
+
+def test_recovery_waits_for_no_pipe(bag: Path) -> None:
+    os.mkfifo(bag / 'bag_1.mcap')
+    said = contained(lambda: recover(bag), seconds=10)
+    assert 'bag_1.mcap cannot be recovered (expected a regular file' in said
 
 
 # Indexes and summaries ---------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forging import Forge
 from bag_maker import drive, each, make_tape, record_of, Tape, wire, write_bag
-from record_maker import Bench, MS, Sent
+from record_maker import Bench, chosen_start, MS, seek_goal, Sent
 from storage_wire import definition, type_of
 
 from boundary_env_ros.core.contract import Contract, Pacing
@@ -139,11 +139,12 @@ def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
 class StarvedBench(Bench):
     """A bench whose gate and environment receive nothing for a while, though their timers run."""
 
-    FROM, TO = 2_000 * MS, 2_160 * MS
+    SPANS: tuple[tuple[int, int], ...] = ((2_000 * MS, 2_160 * MS),)
 
     def _received(self, receive: Callable[[], None]) -> None:
-        if self.FROM <= self.now < self.TO:
-            self.after((self.TO - self.now) / MS, receive)
+        until = next((end for begin, end in self.SPANS if begin <= self.now < end), self.now)
+        if until > self.now:
+            self.after((until - self.now) / MS, receive)
         else:
             receive()
 
@@ -160,24 +161,70 @@ class StarvedBench(Bench):
         self._received(lambda: super(StarvedBench, self)._answer(decision))
 
 
+class OftenStarvedBench(StarvedBench):
+    """One on a machine with far too much to do."""
+
+    SPANS = tuple((n * 400 * MS, n * 400 * MS + 160 * MS) for n in range(2, 100))
+
+
+class LongStarvedBench(StarvedBench):
+    """One that receives nothing for longer than the timeout of the sensors: the gate stops."""
+
+    SPANS = ((2_000 * MS, 2_600 * MS),)
+
+
+@pytest.mark.parametrize(
+    ('bench', 'outcome'),
+    [
+        (StarvedBench, Outcome.SUPPORTED),
+        (OftenStarvedBench, Outcome.CONSISTENT),
+        (LongStarvedBench, Outcome.CONSISTENT),
+    ],
+)
 def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
-    tmp_path: Path, loaded: LoadedContract, task: Task
+    tmp_path: Path, loaded: LoadedContract, task: Task, bench: type[Bench], outcome: Outcome
 ) -> None:
-    starved = make_tape(StarvedBench, loaded, task, seed=5)
+    starved = make_tape(bench, loaded, task, seed=5)
     write_bag(tmp_path / 'bag', starved)
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
+    assert report.outcome is outcome, f'\n{report}'
     assert report.excused['starved']
     assert 'Excused, as the listener received nothing from anybody just then' in str(report)
 
 
-def test_who_is_starved_again_and_again_is_not_excused(contract: Contract) -> None:
+@pytest.mark.parametrize(
+    ('crowded', 'topic', 'count'),
+    [((0, {'scan': 2}), 'scan', '3'), ((1, {}), 'a command topic', '2')],
+)
+def test_foreign_publisher_is_named_with_its_topic_and_how_many_there_are(
+    loaded: LoadedContract,
+    task: Task,
+    crowded: tuple[int, dict[str, int]],
+    topic: str,
+    count: str,
+    tmp_path: Path,
+) -> None:
+    bench = Bench(loaded.contract, loaded.digest, task, 5)
+    bench.after(2_500.0, lambda: bench.gate.competing(*crowded))
+    bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
+    write_bag(tmp_path / 'bag', record_of(bench, loaded))
+    report = audit_path(tmp_path / 'bag')
+    assert set(report.counts) == {'foreign-publisher'}, f'\n{report}'
+    told = {(found.expected, found.actual) for found in report.findings}
+    assert told == {(f'one publisher on {topic}', count)}
+    assert report.ok
+
+
+def test_who_is_starved_again_and_again_is_not_excused_for_an_emergency_stop(
+    contract: Contract,
+) -> None:
     taken = tape_module.Tape(contract, {}, lambda *_: None)
     second = 1_000 * MS
     for moment in (0, 1, 1, 2, 3):
         assert taken.is_starved('cart gate', moment * second)
     assert not taken.is_starved('cart gate', 9 * second)
-    assert taken.is_starved('cart environment', 9 * second)
+    assert taken.is_starved('other gate', 9 * second)
     assert taken.is_starved('cart gate', 10 * second)
 
 

@@ -35,12 +35,7 @@ def situation_of(
     """
     if measurements is None:
         measurements = {found.name: found for found in decision.measurements}
-    # On which topics they are is no number of a decision: what it stopped for says that.
-    crowded = {
-        result.rule.removeprefix(f'{COMPETING}.'): int(result.value or 0)
-        for result in decision.rules
-        if result.rule.startswith(f'{COMPETING}.')
-    }
+    crowded = crowded_in(decision)
     return Situation(
         trigger=decision.trigger,
         time_step=decision.time_step or 0.0,
@@ -65,6 +60,19 @@ def situation_of(
         recent=decision.recent,
         measurements=measurements,
     )
+
+
+def crowded_in(decision: GateDecision) -> Mapping[str, int]:
+    """
+    Return how many publishers a decision stopped for, by the topic that the gate goes by.
+
+    On which topics they are is no number of a decision: what it stopped for says that.
+    """
+    return {
+        result.rule.removeprefix(f'{COMPETING}.'): int(result.value or 0)
+        for result in decision.rules
+        if result.rule.startswith(f'{COMPETING}.')
+    }
 
 
 def wanted_of(decision: GateDecision) -> Vector | None:

@@ -263,7 +263,6 @@ class DecisionChecks:
                 now=now,
                 until=now - slack,
                 listened=listened - slack,
-                who=f'{decision.id.agent} gate',
             )
         else:
             tape.excuse('unplaced', use.name)

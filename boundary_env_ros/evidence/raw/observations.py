@@ -376,7 +376,6 @@ class ObservationChecks:
                 now=now,
                 until=now - slack,
                 listened=now - deaf - slack,
-                who=f'{frozen.id.agent} environment',
             )
         if newest is None or newest.number == heard.number:
             return heard

@@ -29,8 +29,8 @@ _REPORTS = 128
 #: Messages that got lost, of which further records may speak, that are remembered.
 _MISSED = 256
 
-#: For how many moments a listener that received nothing from anybody is excused, and in how many
-#: nanoseconds: a machine may be late now and then, and what is late all the time is accused.
+#: For how many moments a listener that received nothing from anybody is excused for an emergency
+#: stop, and in how many nanoseconds: a machine may be late now and then.
 MOST_STARVED, STARVED_IN = 4, 10 * NANOSECONDS
 
 #: Delays of the transport that are remembered.
@@ -310,7 +310,7 @@ class Tape:
     # Who received nothing ------------------------------------------------------------------------
 
     def newest_had(
-        self, use: Use, heard: Heard, *, now: int, until: int, listened: int, who: str
+        self, use: Use, heard: Heard, *, now: int, until: int, listened: int
     ) -> Heard | None:
         """
         Return the newest message of a topic that a listener can have had.
@@ -328,8 +328,6 @@ class Tape:
         listened
             The same, if it received nothing since it had the last of all that it says it had. What
             receives is not what decides: while it gets no processor, nothing comes from anybody.
-        who
-            The listener.
 
         """
         window = self.window(use)
@@ -342,13 +340,13 @@ class Tape:
                     self.excuse('late', use.name)
             return newest
         older = window.last_before(listened, use.name)
-        if (older is None or older.number <= heard.number) and self.is_starved(who, now):
+        if older is None or older.number <= heard.number:
             self.excuse('starved', use.name)
             return older
         return newest
 
     def is_starved(self, who: str, now: int) -> bool:
-        """Return whether a listener is excused that had received nothing just then."""
+        """Return whether a listener is excused for an emergency stop that it did not hear of."""
         moments = self._moments.setdefault(who, deque(maxlen=MOST_STARVED))
         if now not in moments:
             if len(moments) == MOST_STARVED and now - moments[0] < STARVED_IN:

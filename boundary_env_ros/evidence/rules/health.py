@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Tightened, Trigger, Verdict
+from boundary_env_ros.core.decision import GateDecision, Tightened, Trigger, Verdict
 from boundary_env_ros.core.gate_output import sooner
 from boundary_env_ros.core.gate_rules.limits import Limits
+from boundary_env_ros.core.gate_rules.recorded import crowded_in
+from boundary_env_ros.core.gate_rules.stopping import COMPETING
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.safety import OnCompeting
@@ -29,6 +31,7 @@ from boundary_env_ros.evidence.rules.base import (
     number,
     ROUNDING,
     Rule,
+    Severity,
     Terms,
 )
 from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND, begins_anew
@@ -153,6 +156,36 @@ def _competing_stops(link: Link, terms: Terms | None) -> Found:
 
 
 @link_rule(
+    'foreign-publisher',
+    'Nobody else publishes on a command topic, or on a topic that the gate goes by.',
+    'Find the other publisher: what it commands passes no gate, and nothing in the record tells '
+    'what it measured from what the robot did.',
+    severity=Severity.WARNING,
+)
+def _foreign_publisher(link: Link, terms: Terms | None) -> Found:
+    found = _foreign(link.decision)
+    # It is told when it comes, not with every decision for as long as it stays.
+    if not found or (link.before is not None and found == _foreign(link.before)):
+        return
+    for topic, others in found.items():
+        yield Mismatch(
+            field='competing_publishers',
+            expected=f'one publisher on {topic}',
+            actual=str(others + 1),
+        )
+
+
+def _foreign(decision: GateDecision) -> dict[str, int]:
+    """Return how many foreign publishers a decision counts, by topic, as far as it names them."""
+    found = dict(crowded_in(decision))
+    others = decision.competing_publishers - sum(found.values())
+    if others > 0:
+        commanding = any(result.rule == COMPETING for result in decision.rules)
+        found['a command topic' if commanding else 'a topic that the gate goes by'] = others
+    return found
+
+
+@link_rule(
     'tick-recomputed',
     "The time since the gate's timer ran is not longer than that since its last decision by that "
     'timer, and is known once there was one in the episode.',
@@ -274,6 +307,7 @@ RULES: tuple[Rule, ...] = (
     _tightened_stricter,
     _overruns_recomputed,
     _competing_stops,
+    _foreign_publisher,
     _tick_recomputed,
     _clock_recomputed,
     _republished_as_declared,

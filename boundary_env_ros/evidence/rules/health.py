@@ -170,8 +170,8 @@ def _foreign_publisher(link: Link, terms: Terms | None) -> Found:
     for topic, others in found.items():
         yield Mismatch(
             field='competing_publishers',
-            expected=f'one publisher on {topic}',
-            actual=str(others + 1),
+            expected=f'no foreign publisher on {topic}',
+            actual=str(others),
         )
 
 

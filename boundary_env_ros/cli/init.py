@@ -65,7 +65,7 @@ def _checked(text: str, out: Path) -> int:
     try:
         loads(text, source=str(out))
     except ContractError as error:
-        print(f'What was seen contradicts itself; mend first: {error}', file=sys.stderr)
+        print(f'The draft is not a contract yet; fill in first: {error}', file=sys.stderr)
         return FOUND
     return DONE
 
@@ -170,15 +170,15 @@ COMMAND = Command(
 Draft a contract for a robot, from a bag of it or from looking at it while it runs.
 
 Topics, types, rates and observed ranges come from what was seen, every guess with the mark GUESS
-and its reason; what only a person can know has the mark DECIDE. The draft can be checked at once,
-but it is a form to be filled in: its limits are narrow, its rates slow, and no file is ever
+and its reason; what only a person can know has the mark DECIDE, and is blank where nothing was
+seen. It is a form to be filled in: its limits are narrow, its rates slow, and no file is ever
 overwritten.
 
   boundary-env init mine.yaml --bag recording/
   boundary-env init mine.yaml --seconds 30""",
     exit_codes="""\
   0  done
-  1  the draft is written, and has problems that a person has to mend first
+  1  the draft is written, and has blanks or problems that a person has to mend first
   2  wrong arguments, the file exists, or nothing can be drafted""",
     arguments=_arguments,
     run=_run,

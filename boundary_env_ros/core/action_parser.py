@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 import math
 
 from boundary_env_ros.core.angles import ROOM
@@ -16,11 +17,13 @@ from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.source_parser import (
     are_dimensions,
     joint_names,
+    joint_values,
     parse_source,
     parse_unit,
     Values,
 )
 from boundary_env_ros.core.sources import (
+    Array,
     COMMAND_FORMS,
     JOINTS,
     Joints,
@@ -63,6 +66,7 @@ def _group(key: Reader, name: str) -> ActionSpec:
     count = values.count
     interface = _interface(key, type_name, values)
     low, high = bounds(key, ActionSpec, count)
+    rate = key.value(ActionSpec, 'rate', count=count)
     report_beyond_float32(
         key, low, high, 'a bound that float32 can hold, as the action space does'
     )
@@ -79,8 +83,10 @@ def _group(key: Reader, name: str) -> ActionSpec:
         low=low,
         high=high,
         safe=_safe(key, interface, low, high),
+        rate=rate,
+        stop=key.value(ActionSpec, 'stop', count=count) if key.has('stop') else rate,
         driver_timeout=_driver_timeout(key),
-        feedback=_feedback(feedback, count),
+        feedback=_feedback(feedback, values, interface, (low, high)),
         kind=kind,
         most=key.value(ActionSpec, 'most', count=count) if kind is ActionKind.DELTA else (),
         choices=_choices(key, low, high) if kind is ActionKind.DISCRETE else (),
@@ -188,8 +194,12 @@ def _interface(key: Reader, type_name: str, values: Values) -> tuple[Interface, 
 def _safe(key: Reader, interface: Sequence[Interface], low: Vector, high: Vector) -> Vector:
     """Return the safe command: NaN for a position, which is held where it is."""
     held = tuple(one is Interface.POSITION for one in interface)
+    if not key.has('safe') and Interface.EFFORT not in interface:
+        safe: Vector = tuple(math.nan if holds else 0.0 for holds in held)
+        _inside(key, 'safe', safe, low, high)
+        return safe
     if any(held) and key.is_word('safe', 'hold'):
-        safe: Vector = (math.nan,) * len(low)
+        safe = (math.nan,) * len(low)
     else:
         safe = key.numbers(
             'safe',
@@ -359,13 +369,37 @@ def _driver_timeout(key: Reader) -> float | None:
     return timeout
 
 
-def _feedback(key: Reader, count: int) -> Feedback:
+def _feedback(
+    key: Reader,
+    command: Values,
+    interface: Sequence[Interface],
+    limits: tuple[Vector, Vector],
+) -> Feedback:
+    """
+    Return what tells what the robot did.
+
+    Of joints it is, unless the keys say otherwise, that quantity of those that are commanded.
+    """
+    count, source = command.count, command.source
     type_name = key.value(Feedback, 'type')
-    values = parse_source(key, type_name, COMMAND_FORMS)
+    names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
+    form = next((form for form in COMMAND_FORMS if key.has(form)), 'joints')
+    if type_name == JOINTS and form == 'joints' and len(set(interface)) == 1:
+        if key.has('joints') or not names:
+            names = joint_names(key)
+        values = joint_values(key, names, interface[0].value)
+        if key.has('publishers') and isinstance(values.source, Joints):
+            several = key.value(Joints, 'publishers')
+            values = replace(values, source=replace(values.source, publishers=several))
+    else:
+        values = parse_source(key, type_name, COMMAND_FORMS)
     if values.count != count:
         key.problem(
             ('joints',) if type_name == JOINTS else ('fields',),
             f'{count} values, one for each dimension of the command',
             said(f'{values.count}'),
         )
-    return key.make(Feedback, count=count, type=type_name, source=values.source)
+    threshold = tuple((high - low) / 20.0 for low, high in zip(*limits, strict=True))
+    if key.has('threshold') or any(each <= 0.0 for each in threshold):
+        threshold = key.value(Feedback, 'threshold', count=count)
+    return key.make(Feedback, type=type_name, source=values.source, threshold=threshold)

@@ -35,13 +35,12 @@ from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import (
     Derived,
-    Joints,
     Lookup,
     OF_VALUE,
     Paths,
     Picture,
     Source,
-    Trajectory,
+    value_names,
     Vector,
 )
 from boundary_env_ros.errors import ContractError, Problem
@@ -247,7 +246,8 @@ class Feedback:
     type
         Of its messages.
     source
-        Where the measured value of each dimension of the command is found.
+        Where the measured value of each dimension of the command is found; of joints, without a
+        key that says it, in those that are commanded.
     threshold
         A change towards the command by this much, past the command before it, is evidence of its
         execution. A command that changes by less than twice this gives none. Choose it well above
@@ -262,7 +262,7 @@ class Feedback:
     ]
     threshold: Annotated[
         Vector,
-        Key(unit=OF_VALUE, above=0.0),
+        Key(unit=OF_VALUE, above=0.0, same_as='a twentieth of `high - low`'),
         change.behavioural('Execution is seen earlier or later, and so are reaction times.'),
     ]
 
@@ -428,12 +428,14 @@ class ActionSpec:
         change.behavioural('An action out of bounds is limited, or refused whole.'),
     ] = Beyond.CLIP
     safe: Annotated[
-        Vector, Key(unit=OF_VALUE, words=('hold',)), change.behavioural('A stop ends elsewhere.')
+        Vector,
+        Key(unit=OF_VALUE, words=('hold',), same_as='0 of a velocity, `hold` of a position'),
+        change.behavioural('A stop ends elsewhere.'),
     ]
     rate: Annotated[Vector, Key(unit='unit/s', above=0.0), change.LIMIT]
     stop: Annotated[
         Vector,
-        Key(unit='unit/s', above=0.0),
+        Key(unit='unit/s', above=0.0, same_as='rate'),
         change.behavioural('A stop takes another time and way.'),
     ]
     acceleration: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT] = ()
@@ -479,15 +481,15 @@ class ActionSpec:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Return a name for each dimension of the command: its path, or its joint."""
-        source = self.source
-        if isinstance(source, Paths):
-            return source.paths
-        if isinstance(source, Joints) and len(source.quantities) > 1:
-            return tuple(f'{n} {quantity}' for quantity in source.quantities for n in source.names)
-        if isinstance(source, (Joints, Trajectory)):
-            return source.names
-        return tuple(f'{self.name}[{index}]' for index in range(self.size))
+        """
+        Return a name for each dimension of the command: ``base/linear.x``, ``legs/FL_hip``.
+
+        A sequence of numbers without names takes those of the joints that it is measured by.
+        """
+        names = value_names(self.source) or value_names(self.feedback.source)
+        if len(names) != self.size:
+            names = tuple(map(str, range(self.size)))
+        return tuple(f'{self.name}/{name}' for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -505,7 +507,7 @@ class WorldStep:
     """
 
     service: Annotated[str, Key('world', spelt=SERVICE, one_of=True), change.RESET]
-    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -529,7 +531,7 @@ class CallStep:
     service: Annotated[str, Key('call', spelt=SERVICE, one_of=True), change.RESET]
     request: Annotated[Mapping[str, object], Key(), change.RESET] = field(default_factory=dict)
     type: Annotated[str, Key(spelt=SERVICE_TYPE, shown='service or message type'), change.RESET]
-    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -586,7 +588,7 @@ class WaitStep:
     ]
     tolerance: Annotated[Vector, Key(unit=OF_VALUE, least=0.0), change.RESET]
     wrap: Annotated[tuple[int, ...], Key(), change.RESET] = ()
-    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -615,7 +617,7 @@ class ConfirmStep:
         ),
         change.behavioural('A person is asked to do something else.'),
     ]
-    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
 
 
 ResetStep: TypeAlias = WorldStep | CallStep | PublishStep | WaitStep | ConfirmStep
@@ -658,7 +660,7 @@ class ResetProcedure:
         change.RESET,
     ]
     settle: Annotated[float, Key(unit='s', least=0.0), change.RESET] = 0.0
-    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET] = 60.0
     tolerance: Annotated[
         Mapping[str, Vector], Key(unit=OF_VALUE, least=0.0, item='value'), change.RESET
     ] = field(default_factory=dict)
@@ -715,6 +717,8 @@ class TaskSpec:
     """
     The task: an installed entry point and its parameters; the code itself is never in a contract.
 
+    Without a name there is none: the reward is 0, and episodes end by the time limit, by a stop,
+    or by the loss of a part.
     ``distribution`` and ``version`` are those of the package that the entry point comes from.
 
     Attributes
@@ -786,13 +790,16 @@ class Contract:
         What the policy may ask for: one key a group, in the order of the action. A group is one
         command topic. Where in its message the dimensions of the command go is said as for a
         field: ``fields`` (names only, no index), ``parts``, ``joints``, or ``array`` with its
-        ``length`` or ``shape``.
+        ``length`` or ``shape``. Messages, records and reports call a dimension by group and name:
+        ``base/linear.x``, ``legs/FL_hip``; an array without ``joints`` takes the names of those
+        that it is measured by.
     safety
-        What the gate enforces beyond the bounds of the action.
+        What the gate enforces beyond the bounds of the action. Every timeout has a default.
     latency_budget
         What each stage of a step may take.
     task
-        Reward, endings and resets.
+        Reward, endings and resets. Without it the reward is 0, nothing is sampled, and an episode
+        ends by its time limit, by a stop of the gate or the operator, or by the loss of a part.
     episode
         How episodes begin and end.
     chunk
@@ -830,7 +837,7 @@ class Contract:
         str,
         Key(spelt=VERSION),
         change.cosmetic('It says something about the contract, and does nothing.'),
-    ]
+    ] = '0.1.0'
     period: Annotated[
         float,
         Key(unit='s', above=0.0),
@@ -848,7 +855,7 @@ class Contract:
         tuple[str, ...],
         Key(spelt=NAME),
         change.breaking('Who acts, and under which names, is another.'),
-    ]
+    ] = ('robot',)
     turns: Annotated[
         tuple[str, ...], Key(spelt=NAME), change.breaking('Who acts in which step is another.')
     ] = ()
@@ -864,7 +871,7 @@ class Contract:
         change.behavioural('Records hold more to judge by.'),
     ] = ()
     action: Annotated[tuple[ActionSpec, ...], Key(item='group'), change.SPACE]
-    safety: Annotated[Safety, Key(), change.SAFETY]
+    safety: Annotated[Safety, Key(same_as='as follows from `period`'), change.SAFETY]
     latency_budget: Annotated[
         Mapping[str, float],
         Key(choices=STAGES, unit='s', above=0.0),
@@ -874,7 +881,7 @@ class Contract:
     lockstep: ClassVar[Annotated[Section, Key()]] = Section()
     recorder: ClassVar[Annotated[Section, Key()]] = Section()
     robot: ClassVar[Annotated[Section, Key()]] = Section()
-    task: Annotated[TaskSpec, Key(), change.TASK]
+    task: Annotated[TaskSpec, Key(same_as='no task'), change.TASK]
     episode: Annotated[EpisodeRules, Key(), change.LOST]
     reaction_of: Annotated[
         str,

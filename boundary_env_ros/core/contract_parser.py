@@ -56,12 +56,21 @@ def parse(
     top = Reader(data, lines=lines)
     observation, state, evaluator = parse_fields(top)
     action = parse_action(top.section('action'))
-    safety = parse_safety(top.section('safety'), sum(group.size for group in action))
+    if top.has('agents') and not top.texts('agents', required=False):
+        top.problem(('agents',), 'at least one agent', said('none'))
+    period, turns = top.value(Contract, 'period'), top.value(Contract, 'turns')
+    safety = parse_safety(
+        top.section('safety', required=False),
+        sum(group.size for group in action),
+        period * max(1, len(turns)),
+    )
     budget = top.inner('latency_budget')
     key = parts_of(Contract)['latency_budget'].key
     assert key is not None
     contract = top.make(
         Contract,
+        period=period,
+        turns=turns,
         observation=observation,
         state=state,
         evaluator=evaluator,
@@ -73,7 +82,7 @@ def parse(
             if budget.has(stage)
         },
         reaction_of=top.value(Contract, 'reaction_of', default=_first_sensor(observation)),
-        task=_task(top.section('task'), tasks),
+        task=_task(top.section('task'), tasks) if top.has('task') else TaskSpec(name=''),
         episode=_episode(top.section('episode')),
     )
     top.finish()

@@ -13,7 +13,7 @@ import math
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.safety import Obstacle, Safety
-from boundary_env_ros.core.sources import Joints
+from boundary_env_ros.core.sources import Array, Joints
 from boundary_env_ros.errors import DigestMismatch
 
 
@@ -56,6 +56,8 @@ def _meaning(value: object) -> object:
                 del named['turns']  # a contract from before there were turns means the same
         if isinstance(value, Obstacle) and not value.frame:
             del named['frame']  # and so does one from before sensors had a frame
+        if isinstance(value, Array) and not value.names:
+            del named['names']  # or before a sequence of numbers had names
         if not named.get('wrap', True):
             del named['wrap']  # or before angles were told from numbers
         if isinstance(value, Joints) and value.publishers == 1:

@@ -25,7 +25,7 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.gate_words import sentences
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 
@@ -322,7 +322,7 @@ class Events:
             EventKind.SAFETY,
             self._of_step(decision),
             delta=self._commanded(decision, touched),
-            reason='; '.join(sentence(result, self._dimensions) for result in results),
+            reason='; '.join(sentences(decision, self._contract, results)),
             action_sequence=_request(decision),
         )
 

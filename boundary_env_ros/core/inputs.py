@@ -20,9 +20,10 @@ from boundary_env_ros.core.sources import (
     Paths,
     publishers_of,
     Source,
+    value_names,
     Vector,
 )
-from boundary_env_ros.core.usable import is_measured, RANGES
+from boundary_env_ros.core.usable import is_measured, not_measured, RANGES
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 
 
@@ -176,7 +177,11 @@ def _plain(source: Source) -> Callable[[Message], Reading]:
 
 
 def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
-    """Return a reader of one value, 1, for a message in which a field was measured."""
+    """
+    Return a reader of one value, 1, for a message in which a field was measured.
+
+    What was not measured is returned as it came, which no rule can go by, with what is wrong.
+    """
     if spec.is_image:
         # What is in it is for the policy to see, and takes longer than the gate has.
         return _or_nothing(_stamped(lambda message: (1.0,)))
@@ -184,13 +189,14 @@ def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
 
     def alive(message: Message) -> Reading:
         reading = read(message)
-        if not is_measured(reading.values, infinite=infinite):
-            raise RecordError(
-                f'Expect finite values of {spec.name} on {spec.topic}, actually: '
-                f'{", ".join(map(str, reading.values))}. Let the driver leave out what it could '
-                'not measure.'
-            )
-        return Reading(values=(1.0,), stamp=reading.stamp)
+        if is_measured(reading.values, infinite=infinite):
+            return Reading(values=(1.0,), stamp=reading.stamp)
+        told = not_measured(reading.values, value_names(spec.source), infinite=infinite)
+        problem = (
+            f'{spec.name} is not usable (expected finite values, got {told}); let the driver '
+            'leave out what it could not measure.'
+        )
+        return Reading(values=reading.values, stamp=reading.stamp, problem=problem)
 
     return _or_nothing(alive)
 

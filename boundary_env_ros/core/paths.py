@@ -10,7 +10,8 @@ with the right attributes; no ROS is needed to read one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 import math
 from operator import attrgetter
 import re
@@ -144,3 +145,25 @@ def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
                 "Compare the contract's path with `ros2 interface show`."
             )
     return RecordError(f'Expect numbers in the fields {list(paths)}, actually: {values}.')
+
+
+def short(names: Sequence[str]) -> tuple[str, ...]:
+    """Return field paths without what they need not be told apart: ``yaw``, ``linear.x``."""
+    for parts in (1, 2, 3):
+        told = [_end(name, parts) for name in names]
+        # One letter says what of a position, but not of a twist.
+        plain = parts > 1 or all(len(name) > 1 for name in told) or _one_stem(names)
+        if plain and max(Counter(told).values(), default=0) == 1:
+            return tuple(told)
+    return tuple(names)
+
+
+def _end(name: str, parts: int) -> str:
+    if name.endswith(')'):
+        return name.split('(', 1)[0]
+    return '.'.join(name.split('.')[-parts:])
+
+
+def _one_stem(names: Sequence[str]) -> bool:
+    stems = {name.rsplit('.', 1)[0] for name in names if not name.endswith(')')}
+    return len(stems) == 1

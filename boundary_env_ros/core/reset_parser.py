@@ -31,7 +31,7 @@ def parse_reset(key: Reader) -> ResetProcedure:
     }
     steps: tuple[ResetStep, ...]
     if key.has('procedure'):
-        steps = tuple(_step(item) for item in key.sections('procedure'))
+        steps = tuple(_step(item, deadline) for item in key.sections('procedure'))
         if not steps:
             key.problem(('procedure',), 'at least one step', said('none'))
         if key.has('service'):
@@ -77,8 +77,8 @@ def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[in
     }
 
 
-def _step(key: Reader) -> ResetStep:
-    step = _one_step(key)
+def _step(key: Reader, within: float) -> ResetStep:
+    step = _one_step(key, within)
     key.finish()
     return step
 
@@ -92,7 +92,7 @@ _STEPS: Mapping[str, type[ResetStep]] = {
 }
 
 
-def _one_step(key: Reader) -> ResetStep:
+def _one_step(key: Reader, within: float) -> ResetStep:
     kinds = [kind for kind in _STEPS if key.has(kind)]
     if len(kinds) != 1:
         there = ' and '.join(kinds or key.names()) or 'nothing'
@@ -100,7 +100,10 @@ def _one_step(key: Reader) -> ResetStep:
         key.names()
         return ConfirmStep(prompt='', deadline=math.nan)
     (kind,) = kinds
+    given: dict[str, Any] = {}
+    if kind != 'publish':
+        given['deadline'] = key.value(_STEPS[kind], 'deadline', default=within)
     if kind != 'wait':
-        return key.make(_STEPS[kind])
-    goal: dict[str, Any] = {'target': ()} if key.has('sampled') else {'sampled': ''}
-    return key.make(WaitStep, count=key.length('tolerance', 'target'), **goal)
+        return key.make(_STEPS[kind], **given)
+    given |= {'target': ()} if key.has('sampled') else {'sampled': ''}
+    return key.make(WaitStep, count=key.length('tolerance', 'target'), **given)

@@ -308,6 +308,11 @@ class Operator:
     timeout: Annotated[float, Key(unit='s', above=0.0), change.HAND]
 
 
+#: What the reference says of the defaults of timeouts that stop the robot, or end the episode.
+_DEADMAN = 'max(0.1, min(3 x `period`, 0.5))'
+_ENDING = 'max(0.5, 4 x `period`)'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safety:
     """
@@ -381,17 +386,33 @@ class Safety:
 
     """
 
-    gate_period: Annotated[float, Key(unit='s', above=0.0), change.SAFETY] = 0.02
-    hold_after: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
-    command_timeout: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
-    policy_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST]
-    environment_timeout: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
-    gate_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST]
-    robot_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST]
+    gate_period: Annotated[
+        float, Key(unit='s', above=0.0, same_as='0.02, at most `period`'), change.SAFETY
+    ]
+    hold_after: Annotated[
+        float,
+        Key(
+            unit='s',
+            above=0.0,
+            same_as='1.5 periods, at most half way from `period` to `command_timeout`',
+        ),
+        change.SAFETY,
+    ]
+    command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY]
+    policy_timeout: Annotated[
+        float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)'), change.LOST
+    ]
+    environment_timeout: Annotated[
+        float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY
+    ]
+    gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), change.LOST]
+    robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), change.LOST]
     recorder_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST] = 2.0
-    sensor_timeout: Annotated[float, Key(unit='s', above=0.0), change.SAFETY]
+    sensor_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY]
     max_action_age: Annotated[
-        float, Key(unit='s', above=0.0), change.behavioural('Other late actions are refused.')
+        float,
+        Key(unit='s', above=0.0, same_as=_DEADMAN),
+        change.behavioural('Other late actions are refused.'),
     ]
     emergency_stop: Annotated[
         str, Key(spelt=TOPIC), change.behavioural('Another button stops the robot.')

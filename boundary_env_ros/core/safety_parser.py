@@ -12,7 +12,7 @@ from boundary_env_ros.core.sources import COMMAND_FORMS
 from boundary_env_ros.core.workspace_parser import parse_workspaces
 
 
-def parse_safety(key: Reader, size: int) -> Safety:
+def parse_safety(key: Reader, size: int, period: float) -> Safety:
     """
     Return what the gate enforces.
 
@@ -22,10 +22,27 @@ def parse_safety(key: Reader, size: int) -> Safety:
         The section.
     size
         Dimensions of the command.
+    period
+        Seconds between two actions of one agent, from which the defaults follow.
 
     """
+    # What stops the robot comes first; what ends an episode has more patience.
+    silence, ending = max(0.1, min(3.0 * period, 0.5)), max(0.5, 4.0 * period)
+    command_timeout = key.value(Safety, 'command_timeout', default=silence)
+    usual = {
+        'gate_period': min(0.02, period),
+        'hold_after': min(1.5 * period, (period + command_timeout) / 2.0),
+        'policy_timeout': max(1.0, 10.0 * period),
+        'environment_timeout': silence,
+        'gate_timeout': ending,
+        'robot_timeout': ending,
+        'sensor_timeout': silence,
+        'max_action_age': silence,
+    }
     safety = key.make(
         Safety,
+        command_timeout=command_timeout,
+        **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
         emergency_stop=''  # said to be none
         if key.is_word('emergency_stop', 'none')
         else key.value(Safety, 'emergency_stop'),

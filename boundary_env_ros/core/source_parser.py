@@ -164,14 +164,23 @@ def _parts(key: Reader, type_name: str) -> Values:
 
 
 def _joints(key: Reader, type_name: str) -> Values:
+    names = joint_names(key)
+    if type_name in ARRAYS:
+        # A sequence of numbers, one for each joint in this order.
+        source = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
+        return Values(source=source, shape=(source.length,))
     if type_name not in (JOINTS, ''):
         key.problem(('joints',), f'`fields`, or the type {JOINTS}', type_name)
-    names = joint_names(key)
-    quantities = key.value(Joints, 'quantities')
+    return joint_values(key, names)
+
+
+def joint_values(key: Reader, names: tuple[str, ...], usual: str = '') -> Values:
+    """Return the values of some joints: of each quantity that the key says, or of the usual."""
+    quantities = key.value(Joints, 'quantities', default=(usual,) if usual else None)
     if len(set(quantities)) != len(quantities):
         key.problem(('quantity',), 'every quantity once', list(quantities))
-    count = max(1, len(names) * len(quantities))
-    return Values(source=Joints(names=names, quantities=quantities), shape=(count,))
+    source = Joints(names=names, quantities=quantities)
+    return Values(source=source, shape=(max(1, len(names) * len(quantities)),))
 
 
 def joint_names(key: Reader) -> tuple[str, ...]:

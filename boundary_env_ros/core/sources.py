@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, TypeAlias
 from boundary_env_ros.core import change
 from boundary_env_ros.core.contract_key import Key, Section
 from boundary_env_ros.core.grammar import NAME, PATH, WORD
+from boundary_env_ros.core.paths import short
 
 Vector: TypeAlias = tuple[float, ...]
 
@@ -93,9 +94,12 @@ class Joints:
     Attributes
     ----------
     names
-        Of a ``sensor_msgs/msg/JointState``: found by name, whatever the order in the message.
+        Of a ``sensor_msgs/msg/JointState``: found by name, whatever the order in the message. Of
+        an array of numbers (``std_msgs/msg/Float64MultiArray``): the name of each, in its order,
+        and then no ``length``.
     quantities
-        Of each joint: all joints of the first quantity, then of the next. Without it ``position``.
+        Of each joint: all joints of the first quantity, then of the next. Without it
+        ``position``; of ``feedback`` what ``interface`` says.
     publishers
         How many nodes publish that ``JointState``, each its own joints:
         [several drivers](nodes/safety_gate.md#several-drivers-on-one-topic). The same wherever the
@@ -159,11 +163,14 @@ class Array:
         without it.
     length
         Of the array, in place of ``shape``.
+    names
+        Of the joint that each of them is for; empty if ``joints`` does not say it.
 
     """
 
     path: Annotated[str, Key('array', spelt=PATH, one_of=True), change.OTHER_VALUES]
     length: Annotated[int, Key(least=1, most=MOST_VALUES, one_of=True), change.SPACE]
+    names: Annotated[tuple[str, ...], change.OTHER_VALUES] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,3 +326,15 @@ def publishers_of(source: object) -> int:
 
 
 Source: TypeAlias = Paths | Joints | Trajectory | Array | Beams | Points | Picture | Lookup
+
+
+def value_names(source: Source | None) -> tuple[str, ...]:
+    """Return a short name for each value of a source; empty where it gives them none."""
+    match source:
+        case Paths(paths=paths) | Lookup(paths=paths):
+            return short(paths)
+        case Joints(names=names, quantities=quantities) if len(quantities) > 1:
+            return tuple(f'{name} {quantity}' for quantity in quantities for name in names)
+        case Joints(names=names) | Trajectory(names=names) | Array(names=names):
+            return names
+    return ()

@@ -213,7 +213,7 @@ def _dimensions(group: ActionSpec) -> list[Schema]:
         low, high = _bounds(group)
         return [
             {
-                'title': f'{group.name}: {name}',
+                'title': name,
                 'type': 'number',
                 'minimum': least,
                 'maximum': most,
@@ -226,7 +226,7 @@ def _dimensions(group: ActionSpec) -> list[Schema]:
     one = group.kind is ActionKind.DISCRETE
     return [
         {
-            'title': group.name if one else f'{group.name}: {name}',
+            'title': group.name if one else name,
             'type': 'integer',
             'minimum': 0,
             'maximum': len(options) - 1,

@@ -100,6 +100,29 @@ class Task(Protocol):
         ...
 
 
+class NoTask:
+    """What stands for the task where a contract names none: it samples nothing, and judges 0."""
+
+    def sample_reset(
+        self, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> tuple[NamedValues, ...]:
+        """Return nothing; an option is refused, since nothing would come of it."""
+        if options:
+            raise BoundaryError(
+                f'The contract has no task to take options of a reset (expected none, got '
+                f'{", ".join(map(repr, options))}). Leave them out, or name a task.'
+            )
+        return ()
+
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        """Return no field."""
+        return {}
+
+    def judge(self, step: StepView) -> Outcome:
+        """Return no reward, and no ending."""
+        return Outcome()
+
+
 def sample(
     task: Task, contract: Contract, rng: np.random.Generator, options: Mapping[str, object]
 ) -> tuple[NamedValues, ...]:

@@ -10,6 +10,7 @@ than one from the past.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 import math
 
@@ -36,6 +37,30 @@ def is_measured(values: Vector, *, infinite: int = 0) -> bool:
     return not any(map(math.isnan, islice(values, infinite))) and all(
         map(math.isfinite, islice(values, infinite, None))
     )
+
+
+def not_measured(values: Vector, names: Sequence[str], *, infinite: int = 0) -> str:
+    """
+    Return which values were not measured, in words: ``FL_hip is nan, and 2 others``.
+
+    Parameters
+    ----------
+    values
+        The values, one of which at least was not measured.
+    names
+        A name for each of them; their places are told if there are not as many.
+    infinite
+        As in :func:`is_measured`.
+
+    """
+    bad = [
+        i
+        for i, value in enumerate(values)
+        if math.isnan(value) or (i >= infinite and math.isinf(value))
+    ]
+    name = names[bad[0]] if len(names) == len(values) else f'value {bad[0]}'
+    others = f', and {len(bad) - 1} other{"" if len(bad) == 2 else "s"}' if bad[1:] else ''
+    return f'{name} is {values[bad[0]]:g}{others}'
 
 
 def is_fresh(age: float | None, most: float) -> bool:

@@ -27,6 +27,7 @@ from boundary_env_ros.evidence.describe_fields import describe_field, describe_g
 from boundary_env_ros.evidence.describe_rules import rules_of_gate, sent_while_late
 
 WIDTH = 92
+_NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 _LONGEST_BAR = 30
 
 
@@ -51,6 +52,8 @@ def owners(contract: Contract) -> Mapping[str, str]:
         else 'which comes from no topic, so it stays unknown'
     )
     feedback = ', '.join(dict.fromkeys(group.feedback.topic for group in contract.action))
+    task = contract.task.name
+    judge = f'Whether the task is over is for the task {task!r} to judge.' if task else _NO_TASK
     return {
         'the observation': (
             'The process `environment`. It freezes every field once a step and serves the policy '
@@ -61,9 +64,8 @@ def owners(contract: Contract) -> Mapping[str, str]:
             f'which alone publishes {commands}.'
         ),
         'the ending': (
-            'The process `environment` declares it, with one cause. Whether the task is over is '
-            f'for the task {contract.task.name!r} to judge. When the environment is silent for '
-            f'{silent} s, the recorder declares {ENVIRONMENT_LOST}.'
+            f'The process `environment` declares it, with one cause. {judge} When the '
+            f'environment is silent for {silent} s, the recorder declares {ENVIRONMENT_LOST}.'
         ),
         'the record of timing': (
             f'`captured` of the field {contract.reaction_of!r}: {seen_by}. Every instant from '
@@ -325,6 +327,9 @@ def _reset_step(step: ResetStep) -> str:
 
 def _task(contract: Contract) -> Iterator[tuple[str, str]]:
     task = contract.task
+    if not task.name:
+        yield 'none', 'a reward of 0; episodes end by the time limit, a stop, or a loss'
+        return
     origin = f'{task.distribution} {task.version}'.strip() or 'an unknown package'
     yield task.name, f'of {origin}'
     for name, value in _leaves(task.parameters, ''):

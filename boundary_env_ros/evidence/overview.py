@@ -263,11 +263,7 @@ def _endings(axes: Axes, story: Story) -> None:
 def _dimensions(course: Course | None, contract: Contract | None) -> list[tuple[str, str]]:
     """Return name and unit of each dimension of the action."""
     if contract is not None:
-        return [
-            (f'{group.name}: {name}', unit)
-            for group in contract.action
-            for name, unit in zip(group.dimensions, group.unit, strict=True)
-        ]
+        return [*zip(contract.command_dimensions, contract.command_unit, strict=True)]
     size = max(map(len, course.published), default=0) if course is not None else 0
     return [(f'action {i}', '') for i in range(size)]
 

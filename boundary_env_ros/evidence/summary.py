@@ -408,7 +408,7 @@ class Summariser:
         if self._contract is None:
             return str(index)
         names = [
-            f'{group.name}.{name} ({unit})'
+            f'{name} ({unit})'
             for group in self._contract.action
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]

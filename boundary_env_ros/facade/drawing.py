@@ -188,7 +188,7 @@ class Drawing:
         high_row = min(30.0, 190.0 / max(len(rows), 1))
         for index, (name, low, high) in enumerate(rows):
             row = y + index * high_row
-            page.text(x, row, _short(name), min(12, int(high_row * 0.45)), _DIM)
+            page.text(x, row, name, min(12, int(high_row * 0.45)), _DIM)
             track = row + high_row * 0.7
             page.line([(x, track), (right, track)], _LINE, 3)
             zero = min(max(0.0, low), high)
@@ -306,8 +306,3 @@ def _round_number(least: float) -> float:
     """Return the first of 1, 2, 5 times a power of ten that is not less."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1.0, 2.0, 5.0, 10.0) if power * digit >= least)
-
-
-def _short(name: str) -> str:
-    """Return the telling end of a field path."""
-    return '.'.join(name.split('.')[-2:])

@@ -187,7 +187,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._running = True
         observation = self._observed(delivery)
         self._show()
-        return observation, step_info(delivery)
+        return observation, step_info(self.contract, delivery)
 
     def step(
         self, action: Array
@@ -245,7 +245,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             )
         observation = self._observed(*deliveries)
         self._show()
-        reward, info = outcome_of(deliveries)
+        reward, info = outcome_of(self.contract, deliveries)
         return observation, reward, transition.terminated, transition.truncated, info
 
     def render(self) -> Array | str | None:

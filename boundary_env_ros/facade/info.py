@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from boundary_env_ros.core.decision import REASON_TEXT, RuleResult, Verdict
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.gate_words import sentences
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Transition
@@ -17,7 +18,7 @@ from boundary_env_ros.facade.link import Delivery
 Info = dict[str, Any]
 
 
-def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
+def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     """
     Return the info of a reset or a step.
 
@@ -33,13 +34,14 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         The chain of wrappers around the environment, outermost first, as
         :class:`~boundary_env_ros.facade.wrapper_chain.RecordWrappers` reported it at the reset.
     verdict, reasons
-        What the gate made of the action (None if it got none in time), and why, in words.
+        What the gate made of the action (None if it got none in time), and why: one sentence for
+        each rule, with the dimension that it changed most.
     requested_action, admitted_action, commanded_action, measured_action
         The action, four times.
     intervention
         Whether a person had the robot in this step: None, or a mapping with ``by`` (the topic of
-        his commands), ``commands`` (how many went out) and ``dimensions`` (of the command, in
-        which he asked for anything else than the policy).
+        his commands), ``commands`` (how many went out) and ``dimensions`` (names of those of
+        the command in which he asked for anything else than the policy).
     clipped
         For each dimension, whether what was admitted differs from what was requested.
     latency
@@ -67,12 +69,12 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
         'wrapper_version': transition.client_version,
         'wrappers': list(transition.wrappers),
         'verdict': transition.verdict.name if transition.verdict else None,
-        'reasons': reasons_of(transition),
+        'reasons': reasons_of(contract, transition),
         'requested_action': list(transition.requested_action),
         'admitted_action': list(transition.admitted_action),
         'commanded_action': list(transition.commanded_action),
         'measured_action': list(transition.measured_action),
-        'intervention': _intervention(transition),
+        'intervention': _intervention(contract, transition),
         'clipped': [
             asked != given
             for asked, given in zip(
@@ -102,7 +104,7 @@ def step_info(delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
     return info
 
 
-def outcome_of(deliveries: Sequence[Delivery]) -> tuple[float, Info]:
+def outcome_of(contract: Contract, deliveries: Sequence[Delivery]) -> tuple[float, Info]:
     """
     Return reward and info of a step, from all that was closed since the last one, in order.
 
@@ -113,7 +115,7 @@ def outcome_of(deliveries: Sequence[Delivery]) -> tuple[float, Info]:
     last = deliveries[-1]
     missed = [d for d in deliveries[:-1] if d.transition.overrun]
     reward = sum(d.transition.reward for d in deliveries if d is last or not d.transition.overrun)
-    return float(reward), step_info(last, missed)
+    return float(reward), step_info(contract, last, missed)
 
 
 def _message(transition: Transition) -> str:
@@ -122,30 +124,19 @@ def _message(transition: Transition) -> str:
     return next((item.value for item in transition.diagnostics if item.key == key), '')
 
 
-def _intervention(transition: Transition) -> Info | None:
+def _intervention(contract: Contract, transition: Transition) -> Info | None:
     found = intervention_in(transition)
     if found is None:
         return None
     return {
         'by': found.topic,
         'commands': found.commands,
-        'dimensions': sorted(found.dimensions),
+        'dimensions': [contract.command_dimensions[i] for i in sorted(found.dimensions)],
     }
 
 
-def reasons_of(transition: Transition) -> list[str]:
+def reasons_of(contract: Contract, transition: Transition) -> list[str]:
     """Return why the gate decided as it did, one sentence a rule, with the numbers."""
     if transition.answer is None:
         return []
-    return [_sentence(result) for result in transition.answer.rules]
-
-
-def _sentence(result: RuleResult) -> str:
-    where = f' (dimension {result.dimension})' if result.dimension >= 0 else ''
-    numbers = ''
-    if result.value is not None and result.limit is not None:
-        numbers = f': {result.value:.4g} against {result.limit:.4g} {result.unit}'.rstrip()
-    verb = {Verdict.LIMITED: 'limited', Verdict.HELD: 'held', Verdict.STOPPED: 'stopped'}.get(
-        result.outcome, 'rejected'
-    )
-    return f'{result.rule}{where} {verb}: {REASON_TEXT[result.reason]}{numbers}'
+    return list(sentences(transition.answer, contract))

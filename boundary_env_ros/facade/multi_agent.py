@@ -117,7 +117,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         begun = self._begin(seed, options)
         return (
             {agent: self._observed(agent, delivery) for agent, delivery in begun.items()},
-            {agent: step_info(delivery) for agent, delivery in begun.items()},
+            {agent: step_info(self.contract, delivery) for agent, delivery in begun.items()},
         )
 
     def step(
@@ -167,7 +167,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         for agent in self.agents:
             last = closed[agent][-1]
             observations[agent] = self._observed(agent, last)
-            rewards[agent], infos[agent] = outcome_of(closed[agent])
+            rewards[agent], infos[agent] = outcome_of(self.contract, closed[agent])
             terminations[agent] = last.transition.terminated
             truncations[agent] = last.transition.truncated
         self.agents = [
@@ -258,7 +258,9 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         self._cumulative_rewards: dict[str, float] = dict.fromkeys(begun, 0.0)
         self.terminations: dict[str, bool] = dict.fromkeys(begun, False)
         self.truncations: dict[str, bool] = dict.fromkeys(begun, False)
-        self.infos: Infos = {agent: step_info(delivery) for agent, delivery in begun.items()}
+        self.infos: Infos = {
+            agent: step_info(self.contract, delivery) for agent, delivery in begun.items()
+        }
         self.agent_selection = self.contract.turn_of(1)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -315,7 +317,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         for each, deliveries in closed.items():
             last = deliveries[-1]
             self._seen[each] = self._observed(each, last)
-            self.rewards[each], info = outcome_of(deliveries)
+            self.rewards[each], info = outcome_of(self.contract, deliveries)
             self.infos[each] = self._of_own_turn(each, deliveries, info)
             self.terminations[each] = last.transition.terminated
             self.truncations[each] = last.transition.truncated
@@ -330,7 +332,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         own = [d for d in deliveries if self.contract.has_turn(agent, d.transition.id.step)]
         if own and own[-1] is deliveries[-1]:
             return info
-        told = step_info(own[-1]) if own else self.infos[agent]
+        told = step_info(self.contract, own[-1]) if own else self.infos[agent]
         return {**info, **{key: told[key] for key in _OF_THE_ACTION}}
 
     def _next(self, agent: str) -> str:

@@ -118,7 +118,7 @@ def as_text(contract: Contract, transition: Transition) -> str:
             lines.append(f'  {name:{width}}  {_numbers(values)} {unit}'.rstrip())
         verdict = transition.verdict.name if transition.verdict else 'none: no action in time'
         lines.append(f'  {"verdict":{width}}  {verdict}')
-        lines += [f'  {"":{width}}  {reason}' for reason in reasons_of(transition)]
+        lines += [f'  {"":{width}}  {reason}' for reason in reasons_of(contract, transition)]
         terms = ' '.join(f'{term.name} {term.value:+.4g}' for term in transition.reward_terms)
         lines.append(f'  {"reward":{width}}  {transition.reward:+.4g}   {terms}'.rstrip())
     if transition.cause:

@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
 from boundary_env_ros import __version__
+from boundary_env_ros.core.causes import OPERATOR_STOP
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
@@ -63,6 +64,8 @@ T = TypeVar('T')
 _IMAGES_KEPT = 32
 
 # The longest that messages are let in without a look at what is waited for, s.
+#: The way out where no node is there.
+_START = 'Start them with `boundary-env up CONTRACT`, or a launch file.'
 _SLICE = 0.05
 
 #: States in which the gate lets nothing through yet, or any more.
@@ -321,14 +324,27 @@ class RosLink:
         deadline = time.monotonic() + self._startup_timeout
         while missing := self._missing():
             self._check_open()
+            if self._told_to_stop():
+                raise LinkError(
+                    'The nodes were stopped (expected them to be there, actually missing: '
+                    f'{" and ".join(missing)}). {_START}'
+                )
             if time.monotonic() > deadline:
                 raise LinkTimeout(
                     f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
                     f'{" and ".join(missing)} in the namespace {self._node.get_namespace()}, '
-                    f'ROS_DOMAIN_ID {self._own.domain_id}. Start them with `boundary-env up '
-                    'CONTRACT`, or a launch file.'
+                    f'ROS_DOMAIN_ID {self._own.domain_id}. {_START}'
                 )
             self._own.spin(0.02)
+
+    def _told_to_stop(self) -> bool:
+        """Return whether the environment ended the last episode since it was stopped itself."""
+        last = self._episode
+        return (
+            last is not None
+            and last.id.episode_id == self._episode_id
+            and (last.cause, last.declared_by) == (OPERATOR_STOP, 'environment')
+        )
 
     def _missing(self) -> list[str]:
         """
@@ -445,10 +461,16 @@ class RosLink:
 
         """
         begun = time.monotonic()
+        found = client.service_is_ready()
 
         def spin() -> None:
             self._check_open()
             self._own.spin(_SLICE)
+            if found and not client.service_is_ready():
+                # It said so when it ended; of one that was killed nothing is heard for a while.
+                raise LinkError(
+                    f'The nodes were stopped (expected an answer of {whom}, got none). {_START}'
+                )
 
         wait = spinning(spin)
         answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, wait=wait)

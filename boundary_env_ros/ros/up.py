@@ -9,6 +9,7 @@ from datetime import datetime
 import os
 from pathlib import Path
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -38,6 +39,8 @@ from boundary_env_ros.storage.task_check import fitting_task
 _LOOK = 0.2
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0
+#: For the environment to end an episode, s.
+_ENDING = 5.0
 #: What a node logs that concerns whoever sits at the terminal.
 _GRAVE = ('[WARN]', '[ERROR]', '[FATAL]')
 
@@ -155,7 +158,8 @@ def _watch(
         logs = {name: _Log(process) for name, process in processes.items()}
         lost: set[str] = set()
         end, patience = float('inf'), declaring_time(contract)
-        while time.monotonic() < end:
+
+        def look() -> None:
             until = time.monotonic() + _LOOK
             while (left := until - time.monotonic()) > 0.0:
                 own.executor.spin_once(timeout_sec=left)
@@ -163,16 +167,32 @@ def _watch(
                 for line in log.grave():
                     show.say(f'{name}: {line}')
             show.states(states.lines())
-            for name, process in processes.items():
-                if process.alive or name in lost:
-                    continue
-                lost.add(name)
-                end = min(end, time.monotonic() + patience)
+
+        try:
+            while time.monotonic() < end:
+                look()
+                for name, process in processes.items():
+                    if process.alive or name in lost:
+                        continue
+                    lost.add(name)
+                    end = min(end, time.monotonic() + patience)
+                    show.say(
+                        f'The node {name} ended (exit code {process.process.returncode}); the '
+                        f'others declare what they lost, and end in {patience:g} s.\n'
+                        f'{process.last_words()}'
+                    )
+        except KeyboardInterrupt:
+            # Before anything else, so that whoever steps learns at once, and why.
+            under_way = states.under_way
+            if under_way:
                 show.say(
-                    f'The node {name} ended (exit code {process.process.returncode}); the others '
-                    f'declare what they lost, and end in {patience:g} s.\n'
-                    f'{process.last_words()}'
+                    '\nInterrupted: the episode is ended (operator_stop), and its client told.'
                 )
+                processes['environment'].send(signal.SIGINT)
+            told_by = time.monotonic() + _ENDING
+            while states.under_way & under_way and time.monotonic() < told_by:
+                look()
+            raise
     return 1
 
 
@@ -210,6 +230,15 @@ class _States:
             kept[agent] = from_msg(kind, message)
 
         return take
+
+    @property
+    def under_way(self) -> frozenset[str]:
+        """Return the episodes that are being reset, or run."""
+        return frozenset(
+            episode.id.episode_id
+            for episode in self._episodes.values()
+            if episode.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+        )
 
     def _on_recorder(self, message: Any) -> None:
         self._recorder = message

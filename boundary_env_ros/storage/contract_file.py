@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract_reader import nearest
 from boundary_env_ros.core.contract_reader import Path as KeyPath
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.grammar import NAME
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
@@ -205,7 +205,7 @@ def _normalised(name: str) -> str:
 
 def make_task(contract: Contract) -> Task:
     """
-    Return the task that a contract names, made with its parameters.
+    Return the task that a contract names, made with its parameters; without one, ``NoTask``.
 
     Raises
     ------
@@ -213,6 +213,8 @@ def make_task(contract: Contract) -> Task:
         If the task refuses its parameters.
 
     """
+    if not contract.task.name:
+        return NoTask()
     for entry in entry_points(group=TASKS, name=contract.task.name):
         try:
             factory = entry.load()

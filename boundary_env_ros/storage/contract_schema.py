@@ -431,7 +431,7 @@ def _form(forms: Iterable[str]) -> list[Schema]:
     """Return what holds for the keys that say where in a message values are."""
     forms = list(forms)
     return [
-        _if(_has('joints'), _is('type', JOINTS)),
+        _if(_has('joints'), _is('type', JOINTS, *ARRAYS)),
         _if(_has('publishers'), _has('joints')),
         _if(_has('array'), _any('length', 'shape')),
         _one_of(*map(_has, forms), {'not': _any(*forms)}),
@@ -522,8 +522,8 @@ def _zone() -> list[Schema]:
 def _steps() -> Iterable[Schema]:
     for step in (WorldStep, CallStep, PublishStep, ConfirmStep):
         parts = [part for part in parts_of(step).values() if part.key is not None]
-        wanted = [part.path for part in parts if part.default is REQUIRED]
+        wanted = [p.path for p in parts if p.default is REQUIRED and p.key and not p.key.same_as]
         types = {p.path: _spelt(p) for p in parts if p.path == 'type'}
         yield {**_keys(*wanted, also=[p.path for p in parts]), 'properties': types}
-    wait = _keys('wait', 'tolerance', 'deadline', also=('target', 'sampled', 'wrap'))
+    wait = _keys('wait', 'tolerance', also=('target', 'sampled', 'wrap', 'deadline'))
     yield {**wait, **_one_of(_has('target'), _has('sampled'))}

@@ -228,6 +228,6 @@ def _somewhere_inside(workspace: Workspace) -> Vector:
 def _place(contract: Contract, index: int) -> str:
     for group in contract.action:
         if index < group.size:
-            return f'action.{group.name} ({group.dimensions[index]})'
+            return f'action {group.dimensions[index]}'
         index -= group.size
     return f'action[{index}]'

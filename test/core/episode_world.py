@@ -369,11 +369,13 @@ class EpisodeWorld:
         """Let the robot answer a reset."""
         if 'robot' not in self.alive:
             return
-        start = next(item.values for item in asked.target if item.name == 'start')
-        self.robot.reset(start)
+        starts = [item.values for item in asked.target if item.name == 'start']
+        self.robot.reset(starts[0] if starts else START)
         answer = WorldReset(
             error=self.reset_error,
-            achieved=(NamedValues(name='start', values=self.reset_answer(start)),),
+            achieved=tuple(
+                NamedValues(name='start', values=self.reset_answer(start)) for start in starts
+            ),
             completed=self.time.ros,
             confirmed_by='point robot',
         )

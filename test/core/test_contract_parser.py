@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+import math
 from typing import Any
 
 from core_world import drop, put, shipped, shipped_data, TASKS
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.causes import BUILT_IN, Ending
-from boundary_env_ros.core.contract import Beyond, Pacing, WhenStale
+from boundary_env_ros.core.contract import Beyond, Pacing, TaskSpec, WhenStale
 from boundary_env_ros.core.contract_parser import parse
-from boundary_env_ros.core.sources import Beams
+from boundary_env_ros.core.sources import Array, Beams, Joints
 from boundary_env_ros.errors import ContractError, Problem
 
 Path = tuple[str | int, ...]
@@ -305,10 +306,6 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('action', 'base', 'rate', 0), 'greater than 0',
     ),
     (
-        'no stop profile', ('action', 'base', 'stop'), MISSING,
-        ('action', 'base', 'stop'), 'a finite number (unit/s)',
-    ),
-    (
         'a driver that never stops', ('action', 'base', 'driver_timeout'), 'none',
         ('action', 'base', 'driver_timeout'), '`driver_timeout_acknowledged: true`',
     ),
@@ -328,11 +325,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         'one topic of two types', ('safety', 'obstacle', 'topic'), 'odom',
         ('safety', 'obstacle', 'type'), 'as elsewhere for the topic odom',
     ),
-    ('no safety', ('safety',), MISSING, ('safety',), 'a mapping of keys'),
-    (
-        'no command timeout', ('safety', 'command_timeout'), MISSING,
-        ('safety', 'command_timeout'), 'a finite number (s) greater than 0',
-    ),
+    ('safety in a list', ('safety',), [1], ('safety',), 'a mapping of keys'),
     (
         'hold before the period', ('safety', 'hold_after'), 0.1,
         ('safety', 'hold_after'), 'more than period',
@@ -385,7 +378,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         'zero budget', ('latency_budget', 'gate'), 0,
         ('latency_budget', 'gate'), 'greater than 0',
     ),
-    ('no task', ('task',), MISSING, ('task',), 'a mapping of keys'),
+    ('task in a list', ('task',), [1], ('task',), 'a mapping of keys'),
     ('unknown task', ('task', 'name'), 'go_to_gaol', ('task', 'name'), 'an installed task'),
     (
         'parameters in a list', ('task', 'parameters'), [1],
@@ -489,7 +482,7 @@ def test_every_problem_is_told_at_once() -> None:
             ('colour',): 'red',
             ('observation', 'pose', 'max_age'): 'long',
             ('action', 'base', 'low'): [9.0, 'x'],
-            ('safety', 'hold_after'): MISSING,
+            ('safety', 'hold_after'): 'soon',
             ('episode', 'reset', 'service'): '/absolute',
         }
     )
@@ -522,11 +515,70 @@ def test_the_error_reads_as_a_list_of_sentences() -> None:
     assert text.index('line 4') < text.index('line 9')
 
 
+def test_a_contract_without_a_task_has_one_that_judges_nothing() -> None:
+    data = shipped_data()
+    drop(data, ('task',))
+    drop(data, ('observation', 'goal'))
+    assert parse(data).task == TaskSpec(name='', parameters={})
+
+
+@pytest.mark.parametrize(
+    ('period', 'deadman', 'hold_after'),
+    [(0.01, 0.1, 0.015), (0.02, 0.1, 0.03), (0.1, 0.3, 0.15), (0.4, 0.5, 0.45)],
+)
+def test_the_timeouts_follow_from_the_period(
+    period: float, deadman: float, hold_after: float
+) -> None:
+    data = shipped_data()
+    put(data, ('period',), period)
+    put(data, ('action', 'base', 'driver_timeout'), 1.0)
+    drop(data, ('safety',))
+    safety = parse(data).safety
+    for name in ('command', 'environment', 'sensor'):
+        assert getattr(safety, f'{name}_timeout') == pytest.approx(deadman), name
+    assert safety.max_action_age == pytest.approx(deadman)
+    assert safety.gate_timeout == safety.robot_timeout == pytest.approx(max(0.5, 4 * period))
+    assert safety.hold_after == pytest.approx(hold_after)
+    assert safety.policy_timeout == pytest.approx(max(1.0, 10 * period))
+    assert safety.gate_period == pytest.approx(min(0.02, period))
+
+
+def test_an_array_command_takes_the_names_of_its_joints_and_is_measured_by_them() -> None:
+    data = shipped_data()
+    legs = {
+        'topic': 'legs/commands',
+        'type': 'std_msgs/msg/Float64MultiArray',
+        'joints': ['FL_hip', 'FR_hip'],
+        'interface': 'position',
+        'unit': 'rad',
+        'low': -1.0,
+        'high': 1.0,
+        'rate': 2.0,
+        'driver_timeout': 0.5,
+        'feedback': {'topic': 'joint_states', 'type': 'sensor_msgs/msg/JointState'},
+    }
+    put(data, ('action', 'legs'), legs)
+    base, group = parse(data).action
+    assert base.dimensions == ('base/linear.x', 'base/angular.z')
+    assert group.source == Array(path='data', length=2, names=('FL_hip', 'FR_hip'))
+    assert group.dimensions == ('legs/FL_hip', 'legs/FR_hip')
+    assert group.feedback.source == Joints(names=('FL_hip', 'FR_hip'), quantities=('position',))
+    assert group.feedback.threshold == pytest.approx((0.1, 0.1))
+    assert group.stop == group.rate
+    assert all(map(math.isnan, group.safe))
+    # A length alone is named by the joints that it is measured by.
+    del legs['joints']
+    legs |= {'length': 2, 'feedback': legs['feedback'] | {'joints': ['FL_hip', 'FR_hip']}}
+    assert parse(data).action[1].dimensions == ('legs/FL_hip', 'legs/FR_hip')
+    legs['feedback'] = {'topic': 'told', 'type': legs['type'], 'length': 2}
+    assert parse(data).action[1].dimensions == ('legs/0', 'legs/1')
+
+
 def test_a_missing_key_points_at_the_line_of_its_section() -> None:
     data = shipped_data()
-    drop(data, ('safety', 'hold_after'))
+    drop(data, ('action', 'base', 'rate'))
     with pytest.raises(ContractError) as caught:
-        parse(data, lines={(): 1, ('safety',): 70})
+        parse(data, lines={(): 1, ('action', 'base'): 70})
     assert caught.value.problems[0].line == 70
 
 

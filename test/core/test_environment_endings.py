@@ -9,11 +9,12 @@ import math
 import re
 from typing import Any
 
-from core_world import shipped
+from core_world import drop, shipped, shipped_data
 from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
 from episode_world import EpisodeWorld, NEAR_GOAL, START
 import pytest
 
+from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.decision import KeyValue, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.observation import FieldStatus
@@ -22,6 +23,7 @@ from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import RewardTerm
 from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 
@@ -41,6 +43,29 @@ def test_the_time_limit_is_a_truncation_and_never_a_success() -> None:
     last = check_one_ending(world, 'time_limit', terminated=False, by='environment')
     assert last.id.step == CONTRACT.max_steps
     assert len(steps(world)) == CONTRACT.max_steps
+
+
+def without_task() -> EpisodeWorld:
+    data = shipped_data()
+    for path in (('task',), ('observation', 'goal'), ('episode', 'reset', 'tolerance')):
+        drop(data, path)
+    contract = parse(data)
+    return EpisodeWorld(contract=contract, task=make_task(contract))
+
+
+def test_without_a_task_the_reward_is_0_and_the_time_limit_ends_the_episode() -> None:
+    world = without_task()
+    world.begin(options='')
+    world.run_until(lambda: world.state is EpisodeState.RUNNING)
+    world.finish()
+    last = check_one_ending(world, 'time_limit', terminated=False, by='environment')
+    assert last.id.step == CONTRACT.max_steps
+    assert {(step.reward, step.reward_terms) for step in steps(world)} == {(0.0, ())}
+
+
+def test_without_a_task_a_reset_takes_no_options() -> None:
+    with pytest.raises(BoundaryError, match=r"no task to take options .* got 'start', 'goal'"):
+        without_task().begin()
 
 
 def test_reaching_the_goal_in_the_very_last_step_is_a_success() -> None:

@@ -285,7 +285,7 @@ def test_a_limited_action_is_told_with_what_became_of_it(tape: Tape) -> None:
     first, decision = told[0], limited[0]
     assert 'LIMITED by bounds' in first.reason
     assert [(i.name, i.values, i.unit) for i in first.delta] == [
-        ('twist.linear.x', (decision.command[0],), ('m/s',))
+        ('base/linear.x', (decision.command[0],), ('m/s',))
     ]
 
 

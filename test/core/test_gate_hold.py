@@ -376,7 +376,7 @@ def test_a_field_that_holds_stops_the_robot_when_it_is_stale_and_lets_it_go_on_a
     assert (decision.verdict, decision.command) == (Verdict.STOPPED, last)
     [result] = decision.rules
     assert (result.rule, result.reason, result.limit) == (
-        'sensors', Reason.OBSERVATION_TIMEOUT, MAX_AGE,
+        'sensors.alive.wrench', Reason.OBSERVATION_TIMEOUT, MAX_AGE,
     )  # fmt: skip
     assert result.value is not None
     assert result.value > MAX_AGE

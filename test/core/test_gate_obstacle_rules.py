@@ -137,7 +137,9 @@ def test_each_sensor_that_is_silent_stops_the_robot() -> None:
         situation = seen()
         left = {name: m for name, m in situation.measurements.items() if name != item.input}
         silent = replace(situation, measurements=left)
-        assert told(stops(LIMITS, silent, (0.0, 0.0))) == [('sensors', Reason.OBSERVATION_TIMEOUT)]
+        assert told(stops(LIMITS, silent, (0.0, 0.0))) == [
+            (f'sensors.{item.input}', Reason.OBSERVATION_TIMEOUT)
+        ]
 
 
 @given(

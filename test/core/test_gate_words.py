@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from boundary_env_ros.core.decision import Reason, REASON_TEXT, RuleResult, Verdict
-from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.decision import Measurement, Reason, REASON_TEXT, RuleResult, Verdict
+from boundary_env_ros.core.gate_words import sentence, unusable, worst_of
+from boundary_env_ros.storage.contract_file import load
 
-DIMENSIONS = ('base.forward', 'base.turn')
+DIMENSIONS = ('base/linear.x', 'base/angular.z')
 
 
 def test_a_sentence_names_rule_dimension_and_by_how_much() -> None:
@@ -19,7 +22,7 @@ def test_a_sentence_names_rule_dimension_and_by_how_much() -> None:
     )  # fmt: skip
     assert sentence(result, DIMENSIONS) == (
         'LIMITED by rate: the command would change faster than the contract allows; '
-        'base.turn from 1.5 to 0.4 (15, limit 4 rad/s^2)'
+        'base/angular.z from 1.5 to 0.4 (15, limit 4 rad/s^2)'
     )
 
 
@@ -50,3 +53,39 @@ def test_every_reason_has_words() -> None:
     for reason in Reason:
         result = RuleResult(rule='rule', outcome=Verdict.STOPPED, reason=reason)
         assert REASON_TEXT[reason] in sentence(result, DIMENSIONS)
+
+
+def test_of_many_dimensions_the_one_that_changed_most_is_told_and_the_others_are_counted() -> None:
+    results = [
+        RuleResult(
+            rule='rate', outcome=Verdict.LIMITED, reason=Reason.RATE_LIMIT, dimension=i % 2,
+            before=change, after=0.0,
+        )
+        for i, change in enumerate((0.1, -0.9, 0.3))
+    ]  # fmt: skip
+    stop = RuleResult(rule='bounds', outcome=Verdict.LIMITED, reason=Reason.OUT_OF_BOUNDS)
+    told = [sentence(result, DIMENSIONS, others) for result, others in worst_of([*results, stop])]
+    assert told == [
+        (
+            'LIMITED by rate: the command would change faster than the contract allows; '
+            'base/angular.z from -0.9 to 0, and 2 others'
+        ),
+        'LIMITED by bounds: the value lies outside the bounds of the contract',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('name', 'values', 'words'),
+    [
+        ('feedback.base', (0.1, math.nan), 'base/angular.z is nan'),
+        ('alive.pose', (math.inf, math.nan, 0.0), 'x is inf, and 1 other'),
+        ('alive.scan', (math.inf, math.nan), 'value 1 is nan'),
+        ('alive.pose', (), 'a message that cannot be read'),
+        ('feedback.base', (0.1, 0.2), ''),
+    ],
+)
+def test_what_came_of_a_sensor_is_told_by_the_names_of_the_contract(
+    name: str, values: tuple[float, ...], words: str
+) -> None:
+    contract = load('warehouse_cart').contract
+    assert unusable(Measurement(name=name, topic='t', values=values, age=0.0), contract) == words

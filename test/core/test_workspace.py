@@ -430,7 +430,7 @@ def test_a_place_that_is_not_known_stops_the_robot(values: Vector) -> None:
     )
     ruling = moved.decide((0.1, 0.0))
     assert ruling.verdict is Verdict.STOPPED
-    assert [result.rule for result in ruling.results] == ['sensors']
+    assert [result.rule for result in ruling.results] == ['sensors.workspace.hall']
 
 
 def test_in_lockstep_a_command_is_in_force_for_a_period() -> None:

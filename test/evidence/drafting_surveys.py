@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from drafting_messages import SECOND, START, TYPES
+import yaml
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.evidence.drafting.draft import draft
@@ -52,9 +53,55 @@ def odometry(**keys: Any) -> TopicSurvey:
     return replace(seen, **keys)
 
 
+#: What a person could write where the draft knows of no command at all.
+GROUP: dict[str, Any] = {
+    'topic': 'cmd_vel',
+    'type': 'geometry_msgs/msg/Twist',
+    'fields': ['linear.x', 'angular.z'],
+    'unit': ['m/s', 'rad/s'],
+    'low': 0.0,
+    'high': 0.0,
+    'rate': 0.01,
+    'driver_timeout': 0.5,
+    'feedback': {
+        'topic': 'feedback',
+        'type': ARRAY,
+        'array': 'data',
+        'length': 2,
+        'threshold': 0.1,
+    },
+}
+#: What a person could write behind the keys that a draft leaves blank.
+BLANKS = {
+    'interface': 'position',
+    'unit': 'rad',
+    'low': -1.0,
+    'high': 1.0,
+    'rate': 1.0,
+    'length': 1,
+}
+
+
+def surveyed(*topics: TopicSurvey) -> str:
+    """Return the draft of what was seen of some topics."""
+    return draft(Survey(source='a test', seconds=3.0, topics=topics))
+
+
+def filled(text: str) -> Contract:
+    """Return the contract that a draft is when a person has filled in its blanks."""
+    data = yaml.safe_load(text)
+    if data['action'] is None:
+        data['action'] = {'base': GROUP}
+    for group in data['action'].values():
+        for keys in (group, group['feedback']):
+            keys.update({key: BLANKS[key] for key, value in keys.items() if value is None})
+    return loads(yaml.safe_dump(data, sort_keys=False, allow_unicode=True)).contract
+
+
 def drafted(*topics: TopicSurvey) -> tuple[str, Contract]:
-    text = draft(Survey(source='a test', seconds=3.0, topics=topics))
-    return text, loads(text).contract
+    """Return a draft, and the contract that it is when its blanks are filled in."""
+    text = surveyed(*topics)
+    return text, filled(text)
 
 
 def observed(name: str, kind: str, content: list[Any], period: int = SECOND // 10) -> TopicSurvey:

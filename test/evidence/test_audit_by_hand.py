@@ -490,7 +490,7 @@ def test_takeovers_are_counted_and_told_with_topic_time_and_dimensions(
     assert sum(one.commands for one in client.takeovers) == len(commands)
     assert {one.topic for one in client.takeovers} == {JOY}
     assert all(one.dimensions == (
-        'base.twist.linear.x (m/s)', 'base.twist.angular.z (rad/s)'
+        'base/linear.x (m/s)', 'base/angular.z (rad/s)'
     ) for one in client.takeovers)  # fmt: skip
     assert client.stops['COMMAND_TIMEOUT'] == 1
     assert client.stops['EMERGENCY_STOP'] == 1

@@ -133,7 +133,7 @@ def test_a_stricter_limit_limits_exactly_the_steps_above_it() -> None:
     assert episode.steps_unlike == 0  # the cart turns no more, so every reward is as it was
     assert dict(episode.by_reason) == {'out_of_bounds': len(above)}
     for step, speed in above.items():
-        assert found[step].dimension == 'twist.linear.x (m/s)'
+        assert found[step].dimension == 'base/linear.x (m/s)'
         assert found[step].by == pytest.approx(0.3 - speed)
         assert found[step].recorded == 'ADMITTED'
         assert found[step].recomputed == 'LIMITED (out_of_bounds)'

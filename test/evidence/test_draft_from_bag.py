@@ -13,6 +13,7 @@ import tracemalloc
 from typing import Any
 
 from drafting_messages import cart_and_arm, header, make, MODES, SECOND, START, TYPES, write_bag
+from drafting_surveys import filled
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 from mcap.writer import Writer
@@ -107,7 +108,7 @@ def test_joints_are_named(contract: Contract) -> None:
     joints = next(field for field in contract.observation if field.name == 'joint_states')
     assert joints.source == Joints(names=('lift', 'turn'), quantities=('position', 'velocity'))
     arm = contract.action[0]
-    assert arm.source == Array(path='data', length=2)
+    assert arm.source == Array(path='data', length=2, names=('lift', 'turn'))
     assert arm.feedback.source == Joints(names=('lift', 'turn'), quantities=('position',))
 
 
@@ -143,7 +144,7 @@ def test_run_folder_is_read_and_the_topics_of_the_boundary_left_out(tmp_path: Pa
             data = b'\0\1\0\0' + np.float64(number).tobytes()
             for topic in ('/level', '/boundary/odd'):
                 log.write(topic, data, START + number, 0)
-    made = loads(init_from_bag(tmp_path / 'run')).contract
+    made = filled(init_from_bag(tmp_path / 'run'))
     assert [field.topic for field in made.observation] == ['level']
     assert (made.observation[0].low, made.observation[0].high) == ((-1.0,), (5.0,))
 
@@ -297,7 +298,7 @@ def test_torn_bag_is_used_up_to_where_it_is_torn_and_says_so(tmp_path: Path) -> 
     torn.write_bytes(whole[: len(whole) // 3])
     text = init_from_bag(torn)
     assert '# The bag is not whole: torn.mcap is torn at byte' in text
-    assert 5.0 < loads(text).contract.observation[0].high[0] < 90.0
+    assert 5.0 < filled(text).observation[0].high[0] < 90.0
     torn.write_bytes(whole[:100])
     assert 'there are none (torn.mcap is torn at byte' in failure(torn)
 
@@ -326,7 +327,7 @@ def test_topic_with_an_unknown_or_broken_type_is_left_out_and_the_others_are_not
                 writer.add_message(channel, number, data, number)
         writer.finish()
     text = init_from_bag(file)
-    assert [field.topic for field in loads(text).contract.observation] == ['level']
+    assert [field.topic for field in filled(text).observation] == ['level']
     left_out = text.partition('# Left out:\n')[2]
     for topic in set(kinds) - {'/level'}:
         assert f'# {topic} (' in left_out

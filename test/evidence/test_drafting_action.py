@@ -7,24 +7,26 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from drafting_surveys import ARRAY, drafted, number, odometry
+from drafting_surveys import ARRAY, drafted, number, odometry, surveyed
 import pytest
 
 from boundary_env_ros.core.contract import ConfirmStep
 from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory
+from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.drafting.survey import (
     Lengths,
     Span,
     TopicSurvey,
 )
+from boundary_env_ros.storage.contract_file import loads
 
 
-def test_robot_of_which_no_command_was_heard_does_not_move() -> None:
-    text, contract = drafted(number())
-    assert contract.action[0].low == contract.action[0].high == (0.0, 0.0)
-    assert contract.action[0].rate == (0.01, 0.01)
-    assert 'until a range stands here, nothing moves' in text
-    assert 'DECIDE: no topic that was heard commands a robot' in text
+def test_robot_of_which_no_command_was_heard_has_a_blank_action() -> None:
+    text = surveyed(number())
+    assert 'DECIDE: no topic that was heard commands the robot' in text
+    assert 'cmd_vel' not in text
+    with pytest.raises(ContractError, match='action .*: expect a mapping of keys'):
+        loads(text)
 
 
 def test_limits_are_what_was_commanded_and_not_a_bit_more() -> None:
@@ -79,7 +81,7 @@ def test_trajectory_command_takes_its_joints_and_limits_from_what_was_measured()
     assert 'GUESS: where the joints were while looking, and no further' in text
 
 
-def test_position_command_of_which_nothing_was_seen_is_left_to_a_person() -> None:
+def test_position_command_of_which_nothing_was_seen_has_blank_limits() -> None:
     # Limits of zero would send the joints to zero.
     commands = [
         TopicSurvey(name='/position_controller/commands', type=ARRAY, subscribers=1),
@@ -90,24 +92,51 @@ def test_position_command_of_which_nothing_was_seen_is_left_to_a_person() -> Non
             joints=('lift',),
         ),
     ]
-    text, contract = drafted(number(), *commands)
-    assert [group.topic for group in contract.action] == ['cmd_vel']
-    words = ' '.join(text.replace('\n# ', ' ').split())
-    assert words.count('nothing was seen of where the robot may go') == 2
+    text = surveyed(number(), *commands)
+    assert ' '.join(text.split()).count('DECIDE: nothing was seen of where the robot may go') == 2
+    with pytest.raises(ContractError) as caught:
+        loads(text)
+    paths = {problem.path[1:] for problem in caught.value.problems if problem.path[0] == 'action'}
+    assert {
+        (group, 'low') for group in ('position_controller_commands', 'arm_joint_trajectory')
+    } <= paths
 
 
-def test_command_of_unknown_meaning_is_left_to_a_person() -> None:
+def test_array_command_of_unknown_meaning_is_drafted_with_a_blank_interface() -> None:
     command = TopicSurvey(
-        name='/gripper/commands',
+        name='/legs/commands',
         type=ARRAY,
         messages=5,
-        lengths={'data': Lengths(least=1, most=1)},
-        spans={'data[0]': Span(low=0.5, high=1.0)},
+        lengths={'data': Lengths(least=2, most=2)},
+        spans={'data[0]': Span(low=0.5, high=1.0), 'data[1]': Span(low=-0.5, high=1.0)},
     )
-    text, contract = drafted(number(), command)
-    assert [group.topic for group in contract.action] == ['cmd_vel']
-    words = ' '.join(text.replace('\n# ', ' ').split())
-    assert 'but not whether positions (safe: hold) or velocities or efforts (safe: 0)' in words
+    text = surveyed(number(), command)
+    assert 'length: 2' in text
+    assert '# DECIDE: position, velocity or effort; nothing in the message says it\n' in text
+    assert '    interface:\n' in text
+    with pytest.raises(ContractError) as caught:
+        loads(text)
+    paths = {problem.path for problem in caught.value.problems}
+    assert ('action', 'legs_commands', 'interface') in paths
+    group = drafted(number(), command)[1].action[0]
+    assert (group.low, group.high) == ((0.5, -0.5), (1.0, 1.0))
+
+
+def test_array_command_of_as_many_numbers_as_there_are_joints_has_their_names() -> None:
+    joints = TopicSurvey(
+        name='/joint_states',
+        type='sensor_msgs/msg/JointState',
+        messages=9,
+        stamped=9,
+        rate=50.0,
+        joints=('FL_hip', 'FR_hip'),
+        joint_spans={'position': dict.fromkeys(('FL_hip', 'FR_hip'), Span(low=0.0, high=0.4))},
+    )
+    command = TopicSurvey(name='/legs_input', type=ARRAY, subscribers=1, publishers=0)
+    group = drafted(joints, command)[1].action[0]
+    assert group.source == Array(path='data', length=2, names=('FL_hip', 'FR_hip'))
+    assert group.dimensions == ('legs_input/FL_hip', 'legs_input/FR_hip')
+    assert group.feedback.source == Joints(names=('FL_hip', 'FR_hip'), quantities=('position',))
 
 
 def test_joints_that_are_commanded_by_velocity_are_stopped() -> None:

@@ -9,7 +9,7 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
-from drafting_surveys import drafted, number, observed
+from drafting_surveys import drafted, GROUP, number, observed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import PIL.Image
@@ -177,8 +177,8 @@ def test_map_in_a_message_with_other_numbers_is_not_left_out_without_a_word(
 
 
 def test_costmap_of_100_by_100_is_a_field() -> None:
-    text = drafted(number())[0]
-    data = yaml.safe_load(text)
+    data = yaml.safe_load(drafted(number())[0])
+    data['action'] = {'base': GROUP}
     data['observation']['costmap'] = {
         'topic': 'costmap',
         'type': 'nav_msgs/msg/OccupancyGrid',

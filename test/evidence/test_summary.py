@@ -169,7 +169,7 @@ def test_late_evidence_completes_the_stages_of_its_step(
 def test_differences_between_the_stages_of_the_action_are_told(
     clients: dict[str, ClientSummary],
 ) -> None:
-    forward = 'base.twist.linear.x (m/s)'
+    forward = 'base/linear.x (m/s)'
     clipped = clients['goal_seeking'].differences['requested - admitted'][forward]
     assert 0 < clipped.differing <= clipped.steps
     assert clipped.greatest is not None

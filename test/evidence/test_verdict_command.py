@@ -141,7 +141,7 @@ def test_another_contract_lists_what_would_have_been(
     output = capsys.readouterr().out
     assert 'would have been' in output
     assert 'out_of_bounds' in output
-    assert 'twist.linear.x (m/s) -0.' in output
+    assert 'base/linear.x (m/s) -0.' in output
     assert 'on the recorded states.' in output
     assert main(['verdict', str(bag), '--contract', str(strict), '--json']) == 1
     report = json.loads(capsys.readouterr().out)

@@ -84,8 +84,8 @@ def test_info_tells_what_became_of_the_action(world: World, env: BoundaryEnv) ->
     assert info['digest'] == world.loaded.digest
     assert info['software_version'] == info['wrapper_version'] == __version__
     assert info['verdict'] == 'LIMITED'
-    assert any('bounds (dimension 0) limited' in reason for reason in info['reasons'])
-    assert any('rate (dimension 0) limited' in reason for reason in info['reasons'])
+    assert any('LIMITED by bounds' in reason for reason in info['reasons'])
+    assert any('LIMITED by rate' in reason for reason in info['reasons'])
     assert info['requested_action'] == [2.0, 0.0]
     assert info['clipped'] == [True, False]
     assert 0.0 < info['admitted_action'][0] < 0.8

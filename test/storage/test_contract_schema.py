@@ -239,7 +239,6 @@ def test_images_have_the_encodings_of_the_parser() -> None:
         (('episode', 'reset'), 'service', 'reset_world'),
         (('episode', 'reset', 'procedure', 0), 'call', 'x'),
         (('episode', 'reset', 'procedure', 4), 'sampled', 'start'),
-        (('episode', 'reset', 'procedure', 4), 'deadline', None),
     ],
 )
 def test_what_does_not_go_together_is_refused_by_both(

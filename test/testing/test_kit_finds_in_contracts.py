@@ -158,7 +158,7 @@ class Lazy(Gate):
 @pytest.mark.parametrize(
     ('gate', 'method', 'says'),
     [
-        (Unbounded, LEAVES_OUT, r'action\.base .*: expect no command outside of \[-0\.5, 1\] m/s'),
+        (Unbounded, LEAVES_OUT, r'action base/.*: expect no command outside of \[-0\.5, 1\] m/s'),
         (Jumpy, LEAVES_OUT, r'expect a change of at most [\d.e-]+ .* \(rate [14]\)'),
         (Jumpy, PASSES, r'expect a change of at most [\d.]+ .* \(rate [14]\)'),
         (Deaf, STOPS, r'emergency stop from action .*: expect the safe command within [\d.]+ s'),

@@ -193,7 +193,7 @@ class Broken(Point):
         (Haunted, FORGETS, 'the same messages after a reset with the same seed and target'),
         (PerCall, PIECES, 'expect the same messages in pieces as in one go, actually: emissions'),
         (Timeless, BACKWARDS, 'expect BoundaryError for the past, actually: none was raised'),
-        (Swapped, MOVES, r'cmd_vel \(twist.linear.x\): expect to follow the command by more than'),
+        (Swapped, MOVES, r'cmd_vel \(base/linear.x\): expect to follow the command by more than'),
         (Stuck, MOVES, 'expect to follow the command by more than 0.03 m/s, actually: 0'),
         (Runaway, RESTS, r'expect to rest at 0 within 0.03 m/s [\d.]+ s after the last command'),
         (Careless, REFUSES, 'with a value too many: .*BoundaryError.*, actually: ValueError'),

@@ -169,6 +169,11 @@ class Limits:
         ):
             object.__setattr__(self, name, value)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return a name for each dimension of the command."""
+        return tuple(name for group in self.groups for name in group.dimensions)
+
     def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
         """
         Return the least and the greatest value that a dimension may be sent to.

@@ -15,6 +15,8 @@ from boundary_env_ros.core.sources import Vector
 
 #: Rule about other publishers; of a topic that the gate goes by, its name follows after a dot.
 COMPETING = 'competing_publisher'
+#: Rule about what the gate goes by; the name of the input follows after a dot.
+SENSORS = 'sensors'
 
 
 def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
@@ -126,7 +128,7 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             # Only needed to seed the limits: its absence shows as an unknown previous command.
             continue
         measurement = situation.measurements.get(name)
-        rule_name = name if name == EMERGENCY_STOP else 'sensors'
+        rule_name = name if name == EMERGENCY_STOP else f'{SENSORS}.{name}'
         if not need.fresh(measurement):
             age = None if measurement is None else measurement.age
             results.append(_stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
@@ -134,8 +136,22 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
             results.append(_stop(rule_name, Reason.SENSOR_INVALID))
     if situation.previous is None:
         limit = limits.safety.sensor_timeout
-        results.append(_stop('sensors', Reason.OBSERVATION_TIMEOUT, None, limit, 's'))
+        results += [
+            _stop(name, Reason.OBSERVATION_TIMEOUT, None, limit, 's')
+            for name in _not_seeding(limits, situation) or [SENSORS]
+        ]
     return results
+
+
+def _not_seeding(limits: Limits, situation: Situation) -> list[str]:
+    """Return the feedback that keeps the limits from being seeded."""
+    return [
+        f'{SENSORS}.{name}'
+        for name, need in limits.needs.items()
+        if name.startswith(FEEDBACK) and name not in limits.followed
+        for measurement in (situation.measurements.get(name),)
+        if not (need.fresh(measurement) and need.usable(measurement))
+    ]
 
 
 def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:

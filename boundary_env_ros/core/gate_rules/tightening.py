@@ -51,7 +51,7 @@ def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
                 was, value = getattr(declared, name)[i], getattr(limits, name)[i]
                 if value != was:
                     raise Refused(
-                        f'Expect `{name}` of dimension {i}, which is part of a rotation, as it '
+                        f'Expect `{name}` of {declared.names[i]}, part of a rotation, as it '
                         f'is ({was:g}), actually: {value:g}. A quaternion has no bounds of its '
                         'own; its rate can be limited.'
                     )
@@ -59,7 +59,7 @@ def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
         low, high = limits.low[i], limits.high[i]
         if low > high or safe < low or safe > high:
             raise Refused(
-                f'Expect low <= safe ({safe:g}) <= high in dimension {i}, '
+                f'Expect low <= safe ({safe:g}) <= high of {limits.names[i]}, '
                 f'actually: [{low:g}, {high:g}].'
             )
     return limits
@@ -83,7 +83,7 @@ def refuse_looser(before: Limits, after: Limits, what: str) -> None:
                 sign = 'at least' if stricter is ge else 'more than 0 and at most'
                 sign = 'at most' if name == 'high' else sign
                 raise Refused(
-                    f'Expect `{name}` of dimension {i} {sign} {was:g}, as {what}, '
+                    f'Expect `{name}` of {before.names[i]} {sign} {was:g}, as {what}, '
                     f'actually: {value:g}.'
                 )
     was, value = before.safety.command_timeout, after.safety.command_timeout

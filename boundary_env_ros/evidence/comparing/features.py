@@ -17,7 +17,6 @@ from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.comparing.quantities import (
-    command_labels,
     labels_of,
     section_of,
     turning,
@@ -201,7 +200,7 @@ def _outcome(tape: Tape, contract: Contract) -> Iterator[tuple[str, Mapping[str,
 
 def _response(tape: Tape, contract: Contract) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    labels = command_labels(contract)
+    labels = contract.command_dimensions
     commands = [(at, c) for at, c in tape.commands if len(c) == len(labels)]
     measured = [(at, m) for at, m in tape.measured if len(m) == len(labels)]
     if not commands or not measured:

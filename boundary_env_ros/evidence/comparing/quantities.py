@@ -100,11 +100,6 @@ def turning(spec: FieldSpec) -> tuple[bool, ...]:
     )
 
 
-def command_labels(contract: Contract) -> tuple[str, ...]:
-    """Return a label for each dimension of the command."""
-    return tuple(f'{group.name}.{name}' for group in contract.action for name in group.dimensions)
-
-
 def command_spans(contract: Contract) -> tuple[float, ...]:
     """Return how far each dimension of the command reaches; infinite where nothing says it."""
     spans: list[float] = []
@@ -227,7 +222,7 @@ def _of_commands(contract: Contract) -> Iterator[Family]:
                     if math.isfinite(high - low)
                 },
             )
-    labels = command_labels(contract)
+    labels = contract.command_dimensions
     units = dict(zip(labels, contract.command_unit, strict=True))
     seconds, periods = dict.fromkeys(labels, 's'), dict.fromkeys(labels, contract.period)
     yield Family(

@@ -56,6 +56,8 @@ _DRIVER_TIMEOUT, _DRIVER_PERIODS = 0.5, 3.0
 _MOST = 3.4e38
 
 _NOT_SEEN = decide('nothing was commanded while looking; until a range stands here, nothing moves')
+_UNKNOWN = decide('nothing was seen of where the robot may go')
+_INTERFACE = decide('position, velocity or effort; nothing in the message says it')
 _SEEN = guess('what was commanded while looking, and no more')
 _MEASURED = guess('where the joints were while looking, and no further')
 
@@ -74,11 +76,11 @@ class GroupDraft:
     lines
         Keys that say where in the message the dimensions go.
     unit
-        Unit of each dimension.
+        Unit of each dimension; empty if nothing says what the numbers are.
     unit_comment
         Where they come from.
     low, high
-        Limits of each dimension.
+        Limits of each dimension; empty if nothing was seen of them.
     limits_comment
         Where they come from.
     feedback
@@ -116,7 +118,8 @@ def is_command(topic: TopicSurvey) -> bool:
         return False
     if topic.type == TRAJECTORY:
         return True
-    if topic.type in _TWISTS and topic.subscribers and not topic.publishers:
+    numbers = topic.type in _TWISTS or topic.type in ARRAYS
+    if numbers and topic.subscribers and not topic.publishers:
         return True
     return _COMMANDING.search(topic.name.lower()) is not None
 
@@ -166,11 +169,6 @@ def group_draft(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraf
     return _paths(topic)
 
 
-def placeholder() -> GroupDraft:
-    """Return a group for a robot of which no command topic is known."""
-    return _twist(TopicSurvey(name='/cmd_vel', type=TWIST_STAMPED), ())
-
-
 def _group(
     topic: TopicSurvey,
     lines: Sequence[Line],
@@ -181,14 +179,22 @@ def _group(
     limits_comment: str = _SEEN,
     unit_comment: str = '',
 ) -> GroupDraft:
-    limits = []
-    for name, span in zip(unit, spans, strict=True):
-        # To a position of which nothing is known a robot would go; a speed of zero is none.
-        if span is None and name in _PLACES:
-            raise Unfit('it commands positions, and nothing was seen of where the robot may go')
+    limits: list[tuple[float, float]] = []
+    names = unit or ('',) * len(spans)
+    # To a position of which nothing is known a robot would go; a speed of zero is none.
+    known = bool(spans) and not any(
+        span is None and (not unit or name in _PLACES)
+        for name, span in zip(names, spans, strict=True)
+    )
+    if not known:
+        limits_comment = _UNKNOWN
+    elif None in spans:
+        limits_comment = _NOT_SEEN
+    for name, span in zip(names, spans, strict=True) if known else ():
         low, high = (0.0, 0.0) if span is None else inward(_held(span.low), _held(span.high))
         # The safe command must be within the limits.
-        limits.append((low, high) if name in _PLACES else (min(0.0, low), max(0.0, high)))
+        stays = not unit or name in _PLACES
+        limits.append((low, high) if stays else (min(0.0, low), max(0.0, high)))
     return GroupDraft(
         name=field_name(topic.name),
         topic=topic,
@@ -197,7 +203,7 @@ def _group(
         unit_comment=unit_comment,
         low=tuple(low for low, _ in limits),
         high=tuple(high for _, high in limits),
-        limits_comment=_NOT_SEEN if None in spans else limits_comment,
+        limits_comment=limits_comment,
         feedback=feedback,
     )
 
@@ -267,41 +273,47 @@ def _array(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraft:
     path = ARRAYS[topic.type]
     lengths = topic.lengths.get(path)
     states = [sensor for sensor in sensors if sensor.type == JOINTS and sensor.joints]
-    if lengths is not None and lengths.least == lengths.most > 0:
-        length, comment = lengths.most, guess('it always had so many')
-    elif states:
-        length, comment = len(states[0].joints), decide(f'as many as {states[0].name} has joints')
+    size = lengths.most if lengths is not None and lengths.least == lengths.most else 0
+    state = next((state for state in states if size in (0, len(state.joints))), None)
+    lines: list[Line]
+    if state is not None:
+        length = len(state.joints)
+        lines = [('joints', state.joints, decide('those that it commands, in its order'))]
     else:
-        length, comment = 1, decide('how many it takes')
+        length = size
+        lines = [('array', path, '')]
+        lines.append(
+            ('length', size, guess('it always had so many'))
+            if size
+            else ('length', '', decide('how many it takes'))
+        )
+    joints = () if state is None else state.joints
     quantity = _quantity(topic)
-    state = next((state for state in states if len(state.joints) == length), None)
-    same = () if state is None else state.joints
     spans = [topic.spans.get(f'{path}[{index}]') for index in range(length)]
     seen = None not in spans
-    if not seen:
+    if not seen and quantity:
         measured = _measured(state, quantity)
-        spans = [measured.get(name) for name in same] or [None] * length
-    lines: list[Line] = [('array', path, ''), ('length', length, comment)]
+        spans = [measured.get(name) for name in joints] or [None] * length
     return _group(
         topic,
         lines,
-        [_QUANTITIES[quantity]] * length,
+        [_QUANTITIES[quantity]] * max(1, length) if quantity else [],
         spans,
-        feedback_of(sensors, joints=same, quantity=quantity, count=length),
+        feedback_of(sensors, count=length)
+        if state is None
+        else FeedbackDraft(
+            topic=state.name, type=JOINTS, lines=(), comment=guess('what those joints did')
+        ),
         limits_comment=_SEEN if seen else _MEASURED,
-        unit_comment=guess(f'by its name the {quantity} of joints, which turn'),
+        unit_comment=guess(f'by its name the {quantity} of joints, which turn')
+        if quantity
+        else decide('rad, rad/s, N m, or those of joints that slide'),
     )
 
 
 def _quantity(topic: TopicSurvey) -> str:
-    """Return what of its joints a topic commands, by its name."""
-    for quantity in _QUANTITIES:
-        if quantity in topic.name.lower():
-            return quantity
-    raise Unfit(
-        'not whether positions (safe: hold) or velocities or efforts (safe: 0), so its group is '
-        'to be written by hand'
-    )
+    """Return what of its joints a topic commands, by its name; empty if that does not say it."""
+    return next((quantity for quantity in _QUANTITIES if quantity in topic.name.lower()), '')
 
 
 def _paths(topic: TopicSurvey) -> GroupDraft:
@@ -314,7 +326,8 @@ def _paths(topic: TopicSurvey) -> GroupDraft:
     if not paths or any('[' in path for path in paths):
         raise Unfit('a contract cannot command what it is made of')
     if not all(units):
-        units = (_QUANTITIES[_quantity(topic)],)
+        quantity = _quantity(topic)
+        units = (_QUANTITIES[quantity],) if quantity else ()
     return _group(
         topic,
         [('fields', paths, lines['fields'][1])],
@@ -338,10 +351,12 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
     page.key('topic', relative(topic.name), 2, _why(topic))
     page.key('type', topic.type, 2)
     for key, value, comment in draft.lines:
-        page.key(key, value, 2, comment)
+        _write(page, key, value, comment)
     known = {key: value for key, value, _ in draft.lines}
     quantity = [str(known['quantity'])] if 'quantity' in known else []
-    if not implied_interface(topic.type, quantity, len(draft.unit)):
+    if not draft.unit:
+        page.section('interface', 2, _INTERFACE)
+    elif not implied_interface(topic.type, quantity, len(draft.unit)):
         each = draft.interface
         says = each[0] if len(set(each)) == 1 else each
         page.key(
@@ -350,20 +365,23 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
             2,
             guess('by the unit; a stop holds a position, and ends the others'),
         )
-    page.key('unit', draft.unit, 2, draft.unit_comment)
+    _write(page, 'unit', draft.unit, draft.unit_comment)
     if topic.frames:
         page.key('frame', topic.frames[0], 2, guess('as its header says'))
-    page.key('low', draft.low, 2, draft.limits_comment)
-    page.key('high', draft.high, 2)
+    _write(page, 'low', draft.low, draft.limits_comment)
+    _write(page, 'high', draft.high, '')
     page.key('beyond', 'clip', 2, decide('clip, or reject'))
-    if all(draft.stays):
-        page.key('safe', 'hold', 2, guess('a position stays where it is'))
+    if draft.unit and draft.low:
+        if all(draft.stays):
+            page.key('safe', 'hold', 2, guess('a position stays where it is'))
+        else:
+            safe = tuple('hold' if stays else 0.0 for stays in draft.stays)
+            page.key('safe', safe, 2, guess('no motion, no force'))
+        rate, stop = _rates(draft)
+        page.key('rate', rate, 2, decide(f'unit/s; slow on purpose: {_slow(draft)}'))
+        page.key('stop', stop, 2, decide('unit/s, what it can brake with'))
     else:
-        safe = tuple('hold' if stays else 0.0 for stays in draft.stays)
-        page.key('safe', safe, 2, guess('no motion, no force'))
-    rate, stop = _rates(draft)
-    page.key('rate', rate, 2, decide(f'unit/s; slow on purpose: {_slow(draft)}'))
-    page.key('stop', stop, 2, decide('unit/s, what it can brake with'))
+        page.section('rate', 2, decide('unit/s, most that the command may change'))
     page.key(
         'driver_timeout',
         nice(max(_DRIVER_TIMEOUT, _DRIVER_PERIODS * period)),
@@ -375,13 +393,20 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
     page.key('topic', relative(feedback.topic), 3)
     page.key('type', feedback.type, 3)
     for key, value, comment in feedback.lines:
-        page.key(key, value, 3, comment)
-    page.key('threshold', _thresholds(draft), 3, guess('a twentieth of the limits'))
+        _write(page, key, value, comment, 3)
+    if draft.low:
+        page.key('threshold', _thresholds(draft), 3, guess('a twentieth of the limits'))
+
+
+def _write(page: Page, key: str, value: Value, comment: str, depth: int = 2) -> None:
+    """Write a key; with nothing behind it, for a person to fill in, if the value is empty."""
+    if value in ('', ()):
+        page.section(key, depth, comment)
+    else:
+        page.key(key, value, depth, comment)
 
 
 def _why(topic: TopicSurvey) -> str:
-    if topic.type == TWIST_STAMPED and not topic.messages and topic.subscribers is None:
-        return decide('no topic that was heard commands a robot; which one does?')
     seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
     return guess(f'it seems to command, by its type and name; {seen}')
 

@@ -15,7 +15,6 @@ from boundary_env_ros.evidence.drafting.commands import (
     group_draft,
     GroupDraft,
     is_command,
-    placeholder,
     write_group,
 )
 from boundary_env_ros.evidence.drafting.field_draft import (
@@ -41,7 +40,7 @@ _OURS = 'boundary_env_ros/'
 _ROOM, _SIZE = 5000, 20
 
 #: Periods that a guess is rounded to, s, and the one where there is nothing to guess from.
-_PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2, 0.5), 0.1
+_PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2), 0.1
 _HEAD = """\
 It is a draft: a form to be filled in by somebody who knows the robot. What stands behind {guess}
 was made from what was seen; behind {decide} stands what only a person can know. Its limits are
@@ -70,8 +69,9 @@ def draft(survey: Survey) -> str:
     """
     Return the text of a draft.
 
-    It is a contract that the parser accepts. What it guesses is marked ``GUESS``, what only a
-    person can know ``DECIDE``. The same survey always makes the same text.
+    What it guesses is marked ``GUESS``, what only a person can know ``DECIDE``; of that it leaves
+    blank what nothing was seen of, and the parser asks for it. The same survey always makes the
+    same text.
 
     Raises
     ------
@@ -100,7 +100,12 @@ def draft(survey: Survey) -> str:
         for field in parts.evaluator:
             write_field(page, field, evaluator=True)
     page.blank()
-    page.section('action')
+    page.section(
+        'action',
+        comment=''
+        if parts.action
+        else decide('no topic that was heard commands the robot; a group for each that does'),
+    )
     for group in parts.action:
         write_group(page, group, period)
     page.blank()
@@ -153,7 +158,7 @@ def _parts(survey: Survey) -> _Parts:
     return _Parts(
         observation=tuple(fields[False]),
         evaluator=tuple(fields[True]),
-        action=tuple(action) or (placeholder(),),
+        action=tuple(action),
         emergency_stop=relative(stops[0].name) if stops else '',
         sim_time=bool(clocks),
         left_out=(*left_out, *((topic, 'another emergency stop') for topic in stops[1:])),
@@ -218,14 +223,9 @@ def _write_safety(page: Page, parts: _Parts, period: float) -> None:
     silence = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
     ages = [max_age(t)[0] for t in topics.values() if t.stamped and t.rate is not None]
     old = nice(2.0 * period + max(ages, default=0.0))
-    page.section('safety', comment='seconds, on the steady clock')
-    made = guess('from the period')
-    page.key('gate_period', nice(min(0.02, period / 5.0)), 1, made)
-    page.key('hold_after', nice(1.5 * period), 1, f'{made}; then the last command is repeated')
-    page.key('command_timeout', nice(3.0 * period), 1, f'{made}; then the robot is stopped')
-    page.key('policy_timeout', nice(max(1.0, 10.0 * period)), 1, made)
-    page.key('environment_timeout', nice(4.0 * period), 1, made)
-    page.key('gate_timeout', nice(4.0 * period), 1, made)
+    page.section(
+        'safety', comment='seconds, on the steady clock; the others follow from the period'
+    )
     page.key('robot_timeout', silence, 1, guess('four periods of what tells what it did'))
     page.key('sensor_timeout', silence, 1, guess('the same'))
     page.key('max_action_age', old, 1, guess('the greatest max_age, and two periods'))
@@ -249,17 +249,9 @@ def _write_rest(page: Page, parts: _Parts) -> None:
         page.blank()
     page.note(
         decide(
-            'the task: reward, endings, what a reset samples. This one stands here so that the '
-            'file can be checked; it needs a field `pose` and a field `goal` of the task.'
+            '`task`, which gives reward and success: see doc/tasks.md. Without one the reward is '
+            '0, and episodes end by the time limit, a stop, or a loss.'
         )
-    )
-    page.section('task')
-    page.key('name', 'go_to_goal', 1)
-    page.section('parameters', 1)
-    page.key('radius', 0.3, 2)
-    page.section('scenarios', 2)
-    page.raw(
-        'first: {start: [0.0, 0.0, 0.0, 0.0], yaw: [0.0, 0.0], goal: [1.0, 0.0, 1.0, 0.0]}', 3
     )
     page.blank()
     page.section('episode')

@@ -77,14 +77,13 @@ def feedback_of(
         for sensor in sensors:
             known = sensor.joint_spans.get(quantity, {})
             if sensor.type == JOINTS and all(joint in known for joint in joints):
-                comment = decide('the order in which it takes them') if count else ''
-                lines: list[Line] = [('joints', joints, comment), ('quantity', quantity, '')]
+                lines: list[Line] = [('joints', joints, ''), ('quantity', quantity, '')]
                 return _found(sensor, lines)
     length = len(twist) or len(joints) or count
     return FeedbackDraft(
         topic='feedback',
         type='std_msgs/msg/Float64MultiArray',
-        lines=(('array', 'data', ''), ('length', length, 'a value for each dimension')),
+        lines=(('array', 'data', ''), ('length', length or '', 'a value for each dimension')),
         comment=decide(
             'nothing that was heard tells what the robot did; this stands for the topic that does'
         ),

@@ -178,7 +178,7 @@ class LeRobotWriter:
 
     @property
     def _task(self) -> str:
-        return self._layout.contract.task.name
+        return self._layout.contract.task.name or self._layout.contract.name
 
     def finish(self) -> None:
         """Write what stands beside the frames."""

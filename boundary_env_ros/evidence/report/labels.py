@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract import ActionKind, Contract, FieldSpec
-from boundary_env_ros.core.sources import Joints, Paths, Trajectory
+from boundary_env_ros.core.sources import value_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +47,9 @@ class Labels:
         self._values: dict[tuple[str, int], tuple[Label, ...]] = {}
         self._groups = contract.action if contract else ()
         self.command = tuple(
-            Label(chart=f'{group.name}: {name}', name='', unit=unit)
+            Label(chart=name, name='', unit=unit)
             for group in self._groups
-            for name, unit in zip(short(group.dimensions), group.unit, strict=True)
+            for name, unit in zip(group.dimensions, group.unit, strict=True)
         )
         #: Whether an action is a command, so that both are drawn together.
         self.direct = all(group.kind is ActionKind.CONTINUOUS for group in self._groups)
@@ -79,6 +77,11 @@ class Labels:
             found = self._values[field, count] = self._labels(field, count)
         return found
 
+    def named(self, field: str) -> bool:
+        """Return whether the contract names the values of a field."""
+        spec = self._fields.get(field)
+        return spec is not None and bool(value_names(spec.source))
+
     def max_age(self, field: str) -> float | None:
         """Return the age that a field may have, seconds; None if that is not limited or known."""
         spec = self._fields.get(field)
@@ -96,20 +99,9 @@ class Labels:
 
 
 def _names(spec: FieldSpec | None, count: int) -> tuple[str, ...]:
-    source = None if spec is None else spec.source
-    names: Sequence[str] = ()
-    if isinstance(source, Paths):
-        names = source.paths
-    elif isinstance(source, Trajectory):
-        names = source.names
-    elif isinstance(source, Joints):
-        names = [
-            name if len(source.quantities) == 1 else f'{name} {quantity}'
-            for quantity in source.quantities
-            for name in source.names
-        ]
+    names = () if spec is None else value_names(spec.source)
     if len(names) == count:
-        return short(names)
+        return names
     # A field that is missing has no values, and so no labels.
     return ('value',) if count == 1 else tuple(str(index) for index in range(count))
 
@@ -119,25 +111,3 @@ def _units(spec: FieldSpec | None, count: int) -> tuple[str, ...]:
     if len(units) == count:
         return units
     return (units[0] if len(units) == 1 else '',) * count
-
-
-def short(names: Sequence[str]) -> tuple[str, ...]:
-    """Return field paths without what they need not be told apart: ``yaw``, ``linear.x``."""
-    for parts in (1, 2, 3):
-        told = [_end(name, parts) for name in names]
-        # One letter says what of a position, but not of a twist.
-        plain = parts > 1 or all(len(name) > 1 for name in told) or _one_stem(names)
-        if plain and max(Counter(told).values(), default=0) == 1:
-            return tuple(told)
-    return tuple(names)
-
-
-def _end(name: str, parts: int) -> str:
-    if name.endswith(')'):
-        return name.split('(', 1)[0]
-    return '.'.join(name.split('.')[-parts:])
-
-
-def _one_stem(names: Sequence[str]) -> bool:
-    stems = {name.rsplit('.', 1)[0] for name in names if not name.endswith(')')}
-    return len(stems) == 1

@@ -9,14 +9,14 @@ one table, :data:`KINDS`, and in ``doc/report.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.contract import ActionKind, Contract
 from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.gate_words import came, sentence, worst_of
 from boundary_env_ros.core.imported import is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import FieldStatus
@@ -161,9 +161,8 @@ def signs_of(now: Transition, contract: Contract | None = None) -> tuple[Sign, .
 
 
 def _signs(now: Transition, contract: Contract | None) -> Iterator[Sign]:
-    names = contract.command_dimensions if contract else ()
     for decision in now.decisions:
-        yield from _signs_of_decision(decision, names)
+        yield from _signs_of_decision(decision, contract)
     yield from _signs_of_fields(now)
     yield from _signs_of_time(now)
     # What an import could not judge is unknown, and wrong nowhere.
@@ -195,11 +194,14 @@ def over_time(cause: str, contract: Contract | None) -> str:
     return f'{contract.episode.time_limit:g} s are over'
 
 
-def _signs_of_decision(decision: GateDecision, names: Sequence[str]) -> Iterator[Sign]:
-    for result in decision.rules:
+def _signs_of_decision(decision: GateDecision, contract: Contract | None) -> Iterator[Sign]:
+    names = contract.command_dimensions if contract else ()
+    for result, others in worst_of(decision.rules):
         kind = _kind_of(decision, result)
         if kind:
-            yield Sign(kind=kind, why=sentence(result, names))
+            yield Sign(
+                kind=kind, why=sentence(result, names, others, came(result, decision, contract))
+            )
     if decision.competing_publishers > 0:
         yield Sign(
             kind='competing_publisher',

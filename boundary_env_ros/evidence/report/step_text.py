@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 import textwrap
 
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision, Measurement
 from boundary_env_ros.core.events import EventKind
-from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.gate_words import sentences, unusable
 from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.observation import ObservationField
@@ -25,6 +26,8 @@ _WIDTH = 100
 
 #: Values that are told one a line; of more there are many on one.
 _LINES = 8
+#: The same of values that have names, as those of joints.
+_NAMED = 40
 
 _UNKNOWN = 'unknown'
 
@@ -71,7 +74,7 @@ def _lines(one: OneStep) -> Iterator[str]:
         yield from _title('Evaluator only')
         yield from _observation((), one.evaluator.fields, labels)
     yield from _action(now, labels)
-    yield from _decisions(now, labels)
+    yield from _decisions(now, one.contract)
     yield from _outcome(one)
     yield from _events(one)
 
@@ -197,16 +200,15 @@ def _values(
         )
         return
     old = earlier.values if earlier is not None else ()
-    if len(found.values) > _LINES:
-        unit = next((label.unit for label in labels.of_values(found.name, len(found.values))), '')
+    named = labels.of_values(found.name, len(found.values))
+    if len(found.values) > (_NAMED if labels.named(found.name) else _LINES):
+        unit = next((label.unit for label in named), '')
         if old:
             yield from _many('before', old, unit)
         yield from _many('after' if old else 'values', found.values, unit)
         return
     rows: list[Row] = []
-    for i, (label, value) in enumerate(
-        zip(labels.of_values(found.name, len(found.values)), found.values, strict=True)
-    ):
+    for i, (label, value) in enumerate(zip(named, found.values, strict=True)):
         came = f'{_number(old[i])} ->' if i < len(old) else ''
         rows.append((label.name, came, _number(value), label.unit))
     yield from _table(rows, right=(1, 2), indent=4)
@@ -250,25 +252,26 @@ def _actions(values: dict[str, Vector], labels: Sequence[Label]) -> Iterator[str
     yield from _table(rows, right=tuple(range(1, len(values) + 1)))
 
 
-def _decisions(now: Transition, labels: Labels) -> Iterator[str]:
+def _decisions(now: Transition, contract: Contract | None) -> Iterator[str]:
     count = len(now.decisions)
     yield from _title(f'Gate: {count} decision{"" if count == 1 else "s"} since the step before')
     if now.overrun:
         yield f'  OVERRUN: no action came in time, held by the {now.held_by}.'
-    names = [label.chart for label in labels.command]
     for index, decision in enumerate(now.decisions):
-        yield from _decision(decision, names, answers=index == now.decision)
+        yield from _decision(decision, contract, answers=index == now.decision)
 
 
-def _decision(decision: GateDecision, names: Sequence[str], *, answers: bool) -> Iterator[str]:
+def _decision(
+    decision: GateDecision, contract: Contract | None, *, answers: bool
+) -> Iterator[str]:
     request = decision.request
     told = f' on request {request.sequence} of {request.client}' if request else ''
     yield (
         f'  {decision.sequence}: {decision.verdict.name}, by {decision.trigger.name}{told}'
         f'{"; it answers this step" if answers else ""}'
     )
-    for result in decision.rules:
-        yield from _wrapped(f'- {sentence(result, names)}', indent=4)
+    for text in sentences(decision, contract):
+        yield from _wrapped(f'- {text}', indent=4)
     rows: list[Row] = []
     for name, vector in (
         ('wanted command', decision.wanted_command),
@@ -300,16 +303,23 @@ def _decision(decision: GateDecision, names: Sequence[str], *, answers: bool) ->
     ]
     if flags:
         rows.append(('state', ', '.join(flags)))
-    rows += [(measurement.name, _measured(measurement)) for measurement in decision.measurements]
+    rows += [
+        (measurement.name, _measured(measurement, contract))
+        for measurement in decision.measurements
+    ]
     yield from _table(rows, indent=4)
 
 
-def _measured(measurement: Measurement) -> str:
-    if not measurement.values:
+def _measured(measurement: Measurement, contract: Contract | None) -> str:
+    if measurement.age is None and not measurement.values:
         return f'nothing received on {measurement.topic}'
     values = [f'{value:.4g}' for value in measurement.values]
     shown = ', '.join(values[:_LINES])
-    if len(values) > _LINES:
+    wrong = unusable(measurement, contract)
+    if wrong:
+        shown = f'NOT USABLE: {wrong}'
+        shown += f', of {len(values)}' if len(values) > 1 else ''
+    elif len(values) > _LINES:
         least, most = min(measurement.values), max(measurement.values)
         shown = f'{len(values)} values from {least:.4g} to {most:.4g}'
     age = '' if measurement.age is None else f', had {1000 * measurement.age:.3g} ms ago'

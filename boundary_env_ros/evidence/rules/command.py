@@ -86,7 +86,7 @@ def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
         slack = ROUNDING * max(1.0, abs(low), abs(high))
         if not low - slack <= value <= high + slack:
             yield Mismatch(
-                field=f'command[{i}]',
+                field=f'command[{limits.limits.names[i]}]',
                 expected=f'between {number(low)} and {number(high)}',
                 actual=number(value),
             )
@@ -103,7 +103,7 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
         value = decision.command[i]
         if not low - ROUNDING <= value <= high + ROUNDING:
             yield Mismatch(
-                field=f'command[{i}]',
+                field=f'command[{limits.names[i]}]',
                 expected=f'between {number(low)} and {number(high)}, as `tightened` says',
                 actual=number(value),
             )
@@ -148,13 +148,13 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
         most = (declared.stop[i] if braked else rate) * seconds
         if not abs(value - was) <= most + ROUNDING:
             yield Mismatch(
-                field=f'command[{i}]',
+                field=f'command[{limits.names[i]}]',
                 expected=f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
                 actual=f'{number(value)}, {number(abs(value - was))} away',
             )
         if braked and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(
-                field=f'command[{i}]',
+                field=f'command[{limits.names[i]}]',
                 expected=f'from {number(was)} towards {number(safe)}',
                 actual=number(value),
             )

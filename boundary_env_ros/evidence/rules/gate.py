@@ -91,6 +91,11 @@ def _rules(decision: GateDecision) -> str:
     return ', '.join(result.rule for result in decision.rules) or 'no rule'
 
 
+def _name(terms: Terms | None, dimension: int) -> str:
+    names = () if terms is None else terms.limits.names
+    return names[dimension] if 0 <= dimension < len(names) else f'dimension {dimension}'
+
+
 @link_rule(
     'hidden-clip',
     'Whatever differs between what was asked for and the command was changed by rules that say '
@@ -118,7 +123,7 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
             yield Mismatch(
                 field=f'rules[{i}]',
                 expected='a dimension, and its value before and after',
-                actual=f'{result.rule} of dimension {result.dimension}',
+                actual=f'{result.rule} of {_name(terms, result.dimension)}',
             )
             return
         if not close(result.before, values[result.dimension]) or result.before == result.after:
@@ -131,7 +136,7 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
     for i, (explained, commanded) in enumerate(zip(values, end, strict=True)):
         if not close(explained, commanded):
             yield Mismatch(
-                field=f'command[{i}]',
+                field=f'command[{_name(terms, i)}]',
                 expected=f'{number(explained)}, left of {number(start[i])} by {_rules(decision)}',
                 actual=number(commanded),
             )

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate_rules.limits import OPERATOR
+from boundary_env_ros.core.gate_rules.limits import ALIVE, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
+from boundary_env_ros.core.gate_words import unusable
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules.base import (
@@ -128,6 +129,7 @@ def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
     sizes = {name: need.size for name, need in known(terms).limits.needs.items()}
     if contract.safety.operator is not None:
         sizes[OPERATOR] = contract.command_size + 1  # and the switch
+    of_fields = {f'{ALIVE}.{field.name}': field.size for field in contract.fields}
     found = {measurement.name: measurement for measurement in decision.measurements}
     if set(found) != set(sizes) or len(found) != len(decision.measurements):
         yield Mismatch(
@@ -138,10 +140,14 @@ def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
         return
     before = {} if link.before is None else {m.name: m for m in link.before.measurements}
     for name, measurement in found.items():
-        if measurement.values and len(measurement.values) != sizes[name]:
+        size = sizes[name]
+        if len(measurement.values) != size:
+            # What was not measured is kept as it came, to be seen.
+            size = of_fields.get(name, size) if unusable(measurement, contract) else size
+        if measurement.values and len(measurement.values) != size:
             yield Mismatch(
                 field=f'measurements.{name}.values',
-                expected=f'{sizes[name]} values',
+                expected=f'{size} values',
                 actual=str(len(measurement.values)),
             )
         if name in before and before[name].topic != measurement.topic:

@@ -129,7 +129,7 @@ def _command_motion(link: Link, terms: Terms | None) -> Found:
             found, noise = divided_difference(nodes[:count], i)
             if factor * (abs(found) - noise) > limit * (1.0 + _SLACK):
                 yield Mismatch(
-                    field=f'command[{i}]',
+                    field=f'command[{limits.names[i]}]',
                     expected=f'at most {number(limit)} of {name} over {count} commands',
                     actual=number(factor * abs(found)),
                 )

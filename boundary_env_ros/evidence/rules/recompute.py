@@ -9,7 +9,7 @@ the gate once more on what the decision says it was based on, and asks for the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from boundary_env_ros.core.decision import (
     GateDecision,
@@ -87,7 +87,11 @@ def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
         return
     for i, (ours, theirs) in enumerate(zip(ruling.results, decision.rules, strict=True)):
         if not _same_result(ours, theirs):
-            yield Mismatch(field=f'rules[{i}]', expected=_told(ours), actual=_told(theirs))
+            yield Mismatch(
+                field=f'rules[{i}]',
+                expected=_told(ours, limits.names),
+                actual=_told(theirs, limits.names),
+            )
 
 
 def ruling_of(
@@ -187,9 +191,11 @@ def _same_result(one: RuleResult, other: RuleResult) -> bool:
     return True
 
 
-def _told(result: RuleResult) -> str:
+def _told(result: RuleResult, names: Sequence[str]) -> str:
+    whole = not 0 <= result.dimension < len(names)
     return (
-        f'{result.rule} ({result.reason.name.lower()}) of dimension {result.dimension}: '
+        f'{result.rule} ({result.reason.name.lower()}) of '
+        f'{"the whole action" if whole else names[result.dimension]}: '
         f'{result.before} to {result.after} for {result.value} against {result.limit} '
         f'{result.unit}'
     ).rstrip()

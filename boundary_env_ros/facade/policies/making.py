@@ -35,7 +35,7 @@ def _scripted(contract: Contract, **options: Any) -> Policy:
     if script is None:
         raise BoundaryError(
             f'Expect a task with a script ({", ".join(_SCRIPTS)}), actually: '
-            f'{contract.task.name!r}.'
+            f'{contract.task.name or "no task"!r}.'
         )
     return _called(script, 'scripted', options)
 

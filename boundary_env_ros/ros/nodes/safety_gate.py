@@ -34,7 +34,7 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate import Decisions, Gate
 from boundary_env_ros.core.gate_rules.limits import OPERATOR
-from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.gate_words import came, sentence, worst_of
 from boundary_env_ros.core.inputs import gate_inputs, Input
 from boundary_env_ros.core.publishers import Echoes, Publishers, relied_on, ReliedOn
 from boundary_env_ros.core.safety import STOP_TYPE, STOPS_WITHIN
@@ -451,11 +451,12 @@ class SafetyGate(ContractNode):
                 self._log(decision)
 
     def _log(self, decision: GateDecision) -> None:
-        """Say which rule did what to which dimension, each once in a while."""
-        for result in decision.rules:
-            if not self._logged.due((result.outcome, result.rule, result.dimension)):
+        """Say which rule did what to which dimension most, each once in a while."""
+        for result, others in worst_of(decision.rules):
+            if not self._logged.due((result.outcome, result.rule)):
                 continue
-            words = sentence(result, self.contract.command_dimensions)
+            names = self.contract.command_dimensions
+            words = sentence(result, names, others, came(result, decision, self.contract))
             if result.outcome in (Verdict.STOPPED, Verdict.REJECTED):
                 self.get_logger().warning(words)
             else:

@@ -429,23 +429,21 @@ def test_recovery_of_countless_damages_can_be_read_and_tells_where_they_are(
     assert '99980 more' in contained(lambda: read_or_tear(file.parent))
 
 
-def test_recovery_of_a_file_without_head_has_one(bag: Path) -> None:
-    file = bag / 'bag_0.mcap'
+def test_recovery_of_a_file_without_head_has_one(tmp_path: Path) -> None:
+    file = tmp_path / 'x.mcap'
+    with file.open('wb') as out:
+        writer = Writer(out, chunk_size=1 << 18)
+        writer.start('ros2', 'test')
+        topic = writer.register_channel('/x', 'cdr', writer.register_schema(TWIST, 'ros2msg', b''))
+        for number in range(8):
+            writer.add_message(topic, BEGIN, random.Random(number).randbytes(1 << 18), BEGIN)
+        writer.finish()
     data = bytearray(file.read_bytes())
     data[8] = 7
-    data[data.index(b'zstd') + 40] ^= 1
+    data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    assert 'does not begin with its head' in contained(lambda: recover(bag).lost)
-    assert contained(lambda: read_all(bag)) == '0'
-
-
-def test_chunk_of_countless_messages_is_recovered_in_little_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, 'CHUNK', 8 << 20)
-    file = torn(tmp_path / 'x.mcap', channel(1, '/x'), chunk(message(1) * 150_000))
-    said = contained(lambda: recover(file).done, memory=48 << 20, seconds=60)
-    assert 'x.mcap is whole, with 150000 messages' in said
+    assert 'does not begin with its head' in contained(lambda: recover(file).lost)
+    assert contained(lambda: read_all(file)) == '7'
 
 
 def test_index_of_countless_chunks_ends_no_recovery(tmp_path: Path) -> None:

@@ -271,6 +271,58 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
     raise TypeError(f'Expect a source that can be written to, actually: {group.source}.')
 
 
+def said_besides(group: ActionSpec, message: Any) -> str:
+    """
+    Return what a command message says besides the command of its group; empty if nothing.
+
+    A robot may go by every field. What the gate does not command it leaves at zero, and at no
+    rotation.
+
+    Parameters
+    ----------
+    group
+        The group of the action.
+    message
+        Anything with the attributes and slots of the message.
+
+    """
+    zeros = message_fields(group, (0.0,) * group.size)
+    for path, value in _besides(message, zeros, ''):
+        if path == 'header.frame_id':
+            if value != group.frame:
+                return f'{path} {value!r} (expected {group.frame!r})'
+        elif not path.startswith('header.') and not _says_nothing(path, value):
+            return f'{path} {value!r} (expected none, since the contract does not command it)'
+    return ''
+
+
+def _says_nothing(path: str, value: Any) -> bool:
+    if hasattr(value, '__len__') and not isinstance(value, (str, bytes)):
+        return not any(value)  # an array of fixed size is never empty
+    return not value or (path.endswith('.w') and value == 1)
+
+
+def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a message that are not in some fields, each with its path."""
+    for slot in message.__slots__:
+        name = slot.lstrip('_')
+        if name == 'check_fields':
+            continue
+        value: Any = getattr(message, name)
+        known, path = fields.get(name, {}), f'{prefix}{name}'
+        if isinstance(known, list) and known and isinstance(known[0], Mapping):
+            for i, (item, inner) in enumerate(zip(value, known, strict=False)):
+                yield from _besides(item, inner, f'{path}[{i}].')
+            if len(value) > len(known):
+                yield path, f'{len(value)} elements'
+        elif not isinstance(known, Mapping):
+            continue
+        elif hasattr(value, '__slots__') and not isinstance(value, (str, bytes)):
+            yield from _besides(value, known, f'{path}.')
+        else:
+            yield path, value
+
+
 def as_sent(group: ActionSpec, values: Vector, single: Sequence[bool]) -> Vector:
     """
     Return a command in the precision of its message, rounded inwards.

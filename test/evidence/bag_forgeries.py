@@ -116,6 +116,8 @@ FORGERIES: tuple[Forgery, ...] = (
         records.decision_and_message_taken_out,
     ),
     Forgery('command of somebody else', ('command-decided',), records.strange_command),
+    Forgery('command that says more', ('command-on-topic',), records.command_that_says_more),
+    Forgery('command in another frame', ('command-on-topic',), records.command_in_another_frame),
     Forgery(
         'command messages taken out', ('command-on-topic',), records.command_messages_taken_out
     ),

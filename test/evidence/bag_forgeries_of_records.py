@@ -168,6 +168,25 @@ def strange_command(forge: Forge) -> None:
     )
 
 
+def command_that_says_more(forge: Forge) -> None:
+    # The messages on the command topic drive the robot sideways, which no action asks for.
+    def sideways(sent: Sent) -> Sent:
+        twist = {**sent.what['twist'], 'linear': {**sent.what['twist']['linear'], 'y': 3.0}}
+        return replace(sent, what={**sent.what, 'twist': twist})
+
+    forge.raw(COMMAND, sideways)
+
+
+def command_in_another_frame(forge: Forge) -> None:
+    # The messages on the command topic are of another frame than the contract's.
+    def turned(sent: Sent) -> Sent:
+        return replace(
+            sent, what={**sent.what, 'header': {**sent.what['header'], 'frame_id': 'map'}}
+        )
+
+    forge.raw(COMMAND, turned)
+
+
 def command_messages_taken_out(forge: Forge) -> None:
     # Two messages are gone from the command topic.
     commands = [s for s in forge.tape if s.topic == COMMAND][8:10]

@@ -34,6 +34,7 @@ class _Command:
     stamp: int | None
     log_time: int
     decision: GateDecision | None
+    besides: str = ''
 
 
 @dataclass(slots=True)
@@ -94,8 +95,9 @@ class CommandChecks:
         """Take a message of a command topic."""
         reading = heard.readings.get(use.name)
         values = () if reading is None else reading.values
+        besides = '' if reading is None else reading.problem
         pairs = self._of(agent, group.name)
-        pairs.sent.append(_Command(values, heard.stamp, heard.log_time, None))
+        pairs.sent.append(_Command(values, heard.stamp, heard.log_time, None, besides))
 
     def check(self, until: int) -> None:
         """Pair what the recorder had before a time, nanoseconds; both halves must be there."""
@@ -147,6 +149,16 @@ class CommandChecks:
                     field=place,
                     expected=f'{vector(partner.values)} as on {use.topic}',
                     actual=vector(command.values),
+                ),
+                decision.id,
+            )
+        elif partner.besides:
+            self._tape.find(
+                sensors.command_on_topic,
+                Mismatch(
+                    field=place,
+                    expected='a message that says the command and nothing else',
+                    actual=f'{partner.besides} on {use.topic}',
                 ),
                 decision.id,
             )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundary_env_ros.core.commands import said_besides
 from boundary_env_ros.core.contract import ActionSpec, Contract
 from boundary_env_ros.core.fields import reader, Reading, stamp_of
 from boundary_env_ros.core.inputs import (
@@ -17,7 +18,6 @@ from boundary_env_ros.core.inputs import (
     Input,
 )
 from boundary_env_ros.core.safety import STOP_TYPE
-from boundary_env_ros.core.sources import Vector
 
 Message = Any  # anything with the attributes of the message
 
@@ -105,7 +105,7 @@ def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
                 name=f'command {group.name}',
                 topic=named.find(group.topic, group.type),
                 wanted=group.topic,
-                read=_plain(reader(group.source)),
+                read=_command(group),
             )
         )
     stop = contract.safety.emergency_stop
@@ -155,8 +155,11 @@ def same_topic(name: str, wanted: str) -> bool:
     return name.lstrip('/') == wanted or name.endswith(f'/{wanted}')
 
 
-def _plain(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
-    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+def _command(group: ActionSpec) -> Callable[[Message], Reading]:
+    values = reader(group.source)
+    return lambda message: Reading(
+        values=values(message), stamp=stamp_of(message), problem=said_besides(group, message)
+    )
 
 
 def _pressed(message: Message) -> Reading:

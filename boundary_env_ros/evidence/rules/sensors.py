@@ -83,8 +83,8 @@ judgement_from_sensors = _rule(
 )
 command_on_topic = _rule(
     'command-on-topic',
-    'Every command that a decision says it published is on the command topic, with its stamp and '
-    'its values.',
+    'Every command that a decision says it published is on the command topic, with its stamp, its '
+    'values, and nothing else.',
     'Trust the command topic: it is what the robot got.',
 )
 command_decided = _rule(

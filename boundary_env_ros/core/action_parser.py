@@ -385,9 +385,11 @@ def _feedback(
     names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
     form = next((form for form in COMMAND_FORMS if key.has(form)), 'joints')
     if type_name == JOINTS and form == 'joints' and len(set(interface)) == 1:
+        # Of joints that are named here it is the position, as wherever joints are read.
+        usual = '' if key.has('joints') else interface[0].value
         if key.has('joints') or not names:
             names = joint_names(key)
-        values = joint_values(key, names, interface[0].value)
+        values = joint_values(key, names, usual)
         if key.has('publishers') and isinstance(values.source, Joints):
             several = key.value(Joints, 'publishers')
             values = replace(values, source=replace(values.source, publishers=several))

@@ -99,7 +99,7 @@ class Joints:
         and then no ``length``.
     quantities
         Of each joint: all joints of the first quantity, then of the next. Without it
-        ``position``; of ``feedback`` what ``interface`` says.
+        ``position``; of ``feedback`` without ``joints`` what ``interface`` says.
     publishers
         How many nodes publish that ``JointState``, each its own joints:
         [several drivers](nodes/safety_gate.md#several-drivers-on-one-topic). The same wherever the

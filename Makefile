@@ -9,7 +9,7 @@
 # make campaign   flood the core of the gate    make campaign ARGS='--commands 100000000 --seed 7'
 # make mutations  take each invariant out of the gate: its tests must notice
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
-# make bench      run the benchmarks, if there are any
+# make bench      measure against the bare thing  make bench ARGS='--json build/bench.json'
 # make reference  make schema and tables of the contract again, from core/contract.py and its kind
 # make env        only make the environment     make env PYTHON=python3.12
 # make clean      remove the environment and every build

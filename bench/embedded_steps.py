@@ -1,62 +1,82 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What the boundary costs a simulation: steps a second, embedded, against the bare world.
+What the boundary costs a simulation: processor time of an embedded step, against the bare cart.
 
-The bare thing advances the same cart by the same period and makes the same messages of its
-readings; observation, contract, gate, record and episode are what it lacks.
+The bare thing is :mod:`bench.bare_cart`. Rounds take turns, so that what else the machine does
+meets all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+import math
+from pathlib import Path
+import tempfile
 import time
+from typing import Any
 
+import gymnasium
+import numpy as np
+
+from bench.bare_cart import BareCart
+from bench.table import Figure, show
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.facade.policies import NoOpPolicy
-from boundary_env_ros.simulation.robot import make_robot, SimulatedRobot
 
-ROUNDS = 10
+ROUNDS = 12
 STEPS = 50
 
 
-def _boundary(env: BoundaryEnv) -> float:
-    policy = NoOpPolicy(env.contract)
-    observation, _ = env.reset(seed=1, options={'scenario': 'clear'})
-    start = time.perf_counter()
-    for _ in range(STEPS):
-        observation, *_ = env.step(policy(observation))
-    return time.perf_counter() - start
+def _action(step: int) -> np.ndarray[Any, Any]:
+    return np.array([0.3, 0.1 * math.sin(step / 20.0)], dtype=np.float32)
 
 
-def _bare(robot: SimulatedRobot, now: int) -> tuple[float, int]:
-    start = time.perf_counter()
-    for _ in range(STEPS):
-        robot.command('cmd_vel', (0.0, 0.0), now)
-        now += 100_000_000
-        robot.advance(now)
-    return time.perf_counter() - start, now
+def _round(env: gymnasium.Env[Any, Any], **reset: Any) -> float:
+    """Return the milliseconds of processor time that a step takes."""
+    env.reset(seed=1, **reset)
+    begun = time.process_time()
+    for step in range(STEPS):
+        _, _, terminated, truncated, _ = env.step(_action(step))
+        if truncated or (terminated and step < STEPS // 2):
+            raise SystemExit(f'The episode ended too soon (expected {STEPS} steps, got {step}).')
+        if terminated:
+            return 1e3 * (time.process_time() - begun) / (step + 1)
+    return 1e3 * (time.process_time() - begun) / STEPS
 
 
-def main() -> None:
-    """Print both rates and their ratio, taken in turn."""
-    env = BoundaryEnv(link='embedded', pacing='lockstep')
-    now = 100_000_000
-    robot = make_robot(env.contract, now)
-    ours, bare = [], []
-    for _ in range(ROUNDS):
-        ours.append(_boundary(env))
-        seconds, now = _bare(robot, now)
-        bare.append(seconds)
-    env.close()
-    ours.sort()
-    bare.sort()
-    mine, theirs = STEPS / ours[ROUNDS // 2], STEPS / bare[ROUNDS // 2]
-    print(f'embedded steps, {ROUNDS} rounds of {STEPS}, in turn (median)')
-    print(
-        f'  boundary {mine:5.0f} steps/s   bare world {theirs:5.0f} steps/s   '
-        f'ratio {mine / theirs:4.2f}   budget 0.8'
-    )
+def measure() -> Sequence[Figure]:
+    """Return the figures."""
+    options = {'scenario': 'far'}
+    with tempfile.TemporaryDirectory() as folder:
+        bare = BareCart()
+        unrecorded = BoundaryEnv(link='embedded')
+        recorded = BoundaryEnv(link='embedded', record=Path(folder) / 'record.jsonl')
+        rounds = [
+            (
+                _round(bare),
+                _round(unrecorded, options=options),
+                _round(recorded, options=options),
+            )
+            for _ in range(ROUNDS)
+        ]
+        unrecorded.close()
+        recorded.close()
+    bares, without, with_record = zip(*rounds, strict=True)
+    return [
+        Figure(
+            name=f'embedded step, {what}',
+            unit='ms CPU',
+            values=values,
+            bare=bares,
+            ratio='bare/ours',
+            budget=f'>= {budget}',
+        )
+        for what, values, budget in (
+            ('unrecorded', without, 0.6),
+            ('recorded', with_record, 0.4),
+        )
+    ]
 
 
 if __name__ == '__main__':
-    main()
+    print(show(measure()))

@@ -8,6 +8,7 @@ The two are asked alternately, so that whatever else the machine does meets both
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 import math
 import os
@@ -23,9 +24,9 @@ from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 import numpy as np
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import LaserScan
 
+from bench.table import Figure, show
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import ActionRequest, StepId
@@ -34,11 +35,12 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import to_msg
 from boundary_env_ros.ros.domain import free_domain
+from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
 from boundary_env_ros.storage.contract_file import load
 
-ROUNDS = 1500
+ROUNDS, PARTS = 1500, 10
 EPISODE = '00000000-0000-4000-8000-000000000000'
 
 
@@ -60,7 +62,7 @@ class Bench:
         for topic in ('cmd_vel', 'relay/cmd_vel'):
             self.node.create_subscription(TwistStamped, topic, self._on_command, names.COMMAND)
         self.arm = self.node.create_client(srv.Arm, names.ARM)
-        self.executor = SingleThreadedExecutor()
+        self.executor = fastest_executor()
         self.executor.add_node(self.node)
         self.sequence = 0
         self.lease = ''
@@ -145,8 +147,8 @@ class Bench:
         return (self.arrived - sent) / 1e3
 
 
-def main() -> None:
-    """Print p50 and p99 of both, and their ratios."""
+def measure() -> Sequence[Figure]:
+    """Return the figures."""
     domain = free_domain()
     os.environ.update(isolated_environment(domain))
     with tempfile.TemporaryDirectory() as folder:
@@ -155,14 +157,14 @@ def main() -> None:
             relay = subprocess.Popen([sys.executable, '-m', 'bench.relay'])
             rclpy.init(domain_id=domain)
             try:
-                _measure()
+                return _figures()
             finally:
                 rclpy.shutdown()
                 relay.send_signal(signal.SIGINT)
                 relay.wait(5.0)
 
 
-def _measure() -> None:
+def _figures() -> Sequence[Figure]:
     bench = Bench()
     bench.take_lease()
     gate, relay = [], []
@@ -174,13 +176,23 @@ def _measure() -> None:
             bench.executor.spin_once(timeout_sec=0.001)
         gate.append(bench.ask(bench.to_gate))
         relay.append(bench.ask(bench.to_relay))
-    print(f'command path, {ROUNDS} requests each, alternately')
-    for name, values in (('gate', gate), ('relay', relay)):
-        p50, p99 = np.percentile(values, [50, 99])
-        print(f'  {name:<6} p50 {p50:7.0f} us   p99 {p99:7.0f} us')
-    ratios = np.percentile(gate, [50, 99]) / np.percentile(relay, [50, 99])
-    print(f'  ratio  p50 {ratios[0]:7.2f}      p99 {ratios[1]:7.2f}      budget 1.15')
+    return [
+        Figure(
+            name=f'gate on the command path, {name}',
+            unit='us',
+            values=_by_part(gate, share),
+            bare=_by_part(relay, share),
+            ratio='ours-bare',
+            budget=budget,
+        )
+        for name, share, budget in (('p50', 50, '<= 250'), ('p99', 99, '<= 1000'))
+    ]
+
+
+def _by_part(values: Sequence[float], share: float) -> list[float]:
+    """Return a percentile of each of some parts of the run."""
+    return [float(np.percentile(part, share)) for part in np.array_split(values, PARTS)]
 
 
 if __name__ == '__main__':
-    main()
+    print(show(measure()))

@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 import yaml
 
+from bench.ring import measure as ring
+from bench.table import Figure
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
@@ -33,6 +35,7 @@ from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, runni
 _NODES = ('recorder', 'simulated_robot', 'safety_gate', 'environment')
 _TICKS = os.sysconf('SC_CLK_TCK')
 _WARM_UP = 20
+_SHARES = {'environment': '<= 12', 'safety_gate': '<= 6', 'recorder': '<= 8', 'policy': '<= 5'}
 
 
 def _spent(process: int) -> float:
@@ -128,6 +131,48 @@ def _drive(
         'share': {name: value / seconds for name, value in spent.items()},
         'ms_per_step': {name: 1e3 * value / steps for name, value in spent.items()},
     }
+
+
+def figures(rates: Sequence[float], seconds: float, steps: int) -> Sequence[Figure]:
+    """Return the figures, lockstep beside a bare ring of as many hops."""
+    found = []
+    for rate in rates:
+        run = measure(rate, pacing='realtime', enough=lambda _, passed: passed >= seconds)
+        found += [
+            Figure(
+                name=f'{name} at {rate:g} Hz',
+                unit='% of a core',
+                values=[100.0 * share],
+                budget=_SHARES.get(name, '') if rate == 10.0 else '',
+            )
+            for name, share in run['share'].items()
+        ]
+        missed = 100.0 * run['missed'] / run['steps']
+        found.append(
+            Figure(name=f'missed at {rate:g} Hz', unit='% of steps', values=[missed], budget='< 1')
+        )
+    run = measure(10.0, pacing='lockstep', enough=lambda calls, _: calls >= steps)
+    domain = free_domain()
+    os.environ.update(isolated_environment(domain))
+    bare = ring(steps, domain)
+    return [
+        *found,
+        Figure(
+            name='lockstep over ROS, all processes',
+            unit='ms CPU',
+            values=[sum(run['ms_per_step'].values())],
+            bare=[bare['cpu_ms']],
+            ratio='ours/bare',
+        ),
+        Figure(
+            name='lockstep over ROS',
+            unit='steps/s',
+            values=[run['steps_per_second']],
+            bare=[steps / sum(bare['seconds'])],
+            ratio='bare/ours',
+            budget='>= 100 steps/s',
+        ),
+    ]
 
 
 def _show(what: str, found: Mapping[str, Any]) -> None:

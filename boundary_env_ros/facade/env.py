@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -159,8 +158,6 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         Raises
         ------
-        BoundaryError
-            If a ``TimeLimit`` of Gymnasium is around it.
         LinkError
             If the options are not plain data, which all that goes into a record is; if a node is
             missing (the message names it), refuses, or does not answer within its deadline.
@@ -169,9 +166,6 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         """
         self._check_open()
-        limit = self._time_limit_around()
-        if limit is not None:
-            raise refused(limit, self.contract)
         super().reset(seed=seed)
         if self._link is None:
             self._link = make_link(self._link_name, self._loaded, **self._link_arguments)
@@ -299,20 +293,6 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             raise BoundaryError(
                 'Expect an open environment, actually: it was closed. Make a new one.'
             )
-
-    def _time_limit_around(self) -> TimeLimit[Any, Any] | None:
-        """
-        Return a ``TimeLimit`` around this environment that resets it just now.
-
-        An environment does not know what is wrapped around it, but it sees who calls it.
-        """
-        frame = inspect.currentframe()
-        while frame is not None:
-            caller = frame.f_locals.get('self')
-            if isinstance(caller, TimeLimit) and caller.unwrapped is self:
-                return caller
-            frame = frame.f_back
-        return None
 
     def _observed(self, *deliveries: Delivery) -> Observations:
         for delivery in deliveries:

@@ -30,8 +30,6 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 Array = npt.NDArray[Any]
 
 _MODES = ('rgb_array',)
-# What PettingZoo's own tests give to a reset, to see that it takes options; no task knows it.
-_PROBE = {'options': 1}
 
 
 class SharedEnv:
@@ -151,7 +149,7 @@ class SharedEnv:
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, Delivery]:
         """Begin an episode of every agent, and return their resets."""
         self._check_open()
-        options = {} if options is None or options == _PROBE else options
+        options = options or {}
         options_text(options)  # refused by every world alike
         if seed is not None:
             seed = seed_of(seed)

@@ -26,6 +26,7 @@ from pettingzoo.test import (
     render_test,
     seed_test,
 )
+from shipped import without_options
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.transition import Transition
@@ -79,12 +80,14 @@ def ahead(made: BoundaryParallelEnv, speed: float = 0.3) -> dict[str, Any]:
 
 def test_it_is_a_parallel_environment_by_pettingzoos_own_test() -> None:
     with warnings_of_pettingzoo():
-        parallel_api_test(parallel_env('two_carts', link='embedded'), num_cycles=200)
+        parallel_api_test(
+            without_options(parallel_env('two_carts', link='embedded')), num_cycles=200
+        )
 
 
 def test_it_is_a_turn_based_environment_by_pettingzoos_own_test() -> None:
     with warnings_of_pettingzoo():
-        api_test(env('two_carts', link='embedded'), num_cycles=200)
+        api_test(without_options(env('two_carts', link='embedded')), num_cycles=200)
 
 
 def test_the_same_seed_gives_the_same_by_pettingzoos_own_tests() -> None:

@@ -16,7 +16,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from pettingzoo.test import api_test, seed_test
-from shipped import changed
+from shipped import changed, without_options
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, Trigger, Verdict
@@ -109,7 +109,7 @@ class TestSmallestInTurn(ContractTests):
 
 @pytest.mark.filterwarnings('ignore::UserWarning')
 def test_it_is_a_turn_based_environment_by_pettingzoos_own_tests(contract: Path) -> None:
-    api_test(make(contract), num_cycles=60)
+    api_test(without_options(make(contract)), num_cycles=60)
     seed_test(lambda: make(contract), num_cycles=20)
 
 

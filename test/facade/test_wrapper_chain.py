@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import gymnasium
@@ -126,26 +125,6 @@ def test_a_time_limit_of_gymnasiums_is_refused_wherever_it_stands(base: Boundary
         match=r'time_limit: 6 s\), actually: TimeLimit\(max_episode_steps=5\) around it',
     ):
         RecordWrappers(limited)
-
-
-@pytest.mark.parametrize('made', [BoundaryEnv, partial(gymnasium.make, CART)])
-def test_a_time_limit_that_nobody_was_told_of_is_refused_at_the_reset(made: Any) -> None:
-    with made(link='embedded') as env:
-        limited = NormalizeReward(TimeLimit(env, 5))
-        with pytest.raises(BoundaryError, match=r'TimeLimit\(max_episode_steps=5\) around it'):
-            limited.reset(seed=1)
-        _, info = env.reset(seed=1)
-        assert info['step'] == 0
-
-
-def test_a_time_limit_around_another_environment_is_no_matter() -> None:
-    class Beside(gymnasium.Wrapper[Any, Any, Any, Any]):
-        def reset(self, **_: Any) -> Any:
-            with BoundaryEnv(link='embedded') as env:
-                return env.reset(seed=1)
-
-    _, info = TimeLimit(Beside(gymnasium.make('CartPole-v1')), 5).reset()
-    assert info['step'] == 0
 
 
 def test_make_refuses_a_time_limit_of_gymnasiums() -> None:

@@ -216,3 +216,10 @@ def carts_world(
         finally:
             os.environ.clear()
             os.environ.update(previous)
+
+
+def without_options(made: Any) -> Any:
+    """Return an environment without options: PettingZoo's tests give one that no task knows."""
+    reset = made.reset
+    made.reset = lambda seed=None, options=None: reset(seed=seed)
+    return made

@@ -16,7 +16,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, APART, carts_world, CartsWorld, IN_TURN
+from carts_world import AGENTS, APART, carts_world, CartsWorld, IN_TURN, without_options
 from pettingzoo.test import api_test
 
 from boundary_env_ros.core.decision import Reason, Verdict
@@ -109,7 +109,7 @@ def test_between_its_turns_an_agent_is_held_by_its_gate(carts: CartsWorld) -> No
 
 @pytest.mark.filterwarnings('ignore::UserWarning')
 def test_it_is_a_turn_based_environment_by_pettingzoos_own_test(carts: CartsWorld) -> None:
-    api_test(carts.env, num_cycles=6)
+    api_test(without_options(carts.env), num_cycles=6)
 
 
 def test_a_client_of_one_agent_waits_for_its_turn_and_says_what_it_had_seen(

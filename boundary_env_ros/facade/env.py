@@ -56,6 +56,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     render_source
         What the picture is of: an image field of the observation, or ``'view'``, drawn from the
         record. Default: the first image field, or the view if there is none.
+    full_info
+        Whether every ``info`` also has what was measured of each field and of the action.
     link_arguments
         Passed on to the link, for example ``domain_id`` or ``namespace`` of the ROS link.
 
@@ -90,6 +92,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         pacing: str | None = None,
         render_mode: str | None = None,
         render_source: str | None = None,
+        full_info: bool = False,
         **link_arguments: Any,
     ) -> None:
         modes = self.metadata['render_modes']
@@ -101,6 +104,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         # That of the class is what there is before an instance; a period is the contract's.
         self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
         self._link_name = link
+        self._full_info = full_info
         self._link_arguments = link_arguments
         self._link: Link | None = None
         self._closed = False
@@ -181,7 +185,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._running = True
         observation = self._observed(delivery)
         self._show()
-        return observation, step_info(self.contract, delivery)
+        return observation, step_info(self.contract, delivery, full=self._full_info)
 
     def step(
         self, action: Array
@@ -239,7 +243,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             )
         observation = self._observed(*deliveries)
         self._show()
-        reward, info = outcome_of(self.contract, deliveries)
+        reward, info = outcome_of(self.contract, deliveries, full=self._full_info)
         return observation, reward, transition.terminated, transition.truncated, info
 
     def render(self) -> Array | str | None:

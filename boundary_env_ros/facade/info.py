@@ -18,26 +18,41 @@ from boundary_env_ros.facade.link import Delivery
 Info = dict[str, Any]
 
 
-def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery] = ()) -> Info:
+def step_info(
+    contract: Contract,
+    delivery: Delivery,
+    missed: Sequence[Delivery] = (),
+    *,
+    full: bool = False,
+) -> Info:
     """
     Return the info of a reset or a step.
 
     Out of a record it also has ``replay``: what the action that was asked for has to do with it,
     see :class:`~boundary_env_ros.facade.link.Replayed`.
 
+    Parameters
+    ----------
+    delivery, missed
+        The step, and those that were closed without an action before it.
+    full
+        With what was measured of each field and of the action, too.
+
     Keys
     ----
-    step, contract, digest, software_version, wrapper_version
+    step, contract, digest
         Whose record this is. The episode's random id is not here, so that equal seeds give equal
         infos in lockstep; see ``BoundaryEnv.episode_id``.
+    software_version, wrapper_version
+        Of the environment, and of this facade.
     wrappers
         The chain of wrappers around the environment, outermost first, as
         :class:`~boundary_env_ros.facade.wrapper_chain.RecordWrappers` reported it at the reset.
     verdict, reasons
         What the gate made of the action (None if it got none in time), and why: one sentence for
         each rule, with the dimension that it changed most.
-    requested_action, admitted_action, commanded_action, measured_action
-        The action, four times.
+    requested_action, admitted_action, commanded_action
+        The action, three times.
     intervention
         Whether a person had the robot in this step: None, or a mapping with ``by`` (the topic of
         his commands), ``commands`` (how many went out) and ``dimensions`` (names of those of
@@ -46,8 +61,6 @@ def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery]
         For each dimension, whether what was admitted differs from what was requested.
     latency
         Seconds by stage, None where unknown.
-    age, confidence, status
-        By field of the observation.
     overrun, missed
         Whether no action came in time, and the steps that were closed without one since the last
         call, as ``(step, reward)``.
@@ -58,6 +71,13 @@ def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery]
         Image fields that show an older image because theirs did not come in time.
     reset
         For a reset: what was sampled and achieved.
+
+    Keys of the full info
+    ---------------------
+    measured_action
+        The action a fourth time: what the robot did of it.
+    age, confidence, status
+        By field of the observation.
 
     """
     transition = delivery.transition
@@ -73,7 +93,6 @@ def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery]
         'requested_action': list(transition.requested_action),
         'admitted_action': list(transition.admitted_action),
         'commanded_action': list(transition.commanded_action),
-        'measured_action': list(transition.measured_action),
         'intervention': _intervention(contract, transition),
         'clipped': [
             asked != given
@@ -82,9 +101,6 @@ def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery]
             )
         ],
         'latency': {stage: getattr(transition.latency, stage).duration for stage in STAGES},
-        'age': {f.name: f.age for f in transition.after},
-        'confidence': {f.name: f.confidence for f in transition.after},
-        'status': {f.name: f.status.name for f in transition.after},
         'overrun': transition.overrun,
         'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
         'cause': transition.cause,
@@ -92,6 +108,8 @@ def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery]
         'message': _message(transition),
         'unresolved_images': list(delivery.unresolved),
     }
+    if full:
+        info.update(_details(transition))
     if transition.reset is not None:
         reset = transition.reset
         info['reset'] = {
@@ -104,7 +122,19 @@ def step_info(contract: Contract, delivery: Delivery, missed: Sequence[Delivery]
     return info
 
 
-def outcome_of(contract: Contract, deliveries: Sequence[Delivery]) -> tuple[float, Info]:
+def _details(transition: Transition) -> Info:
+    """Return what is only in the full info."""
+    return {
+        'measured_action': list(transition.measured_action),
+        'age': {f.name: f.age for f in transition.after},
+        'confidence': {f.name: f.confidence for f in transition.after},
+        'status': {f.name: f.status.name for f in transition.after},
+    }
+
+
+def outcome_of(
+    contract: Contract, deliveries: Sequence[Delivery], *, full: bool = False
+) -> tuple[float, Info]:
     """
     Return reward and info of a step, from all that was closed since the last one, in order.
 
@@ -115,7 +145,7 @@ def outcome_of(contract: Contract, deliveries: Sequence[Delivery]) -> tuple[floa
     last = deliveries[-1]
     missed = [d for d in deliveries[:-1] if d.transition.overrun]
     reward = sum(d.transition.reward for d in deliveries if d is last or not d.transition.overrun)
-    return float(reward), step_info(contract, last, missed)
+    return float(reward), step_info(contract, last, missed, full=full)
 
 
 def _message(transition: Transition) -> str:

@@ -55,6 +55,8 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         default.
     render_mode
         ``'rgb_array'`` shows the first image field of every agent, side by side.
+    full_info
+        Whether every info also has what was measured of each field and of the action.
     link_arguments
         Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
 
@@ -74,6 +76,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         link: str = 'ros',
         pacing: str | None = None,
         render_mode: str | None = None,
+        full_info: bool = False,
         **link_arguments: Any,
     ) -> None:
         loaded = load_for(contract, pacing=pacing, link=link)
@@ -82,7 +85,13 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
                 'Expect a contract whose agents act at once, actually: `turns` '
                 f'({", ".join(loaded.contract.turns)}). Use env(), which takes them in turn.'
             )
-        super().__init__(loaded, link=link, render_mode=render_mode, link_arguments=link_arguments)
+        super().__init__(
+            loaded,
+            link=link,
+            render_mode=render_mode,
+            full_info=full_info,
+            link_arguments=link_arguments,
+        )
 
     @property
     def last(self) -> Mapping[str, Delivery]:
@@ -117,7 +126,10 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         begun = self._begin(seed, options)
         return (
             {agent: self._observed(agent, delivery) for agent, delivery in begun.items()},
-            {agent: step_info(self.contract, delivery) for agent, delivery in begun.items()},
+            {
+                agent: step_info(self.contract, delivery, full=self._full_info)
+                for agent, delivery in begun.items()
+            },
         )
 
     def step(
@@ -167,7 +179,9 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         for agent in self.agents:
             last = closed[agent][-1]
             observations[agent] = self._observed(agent, last)
-            rewards[agent], infos[agent] = outcome_of(self.contract, closed[agent])
+            rewards[agent], infos[agent] = outcome_of(
+                self.contract, closed[agent], full=self._full_info
+            )
             terminations[agent] = last.transition.terminated
             truncations[agent] = last.transition.truncated
         self.agents = [
@@ -241,6 +255,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         link: str = 'ros',
         pacing: str | None = None,
         render_mode: str | None = None,
+        full_info: bool = False,
         **link_arguments: Any,
     ) -> None:
         loaded = load_for(contract, pacing=pacing, link=link)
@@ -249,7 +264,13 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
                 'Expect a contract with `turns`, actually: its agents act at once. '
                 'Use env(), which takes both.'
             )
-        super().__init__(loaded, link=link, render_mode=render_mode, link_arguments=link_arguments)
+        super().__init__(
+            loaded,
+            link=link,
+            render_mode=render_mode,
+            full_info=full_info,
+            link_arguments=link_arguments,
+        )
         self._seen: Observations = {}
         self._start({})
 
@@ -259,7 +280,8 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         self.terminations: dict[str, bool] = dict.fromkeys(begun, False)
         self.truncations: dict[str, bool] = dict.fromkeys(begun, False)
         self.infos: Infos = {
-            agent: step_info(self.contract, delivery) for agent, delivery in begun.items()
+            agent: step_info(self.contract, delivery, full=self._full_info)
+            for agent, delivery in begun.items()
         }
         self.agent_selection = self.contract.turn_of(1)
 
@@ -317,7 +339,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         for each, deliveries in closed.items():
             last = deliveries[-1]
             self._seen[each] = self._observed(each, last)
-            self.rewards[each], info = outcome_of(self.contract, deliveries)
+            self.rewards[each], info = outcome_of(self.contract, deliveries, full=self._full_info)
             self.infos[each] = self._of_own_turn(each, deliveries, info)
             self.terminations[each] = last.transition.terminated
             self.truncations[each] = last.transition.truncated
@@ -332,8 +354,10 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         own = [d for d in deliveries if self.contract.has_turn(agent, d.transition.id.step)]
         if own and own[-1] is deliveries[-1]:
             return info
-        told = step_info(self.contract, own[-1]) if own else self.infos[agent]
-        return {**info, **{key: told[key] for key in _OF_THE_ACTION}}
+        told = (
+            step_info(self.contract, own[-1], full=self._full_info) if own else self.infos[agent]
+        )
+        return {**info, **{key: told[key] for key in _OF_THE_ACTION if key in told}}
 
     def _next(self, agent: str) -> str:
         """Return whose turn it is now; the one that acted last if nobody's episode runs."""

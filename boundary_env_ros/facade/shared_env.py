@@ -44,6 +44,8 @@ class SharedEnv:
         How to reach the world.
     render_mode
         None or ``'rgb_array'``.
+    full_info
+        Whether every info also has what was measured of each field and of the action.
     link_arguments
         Passed on to the world.
 
@@ -65,6 +67,7 @@ class SharedEnv:
         *,
         link: str,
         render_mode: str | None,
+        full_info: bool,
         link_arguments: Mapping[str, Any],
     ) -> None:
         if render_mode is not None and render_mode not in _MODES:
@@ -72,6 +75,7 @@ class SharedEnv:
                 f'Expect render_mode None or one of {_MODES}, actually: {render_mode!r}.'
             )
         self._loaded = loaded
+        self._full_info = full_info
         self._link_name, self._link_arguments = link, link_arguments
         self._world: World | None = None
         self._closed = False

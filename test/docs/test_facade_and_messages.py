@@ -24,7 +24,7 @@ MESSAGES = text_of('doc/messages.md')
 
 
 def test_page_has_the_keys_of_info_and_no_other() -> None:
-    env = BoundaryEnv(link='embedded', pacing='lockstep')
+    env = BoundaryEnv(link='embedded', pacing='lockstep', full_info=True)
     _, reset = env.reset(seed=1, options={'scenario': 'clear'})
     *_, step = env.step(np.zeros(2, dtype=np.float32))
     env.close()

@@ -212,7 +212,7 @@ def test_the_age_of_every_field_is_its_sensors_delay_and_period(name: str) -> No
 
 
 def test_requested_admitted_commanded_and_measured_differ_where_they_must() -> None:
-    env = BoundaryEnv(link='embedded', pacing='lockstep')
+    env = BoundaryEnv(link='embedded', pacing='lockstep', full_info=True)
     env.reset(seed=5, options={'scenario': 'far'})
     for _ in range(12):
         *_, info = env.step(np.array([2.0, 0.0]))

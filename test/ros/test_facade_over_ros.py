@@ -39,7 +39,7 @@ def world(make_world: MakeWorld) -> World:
 @pytest.fixture(scope='module')
 def env(world: World) -> BoundaryEnv:
     """Return one facade for all tests that do not care which client they are."""
-    return world.environment(render_mode='rgb_array')
+    return world.environment(render_mode='rgb_array', full_info=True)
 
 
 @pytest.fixture(autouse=True)

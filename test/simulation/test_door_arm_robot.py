@@ -281,7 +281,7 @@ def statuses(config: ArmConfig, steps: int) -> list[dict[str, str]]:
     """Return the status of each field, step by step, with an arm that stays where it is."""
     loaded = load('door_arm', Pacing.LOCKSTEP)
     robot = DoorArmRobot(loaded.contract, start=100 * MS, config=config)
-    env = BoundaryEnv('door_arm', link='embedded', pacing='lockstep', robot=robot)
+    env = BoundaryEnv('door_arm', link='embedded', pacing='lockstep', robot=robot, full_info=True)
     observation, info = env.reset(seed=3)
     found = []
     for _ in range(steps):

@@ -20,6 +20,7 @@ from boundary_env_ros.core.motion_contradictions import report_motion
 from boundary_env_ros.core.obstacle_contradictions import report_obstacles
 from boundary_env_ros.core.obstacle_parser import obstacle_path
 from boundary_env_ros.core.paths import split_call
+from boundary_env_ros.core.safety import STOP_TYPE
 from boundary_env_ros.core.sources import (
     Array,
     Beams,
@@ -31,6 +32,12 @@ from boundary_env_ros.core.sources import (
     publishers_of,
 )
 from boundary_env_ros.core.workspace_contradictions import report_workspaces
+
+#: Topics that are written by this package, or by ROS itself.
+_RESERVED_FOLDERS = ('boundary/', 'environment/', 'recorder/', 'safety_gate/')
+_RESERVED = frozenset({'clock', 'parameter_events', 'rosout'})
+
+_OF_THE_ROBOT = 'a topic of the robot, not one that the nodes of the boundary or ROS itself write'
 
 #: A request counts its steps with 32 bits.
 _MOST_STEPS = 2**32 - 1
@@ -215,7 +222,7 @@ def _paths(field: FieldSpec) -> tuple[str, ...]:
 
 
 def _topics(contract: Contract, top: Reader) -> None:
-    """One topic has one type, and a command topic is nobody's sensor."""
+    """One topic has one type; a command topic is no sensor's, and none is written by others."""
     used: list[tuple[str, str, int, Path]] = [
         (f.topic, f.type, publishers_of(f.source), (where, f.name))
         for where, fields in _sections(contract)
@@ -254,18 +261,33 @@ def _topics(contract: Contract, top: Reader) -> None:
                     f'{most}, as elsewhere for the topic {topic}',
                     publishers,
                 )
+    stop = safety.emergency_stop
+    readers = [
+        path for topic, kind, _, path in used if topic == stop and kind not in ('', STOP_TYPE)
+    ]
+    if readers:
+        top.problem(
+            ('safety', 'emergency_stop'),
+            f'a topic of {STOP_TYPE}',
+            said(f'{stop}, which {".".join(map(str, readers[0]))} reads as something else'),
+        )
+    for topic, _, _, path in used:
+        if _is_reserved(topic):
+            top.problem((*path, 'topic'), _OF_THE_ROBOT, topic)
+    if stop and _is_reserved(stop):
+        top.problem(('safety', 'emergency_stop'), _OF_THE_ROBOT, stop)
     commands: set[str] = set()
     for action in contract.action:
         path = ('action', action.name, 'topic')
+        if _is_reserved(action.topic):
+            top.problem(path, _OF_THE_ROBOT, action.topic)
         if action.topic in commands:
             top.problem(path, 'a command topic of its own', action.topic)
         if any(action.topic == topic for topic, *_ in used):
             top.problem(path, 'a topic that no sensor uses', action.topic)
         commands.add(action.topic)
-    if safety.emergency_stop in commands:
-        top.problem(
-            ('safety', 'emergency_stop'), 'a topic that no command uses', safety.emergency_stop
-        )
+    if stop in commands:
+        top.problem(('safety', 'emergency_stop'), 'a topic that no command uses', stop)
     for index, step in enumerate(contract.episode.reset.steps):
         if isinstance(step, PublishStep) and step.topic in commands:
             top.problem(
@@ -273,6 +295,11 @@ def _topics(contract: Contract, top: Reader) -> None:
                 'a topic that is not a command topic, which only the gate publishes',
                 step.topic,
             )
+
+
+def _is_reserved(topic: str) -> bool:
+    name = topic.lstrip('/')
+    return name in _RESERVED or name.startswith(_RESERVED_FOLDERS)
 
 
 def _lockstep(contract: Contract, top: Reader) -> None:

@@ -56,8 +56,6 @@ def parse(
     top = Reader(data, lines=lines)
     observation, state, evaluator = parse_fields(top)
     action = parse_action(top.section('action'))
-    if top.has('agents') and not top.texts('agents', required=False):
-        top.problem(('agents',), 'at least one agent', said('none'))
     period, turns = top.value(Contract, 'period'), top.value(Contract, 'turns')
     safety = parse_safety(
         top.section('safety', required=False),

@@ -387,7 +387,7 @@ class Safety:
     """
 
     gate_period: Annotated[
-        float, Key(unit='s', above=0.0, same_as='0.02, at most `period`'), change.SAFETY
+        float, Key(unit='s', least=0.001, same_as='0.02, at most `period`'), change.SAFETY
     ]
     hold_after: Annotated[
         float,

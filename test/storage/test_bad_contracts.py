@@ -46,7 +46,7 @@ def problems_of(path: Path) -> tuple[Problem, ...]:
 def test_there_are_enough_of_them() -> None:
     assert len(FILES) >= 200
     numbers = [int(path.name[:3]) for path in FILES]
-    assert sorted(numbers) == list(range(1, len(FILES) + 1))
+    assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize('path', [*GOOD, *SHIPPED], ids=lambda path: path.stem)

@@ -237,9 +237,9 @@ class Reader:
             if key.choices:
                 expected = f'one or some of {", ".join(key.choices)}'
             check = key.choices.__contains__ if key.choices else grammar.fits
-            return self.texts(name, expected=expected, required=default is None, check=check) or (
-                default or ()
-            )
+            if default and not self.has(name):
+                return default
+            return self.texts(name, expected=expected, required=default is None, check=check)
         if kind == tuple[float, ...]:
             count = shape.pop('count', None)
             return self.numbers(

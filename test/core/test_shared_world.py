@@ -117,11 +117,14 @@ class Duo:
         """Let time pass, and hear the sensors on these topics."""
         self.time += round(seconds * NANOSECONDS)
         for emission in self.robot.advance(self.time):
+            message = PlainMessage(emission.fields)
             for agent, boundary in self.boundaries.items():
-                if emission.fields and emission.topic in boundary.topics and hears(emission.topic):
-                    for listener in boundary.hear[emission.topic]:
-                        message = PlainMessage(emission.fields)
-                        self.carry(agent, tuple(listener(message, self.now)))
+                topic = emission.topic
+                if emission.fields and topic in boundary.topics and hears(topic):
+                    stamp = emission.stamp or None
+                    self.carry(agent, boundary.hear(topic, message, stamp, self.now))
+        for agent, boundary in self.boundaries.items():
+            self.carry(agent, boundary.look(self.now))
 
 
 # Beginning --------------------------------------------------------------------------------------

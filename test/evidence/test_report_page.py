@@ -163,7 +163,7 @@ def test_time_line_holds_each_step_as_it_was(
     assert facts['steps_per_column'] == 1
     assert facts['last_step'] == [t.id.step for t in steps]
     charts = {(c['group'], c['name']): c for c in facts['charts']}
-    forward = {line['name']: line['low'] for line in charts['action', 'base: linear.x']['lines']}
+    forward = {line['name']: line['low'] for line in charts['action', 'base/linear.x']['lines']}
     for name in ('requested', 'admitted', 'commanded', 'measured'):
         for told, step in zip(forward[name], steps, strict=True):
             values = getattr(step, f'{name}_action')
@@ -188,7 +188,7 @@ def test_what_was_sent_without_an_action_stands_apart(
     )
     number = next(r.number for r in report.rows if r.episode_id == step.id.episode_id)
     facts: Facts = report.details[number]
-    chart = next(c for c in facts['charts'] if c['name'] == 'base: linear.x')
+    chart = next(c for c in facts['charts'] if c['name'] == 'base/linear.x')
     told = {line['name']: line['low'] for line in chart['lines']}
     column = facts['last_step'].index(step.id.step)
     sent = [d.command[0] for d in step.decisions if d.published][-1]
@@ -639,12 +639,8 @@ def test_command_overwrites_nothing_and_says_so_before_it_reads(
 
 
 def test_labels_are_short_and_apart(contract: Contract) -> None:
-    from boundary_env_ros.evidence.report.labels import short
-
     labels = Labels(contract)
-    assert [label.chart for label in labels.command] == ['base: linear.x', 'base: angular.z']
+    assert [label.chart for label in labels.command] == ['base/linear.x', 'base/angular.z']
     assert [(x.chart, x.name) for x in labels.of_values('pose', 3)] == [
         ('pose (m)', 'x'), ('pose (m)', 'y'), ('pose (rad)', 'yaw'),
     ]  # fmt: skip
-    assert short(['a.x.v', 'b.x.v']) == ('a.x.v', 'b.x.v')
-    assert short(['one', 'two']) == ('one', 'two')

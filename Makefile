@@ -62,7 +62,7 @@ demo: $(BUILT)
 RESULTS := build/checks
 PARTS := plain ros packaging timed
 plain := 25m -n 2 --dist worksteal -m 'not nightly' test --ignore=test/ros --ignore=test/packaging
-ros := 25m -n 3 --dist loadfile -m 'not (timed or nightly)' test/ros
+ros := 25m -n 2 --dist loadfile -m 'not (timed or nightly)' test/ros
 packaging := 15m -m 'not nightly' test/packaging
 timed := 10m -m 'timed and not nightly' test/ros
 TESTS = timeout --signal=INT --kill-after=60 $(firstword $($(1))) $(RUN) -m pytest -q --durations=10 \

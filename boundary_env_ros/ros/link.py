@@ -14,6 +14,7 @@ import time
 from typing import Any, TypeVar
 import uuid
 
+from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
@@ -64,9 +65,13 @@ T = TypeVar('T')
 _IMAGES_KEPT = 32
 
 # The longest that messages are let in without a look at what is waited for, s.
+_SLICE = 0.05
+
 #: The way out where no node is there.
 _START = 'Start them with `boundary-env up CONTRACT`, or a launch file.'
-_SLICE = 0.05
+
+# For the last requests to reach the recorder, s; a reader that died acknowledges nothing.
+_LAST_WORD = 0.5
 
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
@@ -699,6 +704,8 @@ class RosLink:
             self.abandon()
         finally:
             self._closed = True
+            # What the recorder has not received yet would go with the publisher.
+            self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
             self._own.close()
 
     def abandon(self) -> None:

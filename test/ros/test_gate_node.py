@@ -325,14 +325,15 @@ def test_the_log_names_rule_and_dimension(world: World, env: BoundaryEnv) -> Non
     world.end_episode()
     log = world.processes['safety_gate'].log
     assert log is not None
-    first, second = world.loaded.contract.command_dimensions
+    _, second = world.loaded.contract.command_dimensions
 
     def told(words: str) -> bool:
         return words in log.read_text(encoding='utf-8')
 
     world.probe.until(lambda: told('LIMITED by bounds'), SOON, 'a word on bounds in the log')
-    world.probe.until(lambda: told(f'; {first} from 20 to 0.8'), SOON, 'the dimension in the log')
-    world.probe.until(lambda: told(f'; {second} from 30 to 1.5'), SOON, 'the other one')
+    most = f'{second} from 30 to 1.5'
+    world.probe.until(lambda: told(most), SOON, 'the dimension that was limited most')
+    world.probe.until(lambda: told(', and 1 other'), SOON, 'how many others')
 
 
 # What nobody could have meant --------------------------------------------------------------------

@@ -127,6 +127,7 @@ def test_late_chunks_are_dropped_and_the_record_says_so(world: World, link: RosL
     assert said(steps, 'chunk_late') == []
 
 
+@pytest.mark.timed
 def test_the_next_chunk_is_asked_for_as_early_as_the_last_inferences_took(
     world: World, link: RosLink
 ) -> None:

@@ -105,7 +105,7 @@ with BoundaryEnv(sys.argv[1], link='ros', startup_timeout=60.0) as env:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+def start(_run: str, tmp_path: Path) -> Iterator[Callable[..., Up]]:
     with reserved_domain() as domain:
         started = []
 
@@ -122,6 +122,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
                 os.kill(int(pid), signal.SIGKILL)
 
 
+@pytest.mark.timed
 def test_ctrl_c_ends_the_episode_stops_the_robot_and_leaves_a_whole_record(
     start: Callable[..., Up],
 ) -> None:

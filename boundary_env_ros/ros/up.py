@@ -34,6 +34,7 @@ from boundary_env_ros.ros.processes import (
 )
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.task_check import fitting_task
+from boundary_env_ros.terminal import one_line, steer
 
 #: Between two looks at nodes and logs, s.
 _LOOK = 0.2
@@ -297,12 +298,7 @@ class _Log:
         whole = text[: text.rfind(b'\n') + 1]
         self._read += len(whole)
         lines = whole.decode(errors='replace').splitlines()
-        return [_printable(line) for line in lines if line.startswith(_GRAVE)]
-
-
-def _printable(text: str) -> str:
-    """Return a text of others without what a terminal would obey."""
-    return ''.join(c if c.isprintable() else '?' for c in text)
+        return [one_line(line) for line in lines if line.startswith(_GRAVE)]
 
 
 class _Lines:
@@ -321,7 +317,7 @@ class _Lines:
             if self._shown.get(label) != state:
                 self._shown[label] = state
                 after = f'; {counted}' if counted else ''
-                print(f'{label}: {_printable(state)}{after}', flush=True)
+                print(f'{label}: {one_line(state)}{after}', flush=True)
 
 
 class _Live:
@@ -340,12 +336,12 @@ class _Live:
         self._clear()
         width = shutil.get_terminal_size().columns - 1
         for label, state, counted in lines:
-            text = f'{label:<10} {_printable(state)}{"; " if counted else ""}{counted}'
+            text = f'{label:<10} {one_line(state)}{"; " if counted else ""}{counted}'
             print(text[:width])
         sys.stdout.flush()
         self._drawn = len(lines)
 
     def _clear(self) -> None:
         if self._drawn:
-            print(f'\x1b[{self._drawn}F\x1b[J', end='')
+            steer(sys.stdout, f'\x1b[{self._drawn}F\x1b[J')
         self._drawn = 0

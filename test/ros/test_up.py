@@ -22,7 +22,9 @@ from ros_world import MARK, PATIENT, processes_of, reserved_domain, write_contra
 
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.up import _Live
 from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.terminal import printing
 
 pytestmark = pytest.mark.ros
 
@@ -172,3 +174,15 @@ def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., 
     assert up.process.wait(DEADLINE) == 2
     assert 'the contract requires a recorder, got --no-record' in up.text
     assert 'Starting' not in up.text
+
+
+def test_the_view_moves_the_cursor_and_what_a_node_says_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with printing():
+        view = _Live()
+        view.states((('gate', 'armed, for \x1b[2J', ''),))
+        view.states((('gate', 'running', ''),))
+    shown = capsys.readouterr().out
+    assert shown.count('\x1b') == shown.count('\x1b[1F\x1b[J') * 2 == 2
+    assert 'armed, for \\x1b[2J' in shown

@@ -91,7 +91,7 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             Mismatch(field='contract', expected='a valid contract', actual=terms.problem),
         )
     folder = RunFolder(path)
-    keeps_first = run.has_copies and folder.contract.is_file()
+    keeps_first = run.is_bag_folder and folder.contract.is_file()
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     for piece in run.pieces(auditor.topics):
         if isinstance(piece, Unreadable):

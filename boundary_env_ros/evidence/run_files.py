@@ -110,8 +110,8 @@ class Run:
         return source is not None and source.path.is_file() and source.path.suffix == '.jsonl'
 
     @property
-    def has_copies(self) -> bool:
-        """Return whether it is a folder with a bag, and perhaps copies of what is in it."""
+    def is_bag_folder(self) -> bool:
+        """Return whether it is a folder with a bag, in a run or alone."""
         return self._source is not None and self.path.is_dir() and not self.is_lines
 
     @property

@@ -702,10 +702,10 @@ class RosLink:
         atexit.unregister(self.close)
         try:
             self.abandon()
-        finally:
-            self._closed = True
             # What the recorder has not received yet would go with the publisher.
             self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+        finally:
+            self._closed = True
             self._own.close()
 
     def abandon(self) -> None:

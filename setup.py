@@ -59,7 +59,6 @@ setup(
     data_files=share_files(),
     license='Apache-2.0',
     extras_require={
-        'bags': ['rosbags>=0.11'],
         'images': ['Pillow>=10'],
         'lint': [
             'catkin_pkg',
@@ -76,7 +75,7 @@ setup(
         'parquet': ['pyarrow>=15'],
         'pettingzoo': ['pettingzoo>=1.25'],
         'render': ['Pillow>=10.1', 'pygame>=2.5'],
-        'report': ['matplotlib>=3.8'],
+        'report': ['Pillow>=10'],
         'rlds': ['google-crc32c>=1.5', 'pyarrow>=15'],
         'ros': list(DISTRIBUTIONS[selected_distro()].run),
         'sb3': ['stable-baselines3>=2.4'],
@@ -87,6 +86,7 @@ setup(
             'h5py>=3.8',
             'hypothesis>=6.100',
             'jsonschema>=4.18',
+            'mcap-ros2-support>=0.5.5',
             'minari>=0.5.4',
             'onnx>=1.16',
             'onnxruntime>=1.17',
@@ -97,7 +97,6 @@ setup(
             'pytest>=8',
             'pytest-timeout>=2.3',
             'pytest-xdist>=3.5',
-            'rosbags>=0.11',
             'ruckig>=0.19',
             'uv>=0.4',
         ],

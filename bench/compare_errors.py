@@ -4,7 +4,7 @@
 How often ``compare`` errs: false alarms between equal sides, and planted differences it misses.
 
 Run it by itself, ``python -m bench.compare_errors``: it takes minutes. Every pair is of runs with
-seeds of their own; the cart is embedded, and recorded pieces are matched.
+seeds of their own; the cart is embedded.
 """
 
 from __future__ import annotations

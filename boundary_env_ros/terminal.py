@@ -9,7 +9,7 @@ a line around, or not be encodable at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 import re
 import sys
@@ -28,6 +28,36 @@ def printable(text: str, encoding: str = 'utf-8') -> str:
 def one_line(text: str) -> str:
     """Return a text that cannot begin a line of its own, for a cell or a sentence."""
     return printable(text).replace('\n', '\\n').replace('\t', '\\t')
+
+
+def table(
+    rows: Iterable[Sequence[str]], *, right: Collection[int] = (), indent: int = 0
+) -> list[str]:
+    """
+    Return rows as lines with aligned columns.
+
+    Parameters
+    ----------
+    rows
+        Cells, in every row as many.
+    right
+        Columns that are aligned to the right, as numbers are.
+    indent
+        Spaces before each line.
+
+    """
+    found = list(rows)
+    widths = [max(map(len, column)) for column in zip(*found, strict=True)]
+    return [
+        (
+            ' ' * indent
+            + '  '.join(
+                cell.rjust(width) if i in right else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+        ).rstrip()
+        for row in found
+    ]
 
 
 class Printable:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Exit code for a record without an error of which not all could be checked.
 NOT_ALL = 3
+#: Exit code for a record without an error of which a part is missing.
+MISSING = 4
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,6 +126,7 @@ def _exit_code(report: AuditReport) -> int:
     return {
         Outcome.SUPPORTED: DONE,
         Outcome.CONSISTENT: NOT_ALL,
+        Outcome.INCOMPLETE: MISSING,
         Outcome.CONTRADICTED: FOUND,
     }[report.outcome]
 
@@ -148,7 +151,8 @@ that runs now, from the next episode on. doc/audit.md has a page for each rule.
   0  SUPPORTED: no error was found (warnings do not count), and all was checked
   1  CONTRADICTED: at least one error was found
   2  wrong arguments, no record, no such rule, or nobody to listen to
-  3  CONSISTENT: no error was found, but not all could be checked, or too much was excused""",
+  3  CONSISTENT: no error was found, but not all could be checked, or too much was excused
+  4  INCOMPLETE: no error was found, but a part of the record is missing""",
     arguments=_arguments,
     run=_run,
 )

@@ -43,7 +43,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         default='',
         metavar='ROBOT',
         help='installed robot that the recorded commands are replayed in (default: the one with '
-        "the name of A's contract); none: match recorded pieces with equal commands instead",
+        "the name of A's contract); none: in none",
     )
     tests = parser.add_argument_group('when a difference is one')
     tests.add_argument(

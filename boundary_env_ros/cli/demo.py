@@ -105,7 +105,7 @@ Drive a simulated warehouse cart through the whole boundary, on real ROS 2.
 Starts environment, safety gate, recorder and simulated robot as processes of their own, on a ROS
 domain that nobody else uses, lets a scripted policy drive (and then a policy that does nothing,
 for comparison), and leaves a folder with everything that happened: bag, contract, transitions,
-index of episodes, summary and picture. Ctrl-C ends it in order at any moment.
+index of episodes, summary and page. Ctrl-C ends it in order at any moment.
 
   boundary-env demo --episodes 3 --pacing lockstep""",
     exit_codes="""\

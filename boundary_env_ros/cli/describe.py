@@ -14,7 +14,6 @@ from boundary_env_ros.terminal import steer
 
 _NARROWEST, _WIDEST = 80, 100
 _BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
-_BAR, _BAR_OF_ASCII = '█', '#'
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +34,8 @@ def _run(options: argparse.Namespace) -> int:
         print_json(as_data(loaded.contract, loaded.digest))
         return DONE
     columns = shutil.get_terminal_size((_NARROWEST + 12, 24)).columns
-    sections = describe(
-        loaded.contract,
-        loaded.digest,
-        width=max(_NARROWEST, min(_WIDEST, columns)),
-        bar=_BAR if _can_show(_BAR) else _BAR_OF_ASCII,
-    )
+    width = max(_NARROWEST, min(_WIDEST, columns))
+    sections = describe(loaded.contract, loaded.digest, written=loaded.lines, width=width)
     can_bold = sys.stdout.isatty() and os.environ.get('TERM') != 'dumb'
     on, off = (_BOLD, _PLAIN) if can_bold else ('', '')
     for number, section in enumerate(sections):
@@ -54,14 +49,6 @@ def _run(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _can_show(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding or 'ascii')
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
 COMMAND = Command(
     name='describe',
     summary='draw a contract for a reader',
@@ -69,9 +56,9 @@ COMMAND = Command(
 Draw a contract for a reader.
 
 First the four questions of ownership are answered: which process owns the observation, which the
-choice of action, which the ending, and which field records the timing. Then everything that
-crosses the boundary: time, fields and action with units, frames, bounds and ages; the rules of
-the gate in their order; what happens when somebody is silent; latency, endings, reset, task.
+choice of action, which the ending, and which field records the timing. Then every key with the
+value that holds, its unit and what it means; where the file does not say it, that it is the
+default. At last the topics, and what reads or writes them.
 
   boundary-env describe warehouse_cart
   boundary-env describe mine.yaml --json | jq .owners""",

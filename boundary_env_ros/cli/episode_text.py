@@ -12,6 +12,7 @@ from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
 from boundary_env_ros.storage.episode_store import EpisodeRow
 from boundary_env_ros.terminal import one_line
+from boundary_env_ros.terminal import table as aligned
 
 _NANOSECONDS = 1_000_000_000
 
@@ -25,16 +26,9 @@ def table(episodes: Sequence[FoundEpisode]) -> str:
     columns = list(_columns(episodes))
     rows = [[name for name, _, _ in columns]]
     rows += [[one_line(cell(found)) for _, cell, _ in columns] for found in episodes]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
-    lines = []
-    for row in rows:
-        cells = (
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, (_, _, right) in zip(row, widths, columns, strict=True)
-        )
-        lines.append('  '.join(cells).rstrip())
-    lines.insert(1, '  '.join('─' * width for width in widths))
-    return '\n'.join([*lines, '', _count(episodes)])
+    rows.insert(1, ['─' * max(map(len, column)) for column in zip(*rows, strict=True)])
+    right = [i for i, (_, _, is_number) in enumerate(columns) if is_number]
+    return '\n'.join([*aligned(rows, right=right), '', _count(episodes)])
 
 
 def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, bool]]:

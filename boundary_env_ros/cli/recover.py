@@ -50,12 +50,12 @@ torn last line of transitions.jsonl (of a run without ROS) is cut off; the index
 the steps, states and marks that it lacks.
 
 Messages are copied as they are, and none is made up. A file of which something could not be read
-is kept beside the new one, as NAME.torn. Each file is written beside the old one (it needs as much
-space as that), and takes its place when it is complete and on the disk; a recovery that is
-interrupted is simply begun again. A run that is being recorded is refused, one that is whole is
-left alone, after it was read through: a file that was damaged after it was closed loses the chunks
-that cannot be read, and nothing else. A bag of other recorders is made whole too, if it is of MCAP
-files.
+is kept beside the new one, as NAME.torn, the next one as NAME.torn.2. Each file is written beside
+the old one (it needs as much space as that), and takes its place when it is complete and on the
+disk; a recovery that is interrupted is simply begun again. A run that is being recorded is
+refused, one that is whole is left alone, after it was read through: a file that was damaged after
+it was closed loses the chunks that cannot be read, and nothing else. A bag of other recorders is
+made whole too, if it is of MCAP files.
 
 The audit still says of a recovered record what it lacks.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from boundary_env_ros.evidence.statistics import Proportion
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
+from boundary_env_ros.terminal import table as aligned
 
 #: How the ending of an episode is called that was left before it.
 LEFT = 'left'
@@ -116,8 +117,7 @@ def table(results: Sequence[EpisodeResult]) -> str:
             ('other actions than recorded', told),
             ('  all else is what was recorded', 'the record answers nobody'),
         ]
-    width = max(len(name) for name, _ in rows)
-    return '\n'.join(f'{name:<{width}}  {value}' for name, value in rows)
+    return '\n'.join(aligned(rows))
 
 
 def _told(proportion: dict[str, Any]) -> str:

@@ -3,13 +3,13 @@
 """
 The contract: what crosses the boundary between a policy and a robot, as frozen values.
 
-:mod:`boundary_env_ros.core.contract_parser` makes a :class:`Contract` from plain data and finds
+:mod:`boundary_env_ros.storage.contract.parser` makes a :class:`Contract` from plain data and finds
 everything that is wrong with it; after that, nothing here is checked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 import math
@@ -35,15 +35,24 @@ from boundary_env_ros.core.paths import split_call
 from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import (
     Derived,
+    JOINTS,
     Lookup,
+    OF_ADAPTER,
     OF_VALUE,
     Paths,
     Picture,
     Source,
+    TRAJECTORY,
     value_names,
     Vector,
 )
 from boundary_env_ros.errors import ContractError, Problem
+
+Units: TypeAlias = Annotated[
+    tuple[str, ...],
+    Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER),
+    change.OTHER_QUANTITY,
+]
 
 
 class Pacing(IntEnum):
@@ -199,7 +208,7 @@ class FieldSpec:
     type: Annotated[str, Key(spelt=TYPE, required=True), change.TYPE] = ''
     source: Annotated[Source | None, Key(''), change.OTHER_VALUES] = None
     shape: Annotated[tuple[int, ...], Key(shown='whole numbers'), change.SPACE]
-    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts'), change.OTHER_QUANTITY]
+    unit: Units
     frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
     low: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
     high: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
@@ -293,6 +302,45 @@ class Interface(Enum):
     VELOCITY = 'velocity'
     POSITION = 'position'
     EFFORT = 'effort'
+
+
+#: What a command is, where its type alone says it; that of joints says it by its quantity.
+IMPLIED = {
+    TRAJECTORY: Interface.POSITION,
+    **{
+        f'geometry_msgs/msg/{name}{stamped}': interface
+        for interface, names in (
+            (Interface.VELOCITY, ('Twist',)),
+            (Interface.POSITION, ('Pose', 'Point', 'Quaternion', 'Transform')),
+            (Interface.EFFORT, ('Wrench',)),
+        )
+        for name in names
+        for stamped in ('', 'Stamped')
+    },
+}
+
+
+def implied_interface(
+    type_name: str, quantities: Sequence[str], size: int
+) -> tuple[Interface, ...]:
+    """
+    Return what each dimension of a command is, where its type says it; empty where it does not.
+
+    Parameters
+    ----------
+    type_name
+        Type of its message.
+    quantities
+        Of joints, what of them is commanded.
+    size
+        Number of dimensions.
+
+    """
+    if type_name == JOINTS and quantities:
+        each = size // len(quantities)
+        return tuple(Interface(quantity) for quantity in quantities for _ in range(each))
+    known = IMPLIED.get(type_name)
+    return () if known is None else (known,) * size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,23 +450,32 @@ class ActionSpec:
     type: Annotated[str, Key(spelt=TYPE), change.DRIVER]
     source: Annotated[Source, Key(''), change.OTHER_COMMAND]
     kind: Annotated[ActionKind, Key(), change.OTHER_COMMAND] = ActionKind.CONTINUOUS
-    most: Annotated[Vector, Key(unit=OF_VALUE, above=0.0, required=True), change.SPACE] = ()
+    most: Annotated[
+        Vector,
+        Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')),
+        change.SPACE,
+    ] = ()
     choices: Annotated[
         tuple[tuple[str, Vector], ...],
-        Key(unit=OF_VALUE, item='choice', required=True),
+        Key(unit=OF_VALUE, item='choice', required=True, when=('kind', 'discrete')),
         change.OTHER_COMMAND,
     ] = ()
     levels: Annotated[
         tuple[Vector, ...],
-        Key(unit=OF_VALUE, required=True, shown='lists of numbers, in `unit`'),
+        Key(
+            unit=OF_VALUE,
+            required=True,
+            when=('kind', 'multi_discrete'),
+            shown='lists of numbers, in `unit`',
+        ),
         change.OTHER_COMMAND,
     ] = ()
     interface: Annotated[
         tuple[Interface, ...],
-        Key(),
+        Key(same_as='what the type says'),
         change.breaking('A stop holds a position, and ends the others.'),
     ]
-    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts'), change.OTHER_QUANTITY]
+    unit: Units
     frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
     low: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
     high: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
@@ -853,7 +910,7 @@ class Contract:
     ] = Pacing.REALTIME
     agents: Annotated[
         tuple[str, ...],
-        Key(spelt=NAME),
+        Key(spelt=NAME, listed='agent', once=True),
         change.breaking('Who acts, and under which names, is another.'),
     ] = ('robot',)
     turns: Annotated[
@@ -949,6 +1006,11 @@ class Contract:
             found.update(start + i for i in group.wrap)
             start += group.size
         return frozenset(found)
+
+    @property
+    def interfaces(self) -> tuple[Interface, ...]:
+        """Return what each dimension of the command does to the robot."""
+        return tuple(one for group in self.action for one in group.interface)
 
     @property
     def command_unit(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, MISSING
+from enum import Enum
 from functools import cache
 import math
 from types import NoneType, UnionType
@@ -54,6 +55,13 @@ class Key:
     same_as
         Attribute whose value is the default; or what the reference calls a default that follows
         from other keys.
+    when
+        Another key of the section, and its words with which alone this key is there; ``''`` where
+        that key may be left out.
+    listed
+        What each of its list is, of which there is at least one.
+    once
+        Whether each stands in its list once.
     expected
         What an error asks for, where the grammar does not say it.
     shown
@@ -74,6 +82,9 @@ class Key:
     required: bool = field(default=False, kw_only=True)
     one_of: bool = field(default=False, kw_only=True)
     same_as: str = field(default='', kw_only=True)
+    when: tuple[str, ...] = field(default=(), kw_only=True)
+    listed: str = field(default='', kw_only=True)
+    once: bool = field(default=False, kw_only=True)
     expected: str = field(default='', kw_only=True)
     shown: str = field(default='', kw_only=True)
     item: str = field(default='', kw_only=True)
@@ -149,6 +160,11 @@ def _parts_of(model: type) -> Mapping[str, Part]:
             default=default,
         )
     return found
+
+
+def spelt(member: Enum) -> str:
+    """Return how the contract language spells a member of an enum."""
+    return str(member.value) if isinstance(member.value, str) else member.name.lower()
 
 
 def models_in(kind: Any) -> Iterator[type]:

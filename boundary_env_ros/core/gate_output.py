@@ -54,16 +54,20 @@ class Output:
         )
         self._may_depart = not self._lockstep and min(self._depart) < math.inf
         self._recent = _recent(contract)
+        self._out: int | None = None
         self.forget()
 
     def forget(self) -> None:
-        """Forget what was commanded: the next command starts from the measured state."""
+        """
+        Forget what was commanded: the next command starts from the measured state.
+
+        When it was commanded is not forgotten: the end of a lease must not save up speed either.
+        """
         self.command: Vector | None = None
         self.rate: Vector = ()
         self.acceleration: Vector = ()
         self.goal: Vector = ()
         self.emitted: int | None = None
-        self._out: int | None = None
         self._handed_over = False
         if self._recent is not None:
             self._recent = self._recent.forgotten()

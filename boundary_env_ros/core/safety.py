@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, TypeAlias
 from boundary_env_ros.core import change
 from boundary_env_ros.core.contract_key import Key, Section
 from boundary_env_ros.core.grammar import PATH, TOPIC, TYPE, UNIT
-from boundary_env_ros.core.sources import CLOUD, RANGE, SCAN, Source, Vector
+from boundary_env_ros.core.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
 
 #: In place of a unit.
 OF_PLACE = 'in the unit of the place'
@@ -41,7 +41,9 @@ class Sector:
 
     """
 
-    half_angle: Annotated[float, Key(unit='rad', above=0.0, most=math.pi / 2), change.LIMIT]
+    half_angle: Annotated[
+        float, Key(unit='rad', above=0.0, most=math.pi / 2, when=('type', SCAN, '')), change.LIMIT
+    ]
 
 
 class Side(Enum):
@@ -65,9 +67,9 @@ class Corridor:
 
     """
 
-    half_width: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
-    bottom: Annotated[float, Key(unit='m'), change.LIMIT]
-    top: Annotated[float, Key(unit='m'), change.LIMIT]
+    half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD)), change.LIMIT]
+    bottom: Annotated[float, Key(unit='m', when=('type', CLOUD)), change.LIMIT]
+    top: Annotated[float, Key(unit='m', when=('type', CLOUD)), change.LIMIT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,7 @@ class Obstacle:
     type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), change.SENSOR] = SCAN
     frame: Annotated[str, Key(), change.SENSOR] = ''
     zone: Annotated[Sector | Side | Corridor, Key(''), change.LIMIT]
-    direction: ClassVar[Annotated[Side, Key(required=True)]]
+    direction: ClassVar[Annotated[Side, Key(required=True, when=('type', RANGE))]]
     dimension: Annotated[int, Key(least=0), change.LIMIT]
     slow_distance: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
     slow_speed: Annotated[float, Key(unit='m/s', least=0.0), change.LIMIT]
@@ -126,6 +128,11 @@ class Obstacle:
     def input(self) -> str:
         """Return the name of what the gate measures for it."""
         return f'obstacle.{self.name}' if self.name else 'obstacle'
+
+
+def obstacle_path(rule: Obstacle) -> tuple[str, ...]:
+    """Return the keys that lead to a rule in a contract."""
+    return ('safety', 'obstacles', rule.name) if rule.name else ('safety', 'obstacle')
 
 
 # Workspace ---------------------------------------------------------------------------------------
@@ -198,7 +205,11 @@ class Workspace:
     topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
     type: Annotated[str, Key(spelt=TYPE), change.SENSOR]
     source: Annotated[Source, Key(''), change.SENSOR]
-    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts'), change.LIMIT]
+    unit: Annotated[
+        tuple[str, ...],
+        Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER),
+        change.LIMIT,
+    ]
     frame: Annotated[str, Key(), change.LIMIT]
     moves: Annotated[Moves, Key(), change.LIMIT]
     dimensions: Annotated[tuple[int, ...], Key(), change.LIMIT]

@@ -18,6 +18,18 @@ from boundary_env_ros.core.grammar import NAME, PATH, WORD
 from boundary_env_ros.core.paths import short
 
 Vector: TypeAlias = tuple[float, ...]
+JointNames: TypeAlias = Annotated[
+    tuple[str, ...],
+    Key(
+        'joints',
+        spelt=WORD,
+        listed='joint',
+        once=True,
+        expected='the name of a joint',
+        one_of=True,
+    ),
+    change.OTHER_JOINTS,
+]
 
 IMAGE = 'sensor_msgs/msg/Image'
 COMPRESSED = 'sensor_msgs/msg/CompressedImage'
@@ -39,6 +51,9 @@ MOST_VALUES = 16_384
 
 #: In place of a unit.
 OF_VALUE = 'in the unit of the value'
+
+#: What the reference says of the unit where a ready adapter knows it.
+OF_ADAPTER = 'of a ready adapter'
 
 _BAYER = tuple(
     f'bayer_{order}{bits}' for order in ('rggb', 'bggr', 'gbrg', 'grbg') for bits in (8, 16)
@@ -82,8 +97,12 @@ class Paths:
 
     """
 
-    paths: Annotated[tuple[str, ...], Key('fields', spelt=PATH, one_of=True), change.OTHER_VALUES]
-    parts: ClassVar[Annotated[tuple[str, ...], Key(spelt=WORD)]] = ()
+    paths: Annotated[
+        tuple[str, ...],
+        Key('fields', spelt=PATH, listed='field path', one_of=True),
+        change.OTHER_VALUES,
+    ]
+    parts: ClassVar[Annotated[tuple[str, ...], Key(spelt=WORD, listed='part')]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +126,11 @@ class Joints:
 
     """
 
-    names: Annotated[
-        tuple[str, ...],
-        Key('joints', spelt=WORD, expected='the name of a joint', one_of=True),
-        change.OTHER_JOINTS,
-    ]
+    names: JointNames
     quantities: Annotated[
-        tuple[str, ...], Key('quantity', choices=QUANTITIES), change.OTHER_VALUES
+        tuple[str, ...],
+        Key('quantity', choices=QUANTITIES, listed='quantity', once=True),
+        change.OTHER_VALUES,
     ] = ('position',)
     publishers: Annotated[
         int,
@@ -138,14 +155,10 @@ class Trajectory:
 
     """
 
-    names: Annotated[
-        tuple[str, ...],
-        Key('joints', spelt=WORD, expected='the name of a joint', one_of=True),
-        change.OTHER_JOINTS,
-    ]
+    names: JointNames
     duration: Annotated[
         float,
-        Key(unit='s', above=0.0),
+        Key(unit='s', above=0.0, when=('type', TRAJECTORY)),
         change.behavioural('The robot moves faster or slower to the same point.'),
     ]
 
@@ -210,7 +223,9 @@ class Points:
 
     count: Annotated[int, Key('points', least=1, most=MOST_VALUES, one_of=True), change.SPACE]
     channels: Annotated[
-        tuple[str, ...], Key(spelt=WORD, shown='list of names'), change.OTHER_VALUES
+        tuple[str, ...],
+        Key(spelt=WORD, listed='channel', once=True, shown='list of names'),
+        change.OTHER_VALUES,
     ] = ('x', 'y', 'z')
     pad: Annotated[
         Vector,
@@ -244,12 +259,12 @@ class Picture:
     ]
     compressed: Annotated[
         str,
-        Key(choices=('jpeg', 'png'), required=True),
+        Key(choices=('jpeg', 'png'), required=True, when=('type', COMPRESSED)),
         change.behavioural('The pixels may differ by what compression loses.'),
     ] = ''
     invalid: Annotated[
         float,
-        Key(unit=OF_VALUE),
+        Key(unit=OF_VALUE, when=('encoding', '32FC1')),
         change.breaking('What stands for an unmeasured pixel is another number.'),
     ] = 0.0
 
@@ -313,8 +328,8 @@ class Derived:
     of: Annotated[
         tuple[str, ...], Key(spelt=NAME, expected='the name of a field'), change.OTHER_VALUES
     ]
-    count: ClassVar[Annotated[int, Key(least=2)]]
-    index: ClassVar[Annotated[int, Key(least=0)]]
+    count: ClassVar[Annotated[int, Key(least=2, when=('function', 'history'))]]
+    index: ClassVar[Annotated[int, Key(least=0, when=('function', 'sine_cosine'))]]
     parameters: Annotated[Mapping[str, int], Key(''), change.OTHER_VALUES] = field(
         default_factory=dict
     )

@@ -147,15 +147,7 @@ def observation_schema(contract: Contract) -> Schema:
 def _field_schema(field: SpaceField) -> Schema:
     each = len(field.shape) == 1 and not _uniform(field)
     whole = field.dtype.startswith(('int', 'uint'))
-    numbers = [
-        {
-            'type': 'integer' if whole else 'number',
-            'minimum': low,
-            'maximum': high,
-            **({'unit': unit} if unit else {}),
-        }
-        for low, high, unit in _elements(field, each=each)
-    ]
+    numbers = [_number(*element, whole=whole) for element in _elements(field, each=each)]
     about = {
         'dtype': field.dtype,
         **({'frame': field.frame_id} if field.frame_id else {}),
@@ -209,29 +201,15 @@ def action_schema(contract: Contract) -> Schema:
 
 
 def _dimensions(group: ActionSpec) -> list[Schema]:
-    if group.kind in _NUMBERS:
-        low, high = _bounds(group)
-        return [
-            {
-                'title': name,
-                'type': 'number',
-                'minimum': least,
-                'maximum': most,
-                **({'unit': unit} if unit else {}),
-            }
-            for name, least, most, unit in zip(
-                group.dimensions, low, high, group.unit, strict=True
-            )
-        ]
-    one = group.kind is ActionKind.DISCRETE
-    return [
-        {
-            'title': group.name if one else name,
-            'type': 'integer',
-            'minimum': 0,
-            'maximum': len(options) - 1,
-        }
-        for name, options in zip(
-            group.dimensions[: len(group.options)], group.options, strict=True
-        )
-    ]
+    field = _group(group)
+    if field.kind is SpaceKind.BOX:
+        numbers = [_number(*element, whole=False) for element in _elements(field, each=True)]
+    else:
+        numbers = [_number(0, int(count) - 1, '', whole=True) for count in field.high]
+    names = (group.name,) if field.kind is SpaceKind.DISCRETE else group.dimensions
+    return [{'title': name, **number} for name, number in zip(names, numbers, strict=True)]
+
+
+def _number(low: float, high: float, unit: str, *, whole: bool) -> dict[str, Any]:
+    number = {'type': 'integer' if whole else 'number', 'minimum': low, 'maximum': high}
+    return {**number, 'unit': unit} if unit else number

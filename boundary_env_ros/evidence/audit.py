@@ -84,7 +84,7 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     """
     run = Run(path)
     terms = run.terms() if contract is None else with_task(contract)
-    auditor = Auditor(terms.contract, terms.task, run.topics)
+    auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes)
     if terms.problem:
         auditor.find(
             whole.contract_readable,

@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, deque, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.contract import Contract
@@ -20,11 +20,12 @@ from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import audit_rules
 from boundary_env_ros.evidence.findings import AuditReport, Finding
-from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of
+from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of, WINDOW
 from boundary_env_ros.evidence.raw.auditor import RawAuditor
 from boundary_env_ros.evidence.rules import imported, whole
 from boundary_env_ros.evidence.rules.base import (
@@ -48,6 +49,36 @@ MARKS = 1024
 DESCRIBED = 64
 
 
+#: Nanoseconds behind a hole in which a record may speak of what was in it.
+REACH = 2 * NANOSECONDS
+
+# Nanoseconds by which messages of several topics may be in another order than they came in.
+_EDGE = NANOSECONDS // 20
+
+#: The rules that hold a record against the one before it, which may have been in a hole. What a
+#: decision says of itself, its bounds, limits and emergency stop, is excused nowhere.
+OF_NEIGHBOURS = frozenset(
+    {
+        'step-continuous',
+        'reset-first',
+        'episode-ended',
+        'decision-sequence',
+        'decisions-agree',
+        'request-lost',
+        'request-as-published',
+        'observation-as-published',
+        'silence-recomputed',
+        'previous-command',
+        'previous-rate',
+        'time-step',
+        'wanted-command',
+        'late-evidence',
+        'index-agrees',
+        'first-transition-saved',
+    }
+)
+
+
 class Auditor:
     """
     Takes a record piece by piece, in the order in which it was recorded, and keeps what it finds.
@@ -64,6 +95,8 @@ class Auditor:
         not applied.
     host
         Host whose clock tells when raw messages were received; empty: that of the recorder.
+    holes
+        The log times between which messages were damaged, nanoseconds.
     told
         Is told every finding that is kept, as it is found.
 
@@ -76,13 +109,15 @@ class Auditor:
         topics: Mapping[str, str] | None = None,
         *,
         host: str = '',
+        holes: Sequence[tuple[int, int]] = (),
         told: Callable[[Finding], None] = lambda finding: None,
     ) -> None:
         self._task = task
         self._told = told
+        self._holes = list(holes)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
-            self._raw = RawAuditor(contract, task, topics, self.find, host)
+            self._raw = RawAuditor(contract, task, topics, self.find, host, self._holes)
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
         rules = [rule for rule in audit_rules.RULES if self._applies(rule)]
         self._rules = [(r, r.check) for r in rules if r.check is not None]
@@ -96,6 +131,9 @@ class Auditor:
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = self._imported = 0
         self._imported_episodes: OrderedDict[str, Transition] = OrderedDict()
+        # The steps just behind a hole, and what does not fit there for what is missing.
+        self._behind: set[StepId] = set()
+        self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
 
     def _applies(self, rule: Rule) -> bool:
@@ -125,6 +163,7 @@ class Auditor:
         """Look at the next raw message, of one of :attr:`topics`."""
         if self._raw is None:
             return
+        self._look_into_holes(recorded.log_time)
         try:
             self._raw.message(recorded)
         except RecordError as error:
@@ -142,8 +181,16 @@ class Auditor:
             When the recorder had it, nanoseconds; only compared with that of raw messages.
 
         """
+        self._look_into_holes(log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
+        if isinstance(record, (Transition, GateDecision)) and any(
+            begin <= log_time <= end + REACH for begin, end in self._holes
+        ):
+            self._behind.add(record.id)
+            before = self._agents.setdefault(record.id.agent, Agent()).last
+            if before is not None:
+                self._behind.add(before.id)  # what came between the two may have ended it
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):
@@ -161,6 +208,17 @@ class Auditor:
             if len(self._described) > DESCRIBED:
                 self._compare_contracts()
 
+    def _is_behind_hole(self, rule: Rule, of: StepId | None) -> bool:
+        """Return whether what a rule needs of a step, or of its episode, may be missing."""
+        if rule is whole.index_agrees and of is not None:
+            return any(of.episode_id == step.episode_id for step in self._behind)
+        return of in self._behind
+
+    def _look_into_holes(self, log_time: int) -> None:
+        """Fill the holes that a message is in the middle of: nothing is missing there."""
+        for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
+            self._holes.remove(hole)
+
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
         self.find(
@@ -172,6 +230,9 @@ class Auditor:
         """Note a finding; of each rule only the first few are kept, the others counted."""
         made = None if of is None else self._imported_episodes.get(of.episode_id)
         if made is not None and imported.not_applied(rule, made):
+            return
+        if rule.id in OF_NEIGHBOURS and self._is_behind_hole(rule, of):
+            self._lacking_of[rule.id] += 1
             return
         self._counts[rule.id] += 1
         if self._counts[rule.id] > KEPT:
@@ -221,7 +282,10 @@ class Auditor:
             if agent.sent.before is not None:
                 for step, decision in agent.only_carried.values():
                     self._not_sent(step, decision)
+            for evidence in () if torn else agent.ahead.values():
+                self._unexplained(agent, evidence)
             agent.only_carried.clear()
+            agent.ahead.clear()
         terms = self._terms
         return AuditReport(
             findings=tuple(self._found),
@@ -236,6 +300,7 @@ class Auditor:
             excused=self._excused(),
             asked={} if self._raw is None else dict(self._raw.tape.asked),
             imported=self._imported,
+            lacking=dict(self._lacking_of),
         )
 
     def _excused(self) -> Mapping[str, Mapping[str, int]]:
@@ -307,6 +372,9 @@ class Auditor:
             self._check_link(link, now.id)
             self._match_carried(agent, now.id, link.decision)
             agent.executed.put(link.decision, (link.decision, now))
+            evidence = agent.ahead.pop(key_of(link.decision), None)
+            if evidence is not None:
+                self._compare_evidence(evidence, link.decision, now)
         agent.last = now
         self._look_for_leaks(agent)
         agent.past.append(values_of((*now.after, *now.state)))
@@ -480,18 +548,34 @@ class Auditor:
                 self.find(whole.evaluator_as_contract, mismatch, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
+        """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents.setdefault(evidence.id.agent, Agent())
-        found = agent.executed.get((evidence.decision_sequence, evidence.commanded.steady))
+        key = (evidence.decision_sequence, evidence.commanded.steady)
+        found = agent.executed.get(key)
         if found is not None:
-            for mismatch in whole.wrong_evidence(evidence, *found):
-                self.find(whole.late_evidence, mismatch, found[1].id)
-        elif agent.last is not None and agent.last.id.episode_id == evidence.id.episode_id:
-            self.find(
-                whole.late_evidence,
-                Mismatch(
-                    field=f'evidence for decision {evidence.decision_sequence}',
-                    expected='a decision of a step, commanded at that instant',
-                    actual='none',
-                ),
-                evidence.id,
-            )
+            self._compare_evidence(evidence, *found)
+            return
+        agent.ahead[key] = evidence
+        if len(agent.ahead) > WINDOW:
+            self._unexplained(agent, agent.ahead.popitem(last=False)[1])
+
+    def _compare_evidence(
+        self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
+    ) -> None:
+        for mismatch in whole.wrong_evidence(evidence, decision, step):
+            self.find(whole.late_evidence, mismatch, step.id)
+
+    def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
+        """Look at evidence that no decision of a step is for."""
+        last, episode_id = agent.last, evidence.id.episode_id
+        if episode_id not in agent.left and (last is None or last.id.episode_id != episode_id):
+            return  # The record has nothing of that episode.
+        self.find(
+            whole.late_evidence,
+            Mismatch(
+                field=f'evidence for decision {evidence.decision_sequence}',
+                expected='a decision of a step, commanded at that instant',
+                actual='none',
+            ),
+            evidence.id,
+        )

@@ -1,34 +1,43 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A contract drawn for a reader: who owns what, then everything that crosses the boundary."""
+"""
+A contract drawn for a reader: who owns what, then all its keys with the values that hold.
+
+Keys, sentences and units are those of the values of a contract; nothing is said twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from itertools import groupby
 import math
+import re
 import textwrap
+from typing import Any
 
 from boundary_env_ros.core.causes import ENVIRONMENT_LOST
 from boundary_env_ros.core.contract import (
-    CallStep,
-    ConfirmStep,
+    ActionSpec,
     Contract,
-    Pacing,
-    PublishStep,
-    ResetStep,
-    WaitStep,
-    WorldStep,
+    EpisodeRules,
+    FieldSpec,
+    ResetProcedure,
 )
-from boundary_env_ros.core.contract_reader import printable
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.evidence.describe_fields import describe_field, describe_group, number
-from boundary_env_ros.evidence.describe_rules import rules_of_gate, sent_while_late
+from boundary_env_ros.core.contract_fault import Path, printable
+from boundary_env_ros.core.contract_key import Part, parts_of, REQUIRED, spelt
+from boundary_env_ros.core.safety import Obstacle, Operator, Safety, Workspace
+from boundary_env_ros.core.sources import value_names
+from boundary_env_ros.storage.contract_tables import meanings_of
 
 WIDTH = 92
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
-_LONGEST_BAR = 30
+#: Of these also what is not declared is told: it is what holds for the whole.
+_WHOLE = (Contract, Safety, EpisodeRules, ResetProcedure)
+#: Keys whose numbers are places in the command, or in that of the group.
+_DIMENSIONS = ('dimension', 'dimensions', 'turn', 'rotation', 'curvature')
+_UNITS = ('s', 'm', 'm/s', 'rad')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +53,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
     commands = ', '.join(group.topic for group in contract.action)
     hidden = ', '.join(field.name for field in contract.evaluator)
     never = f' It never gets {hidden}, which only the evaluator sees.' if hidden else ''
-    silent = number(2 * contract.safety.environment_timeout)
+    silent = _number(2 * contract.safety.environment_timeout)
     reaction = next(field for field in contract.observation if field.name == contract.reaction_of)
     seen_by = (
         f'the header stamp of {reaction.topic}'
@@ -64,8 +73,10 @@ def owners(contract: Contract) -> Mapping[str, str]:
             f'which alone publishes {commands}.'
         ),
         'the ending': (
-            f'The process `environment` declares it, with one cause. {judge} When the '
-            f'environment is silent for {silent} s, the recorder declares {ENVIRONMENT_LOST}.'
+            f'The process `environment` declares it, after {contract.max_steps} steps at the '
+            f'latest, with one cause: of several at one instant, the first of `causes`. {judge} '
+            f'When the environment is silent for {silent} s, the recorder declares '
+            f'{ENVIRONMENT_LOST}.'
         ),
         'the record of timing': (
             f'`captured` of the field {contract.reaction_of!r}: {seen_by}. Every instant from '
@@ -76,7 +87,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
 
 
 def describe(
-    contract: Contract, digest: str, *, width: int = WIDTH, bar: str = '#'
+    contract: Contract, digest: str, *, written: Collection[Path] = (), width: int = WIDTH
 ) -> tuple[Section, ...]:
     """
     Return a contract, drawn.
@@ -87,69 +98,40 @@ def describe(
         What to draw.
     digest
         Its digest.
+    written
+        Key paths that its file has; of the others the value is said to be the default.
     width
         Columns that no line is wider than, if its words allow.
-    bar
-        Character that bars are made of.
 
     """
-    page = _Page(width)
-    sections = [
+    drawing = _Drawing(contract, written, width)
+    keys = [item for item in _items(contract, ()) if item.shown]
+    simple = [item for item in keys if not item.is_section]
+    return (
         Section(title=f'{contract.name} {contract.version}', lines=(digest,)),
-        Section(title='Who owns', lines=tuple(page.terms(owners(contract).items()))),
-        Section(title='Time', lines=tuple(page.terms(_times(contract)))),
-    ]
-    for title, some in (
-        ('Observation: what the policy sees, in this order', contract.observation),
-        ('State: what environment and task know besides', contract.state),
-        ('Evaluator: recorded and judged on, never shown to a policy', contract.evaluator),
-    ):
-        lines = [line for field in some for line in describe_field(field, width)]
-        if lines:
-            sections.append(Section(title=title, lines=tuple(lines)))
-    lines = [line for group in contract.action for line in describe_group(group, width)]
-    sections += [
-        Section(title='Action: what the policy may ask for, in this order', lines=tuple(lines)),
-        Section(
-            title='Rules of the gate, in their order; the strictest outcome is the verdict',
-            lines=tuple(page.terms(rules_of_gate(contract))),
+        Section(title='Who owns', lines=tuple(drawing.terms(owners(contract), '  '))),
+        Section(title='The whole', lines=tuple(drawing.draw(simple, '  '))),
+        *(
+            Section(title=item.key, lines=tuple(drawing.whole_section(item)))
+            for item in keys
+            if item.is_section
         ),
-        Section(title='When somebody is silent', lines=tuple(_silences(contract, page))),
-    ]
-    if contract.latency_budget:
-        lines = list(_budget(contract, bar))
-        sections.append(Section(title='Latency budget of a step', lines=tuple(lines)))
-    sections += [
-        Section(title='Endings', lines=tuple(_endings(contract))),
-        Section(title='Reset', lines=tuple(page.terms(_reset(contract)))),
-        Section(title='Task', lines=tuple(page.terms(_task(contract)))),
-    ]
-    # What a contract says must not steer the terminal.
-    return tuple(
-        replace(section, lines=tuple(map(printable, section.lines))) for section in sections
+        Section(title='Topics, and what reads or writes them', lines=tuple(drawing.topics())),
     )
 
 
 def as_data(contract: Contract, digest: str) -> dict[str, object]:
     """Return the same as plain data: the owners, and all attributes of the contract."""
-    data = {f.name: _plain(getattr(contract, f.name)) for f in fields(contract)}
-    for section, specs in (
-        ('observation', contract.observation),
-        ('state', contract.state),
-        ('evaluator', contract.evaluator),
-    ):
-        data[section] = [
-            {
-                **{f.name: _plain(getattr(spec, f.name)) for f in fields(spec)},
-                'rank': len(spec.shape),
-            }
-            for spec in specs
-        ]
+    plain = _plain(contract)
+    assert isinstance(plain, dict)
+    for section in ('observation', 'state', 'evaluator'):
+        for field, spec in zip(plain[section], getattr(contract, section), strict=True):
+            field['rank'] = len(spec.shape)
     return {
         'digest': digest,
         'owners': dict(owners(contract)),
         'max_steps': contract.max_steps,
-        **data,
+        **plain,
     }
 
 
@@ -162,183 +144,260 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and math.isnan(value):
-        return 'hold'
-    return value
+    return 'hold' if isinstance(value, float) and math.isnan(value) else value
 
 
-class _Page:
-    def __init__(self, width: int) -> None:
+def _number(value: object) -> str:
+    """Return a number as short as it can be, other values as a contract spells them."""
+    if isinstance(value, float):
+        return 'hold' if math.isnan(value) else f'{value:.6g}'
+    if isinstance(value, Enum):
+        return spelt(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (tuple, list)):
+        inner = ', '.join(f'[{_number(v)}]' if isinstance(v, tuple) else _number(v) for v in value)
+        return inner or 'none'
+    return 'none' if value in (None, '', {}) else str(value)
+
+
+# Keys --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """A key of a value of the contract, and what it holds."""
+
+    model: type
+    part: Part
+    path: Path
+    value: Any
+
+    @property
+    def key(self) -> str:
+        return self.part.path
+
+    @property
+    def shown(self) -> bool:
+        if self.model in _WHOLE or (self.part.key is not None and 'none' in self.part.key.words):
+            return True
+        usual = is_dataclass(self.value) and self.value == self.part.default
+        return not usual and self.value not in (None, '', (), {})
+
+    @property
+    def is_section(self) -> bool:
+        """Return whether keys of its own, or names of the user's choice, are below it."""
+        value = self.value
+        first = value[0] if isinstance(value, tuple) and value else value
+        named = isinstance(first, tuple) and isinstance(next(iter(first), None), str)
+        return named or is_dataclass(first) or (isinstance(value, Mapping) and bool(value))
+
+    @property
+    def text(self) -> str:
+        """Return its value as the file may spell it."""
+        words = self.part.key.words if self.part.key is not None else ()
+        return words[self.value] if words and isinstance(self.value, bool) else _number(self.value)
+
+    @property
+    def sentence(self) -> str:
+        """Return what is said about the word that it holds, or else about the key."""
+        meaning = meanings_of(self.model).get(self.part.attribute, '')
+        sentences = re.sub(r'\[([^][]+)\]\([^()]*\)', r'\1', meaning).rstrip('.').split('. ')
+        word = f'`{self.text}`: '
+        said = next((s.removeprefix(word) for s in sentences if s.startswith(word)), sentences[0])
+        return f'{said}.' if said else ''
+
+
+def _items(value: Any, path: Path) -> Iterator[_Item]:
+    """Yield the keys of a value, those of a source among them."""
+    model = type(value)
+    for part in parts_of(model).values():
+        if not part.is_stored or (part.attribute == 'name' and not part.path):
+            continue
+        held = getattr(value, part.attribute)
+        if part.path:
+            below = (*path, *part.path.split('.'))
+            yield _Item(model=model, part=part, path=below, value=held)
+        elif is_dataclass(held):
+            yield from _items(held, path)
+        elif isinstance(held, Enum):
+            [key] = [p for p in parts_of(model).values() if p.type is type(held)]
+            yield _Item(model=model, part=key, path=(*path, key.path), value=held)
+        elif isinstance(held, Mapping):
+            for name, one in held.items():
+                below = (*path, name)
+                yield _Item(model=model, part=parts_of(model)[name], path=below, value=one)
+
+
+class _Drawing:
+    """The lines of a contract; a sentence is told where its key is drawn first."""
+
+    def __init__(self, contract: Contract, written: Collection[Path], width: int) -> None:
+        self._contract = contract
+        self._written = written
         self._width = width
+        self._told: set[str] = set()
+        self._topics: dict[tuple[str, str], list[str]] = {}
 
-    def terms(self, items: Iterable[tuple[str, str]]) -> list[str]:
-        """Return words, each with a text beside it."""
-        pairs = list(items)
-        column = max((len(term) for term, _ in pairs), default=0) + 2
-        lines = []
-        for term, text in pairs:
-            lines += self.hanging(f'  {term:<{column}}', text)
-        return lines
+    def terms(self, pairs: Mapping[str, str], indent: str) -> Iterator[str]:
+        """Yield words, each with a text beside it; what does not fit hangs below."""
+        column = len(indent) + max(map(len, pairs), default=0) + 2
+        for term, text in pairs.items():
+            room = max(20, self._width - column)
+            lines = textwrap.wrap(
+                printable(text), room, break_long_words=False, break_on_hyphens=False
+            )
+            for index, line in enumerate(lines or ['']):
+                head = '' if index else f'{indent}{printable(term)}'
+                yield f'{head:<{column}}{line}'.rstrip()
 
-    def hanging(self, head: str, text: str) -> list[str]:
-        """Return a text beside its head, and what does not fit below itself."""
-        room = max(20, self._width - len(head))
-        wrapped = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or ['']
-        blank = ' ' * len(head)
-        return [f'{head}{wrapped[0]}'.rstrip(), *(blank + line for line in wrapped[1:])]
+    def whole_section(self, item: _Item) -> Iterator[str]:
+        """Yield what a key of the whole means, and what is below it."""
+        yield from textwrap.wrap(self._sentence(item), self._width - 2)
+        yield from self.section(item, '  ')
 
+    def section(self, item: _Item, indent: str, names: Sequence[str] = ()) -> Iterator[str]:
+        """Yield what is below a key."""
+        value = item.value
+        if is_dataclass(value):
+            yield from self._value(value, item.path, indent, names)
+        elif isinstance(value, Mapping):
+            texts = {name: _in_unit(item, _number(one)) for name, one in _leaves(value)}
+            yield from self.terms(texts, indent)
+        elif is_dataclass(value[0]):
+            for index, one in enumerate(value):
+                name = getattr(one, 'name', '') or f'{index + 1}'
+                yield f'{indent}{name}{_shape(one)}'
+                path = (*item.path, getattr(one, 'name', index))
+                if isinstance(one, Obstacle) and not one.name:
+                    path = ('safety', 'obstacle')
+                yield from self._value(one, path, f'{indent}  ', ())
+        else:
+            yield from self.terms({name: _number(one) for name, one in value}, indent)
 
-def _times(contract: Contract) -> Iterator[tuple[str, str]]:
-    lockstep = contract.pacing is Pacing.LOCKSTEP
-    yield (
-        'step',
-        f'{number(contract.period)} s ({number(1.0 / contract.period)} Hz), '
-        + (
-            'lockstep: the world stands still until the gate has decided, '
-            f'at most {number(contract.lockstep_deadline)} s'
-            if lockstep
-            else 'realtime: nobody waits for the policy'
-        ),
-    )
-    again = contract.safety.republish
-    yield (
-        'gate',
-        f'its own timer every {number(contract.safety.gate_period)} s'
-        + (f'; the command in force is sent again every {number(again)} s' if again else ''),
-    )
-    yield 'clock', '/clock (simulated time)' if contract.sim_time else 'of the system'
-    if contract.horizon > 1:
-        yield 'chunk', f'one request covers up to {contract.horizon} steps'
-    if contract.robot_host:
-        yield 'sensors', f'stamped by the clock of the host {contract.robot_host}'
-    agents = ', '.join(contract.agents)
-    several = len(contract.agents) > 1
-    yield (
-        'agents' if several else 'agent',
-        agents
-        + (f'; every topic below once for each, as {contract.agents[0]}/...' if several else ''),
-    )
-    if contract.turns:
-        yield 'turns', f'{", ".join(contract.turns)}; one acts in each step, the others hold'
+    def _value(self, value: Any, path: Path, indent: str, names: Sequence[str]) -> Iterator[str]:
+        """Yield the keys of a value."""
+        if isinstance(value, ActionSpec):
+            names = value.dimensions
+        elif isinstance(value, Operator):
+            names = self._contract.command_dimensions
+        elif isinstance(value, (FieldSpec, Workspace)):
+            size = len(value.low)
+            names = value_names(value.source)[:size] or [f'[{i}]' for i in range(size)]
+        topic = getattr(value, 'topic', '')
+        if topic:
+            reader = '.'.join(map(str, path)) + ' (safety_gate alone writes)' * (
+                isinstance(value, ActionSpec)
+            )
+            self._topics.setdefault((topic, value.type), []).append(reader)
+        items = [item for item in _items(value, path) if item.shown or item.path in self._written]
+        yield from self.draw(items, indent, names)
 
+    def draw(
+        self, items: Sequence[_Item], indent: str, names: Sequence[str] = ()
+    ) -> Iterator[str]:
+        """Yield keys with their values: what is simple, what each dimension has, sections."""
+        columns = [
+            item
+            for item in items
+            if names and isinstance(item.value, tuple) and len(item.value) == len(names)
+            if item.part.type != tuple[int, ...] and not item.is_section
+            if item.key not in ('fields', 'joints', 'of', 'braking')
+        ]
+        texts = {
+            item.key: self._sentence(item) if item in columns else self._told_of(item, names)
+            for item in items
+            if not item.is_section
+        }
+        yield from self.terms({key: text for key, text in texts.items() if text}, indent)
+        if columns:
+            heads = [f'{item.key}{self._default(item)}' for item in columns]
+            rows = [
+                [name, *(_number(item.value[index]) for item in columns)]
+                for index, name in enumerate(names)
+            ]
+            yield from _table(['', *heads], rows, f'{indent}  ', self._width)
+        for item in items:
+            if item.is_section:
+                yield from self.terms({item.key: self._sentence(item)}, indent)
+                yield from self.section(item, f'{indent}  ', names)
 
-# Silence -----------------------------------------------------------------------------------------
+    def _told_of(self, item: _Item, names: Sequence[str]) -> str:
+        value, text = item.value, _in_unit(item, item.text)
+        if item.model in (Obstacle, Workspace):
+            names = self._contract.command_dimensions
+        some = value if isinstance(value, tuple) else (value,)
+        if item.part.attribute in _DIMENSIONS and value is not None:
+            text = ', '.join(f'{index} ({names[index]})' for index in some)
+        sentence = self._sentence(item)
+        return f'{text}{self._default(item)}' + (f': {sentence}' if sentence else '')
 
+    def _default(self, item: _Item) -> str:
+        key = item.part.key
+        may = key is not None and (item.part.default is not REQUIRED or key.same_as)
+        return ' (default)' if may and self._written and item.path not in self._written else ''
 
-def _silences(contract: Contract, page: _Page) -> Iterator[str]:
-    safety = contract.safety
-    held: list[tuple[float | None, str]] = [
-        (safety.hold_after, f'the gate sends {sent_while_late(safety.hold)} (HELD)'),
-        (safety.command_timeout, 'the gate stops the robot (STOPPED)'),
-    ]
-    waited = [(contract.lockstep_deadline, 'the gate stops the robot (STOPPED)')]
-    policy = waited if contract.pacing is Pacing.LOCKSTEP else held
-    drivers = [
-        (group.driver_timeout, f'the driver of {group.topic} stops by itself')
-        for group in contract.action
-    ]
-    silent = safety.environment_timeout
-    hand: list[tuple[str, list[tuple[float | None, str]]]] = []
-    if safety.operator is not None:
-        hand.append(('the operator', [(safety.operator.timeout, 'the policy is heard again')]))
-    table: list[tuple[str, list[tuple[float | None, str]]]] = [
-        ('the policy', [*policy, (safety.policy_timeout, 'the episode ends: policy_lost')]),
-        ('the gate', [*drivers, (safety.gate_timeout, 'the episode ends: gate_lost')]),
-        (
-            'the environment',
-            [
-                (silent, 'the gate stops the robot (STOPPED)'),
-                (2 * silent, 'the recorder declares environment_lost'),
-            ],
-        ),
-        ('a sensor of a rule', [(safety.sensor_timeout, 'the gate stops the robot (STOPPED)')]),
-        *hand,
-        ('every sensor', [(safety.robot_timeout, 'the episode ends: robot_lost')]),
-    ]
-    if contract.recorder_required:
-        lost = (safety.recorder_timeout, 'the episode ends: recorder_lost')
-        table.append(('the recorder', [lost]))
-    for who, what in table:
-        for index, (seconds, text) in enumerate(what):
-            when = 'never  ' if seconds is None else f'{number(seconds)} s'
-            head = f'  {"" if index else who:<19}{when:>9}  '
-            yield from page.hanging(head, text)
+    def _sentence(self, item: _Item) -> str:
+        sentence = item.sentence
+        if sentence in self._told:
+            return ''
+        self._told.add(sentence)
+        return sentence
 
-
-# Latency, episode, task --------------------------------------------------------------------------
-
-
-def _budget(contract: Contract, bar: str) -> Iterator[str]:
-    budget = contract.latency_budget
-    longest = max(budget.values())
-    for stage in STAGES:
-        if stage in budget:
-            length = max(1, round(_LONGEST_BAR * budget[stage] / longest))
-            yield f'  {stage:<10}{number(budget[stage]):>7} s  {bar * length}'
-    whole = sum(seconds for stage, seconds in budget.items() if stage != 'reaction')
-    if set(STAGES) - {'reaction'} <= set(budget):
-        yield f'  {"together":<10}{number(whole):>7} s, from captured to actuated'
-
-
-def _endings(contract: Contract) -> Iterator[str]:
-    rules = contract.episode
-    yield f'  after {number(rules.time_limit)} s ({contract.max_steps} steps) at the latest'
-    yield '  of several causes at one instant, the first of these:'
-    stops: dict[str, list[str]] = {}
-    for reason, cause in rules.on_stop.items():
-        stops.setdefault(cause, []).append(reason)
-    column = max(map(len, rules.causes)) + 2
-    for place, (cause, ending) in enumerate(rules.causes.items(), start=1):
-        of_gate = f'  when the gate stops for {", ".join(stops[cause])}' if cause in stops else ''
-        yield f'  {place:>2}  {cause:<{column}}{ending.name.lower():<10}{of_gate}'.rstrip()
+    def topics(self) -> Iterator[str]:
+        """Yield the topics of all that was drawn."""
+        agents = self._contract.agents
+        if len(agents) > 1:
+            yield f'  each once for every agent: {", ".join(f"{agent}/..." for agent in agents)}'
+        stop = self._contract.safety.emergency_stop
+        if stop:
+            self._topics[stop, 'std_msgs/msg/Bool'] = ['safety.emergency_stop']
+        found = sorted(self._topics.items())
+        yield from self.terms({t: f'{kind}: {", ".join(by)}' for (t, kind), by in found}, '  ')
 
 
-def _reset(contract: Contract) -> Iterator[tuple[str, str]]:
-    reset = contract.episode.reset
-    for index, step in enumerate(reset.steps, start=1):
-        yield str(index), _reset_step(step)
-    if reset.settle:
-        yield 'settle', f'{number(reset.settle)} s'
-    yield 'deadline', f'{number(reset.deadline)} s for all of it, else reset_failed'
-    for name, tolerance in reset.tolerance.items():
-        shown = ', '.join(map(number, tolerance))
-        yield 'tolerance', f'{name} within {shown} of what was sampled, else reset_failed'
-        if reset.wrap.get(name):
-            places = ', '.join(map(str, reset.wrap[name]))
-            yield 'wrap', f'{name}[{places}]: an angle differs by half a turn at most'
+def _shape(value: object) -> str:
+    if isinstance(value, FieldSpec):
+        shape = 'x'.join(map(str, value.shape))
+        return f'  [{shape}] rank {len(value.shape)}, {value.dtype}'
+    if isinstance(value, ActionSpec):
+        return f'  [{value.action_size}] rank 1, {value.kind.value}'
+    return ''
 
 
-def _reset_step(step: ResetStep) -> str:
-    if isinstance(step, PublishStep):
-        return f'publish {step.type} on {step.topic}'
-    within = f'within {number(step.deadline)} s'
-    match step:
-        case WorldStep():
-            return f'ask {step.service} for the sampled state of the world, {within}'
-        case CallStep():
-            return f'call {step.service} ({step.type}), {within}'
-        case ConfirmStep():
-            return f'a person confirms, {within}: {step.prompt}'
-        case WaitStep():
-            goal = step.sampled or f'[{", ".join(map(number, step.target))}]'
-            shown = ', '.join(map(number, step.tolerance))
-            return f'wait until {step.field} is {goal} up to {shown}, {within}'
+def _in_unit(item: _Item, text: str) -> str:
+    unit = item.part.key.unit if item.part.key is not None else ''
+    return f'{text} {unit}' if unit in _UNITS and text != 'none' else text
 
 
-def _task(contract: Contract) -> Iterator[tuple[str, str]]:
-    task = contract.task
-    if not task.name:
-        yield 'none', 'a reward of 0; episodes end by the time limit, a stop, or a loss'
-        return
-    origin = f'{task.distribution} {task.version}'.strip() or 'an unknown package'
-    yield task.name, f'of {origin}'
-    for name, value in _leaves(task.parameters, ''):
-        yield f'  {name}', value
+def _table(head: list[str], rows: list[list[str]], indent: str, width: int) -> Iterator[str]:
+    """Yield columns; neighbours that are alike but for an index are one row."""
+    shown = [head]
+    for _, group in groupby(rows, key=lambda row: row[1:] if row[0].startswith('[') else row):
+        first, *others = group
+        name = f'{first[0][:-1]}..{others[-1][0][1:]}' if others else first[0]
+        shown.append([name, *first[1:]])
+    widths = [max(map(len, column)) + 2 for column in zip(*shown, strict=True)]
+    while len(indent) + sum(widths) - 2 > width and len(widths) > 2:
+        # What does not fit beside the others stands below them.
+        count = next(n for n in range(len(widths)) if len(indent) + sum(widths[: n + 1]) > width)
+        count = max(2, count)
+        yield from _rows([row[:count] for row in shown], widths, indent)
+        shown = [[row[0], *row[count:]] for row in shown]
+        widths = [widths[0], *widths[count:]]
+    yield from _rows(shown, widths, indent)
 
 
-def _leaves(value: object, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from _leaves(item, f'{name}.{key}' if name else str(key))
-    elif name:
-        yield name, number(value) if isinstance(value, float) else str(value)
+def _rows(rows: list[list[str]], widths: list[int], indent: str) -> Iterator[str]:
+    for row in rows:
+        cells = (f'{printable(cell):<{width}}' for cell, width in zip(row, widths, strict=False))
+        yield f'{indent}{"".join(cells)}'.rstrip()
+
+
+def _leaves(value: Mapping[Any, object], name: str = '') -> Iterator[tuple[str, object]]:
+    for key, item in value.items():
+        path = f'{name}.{key}' if name else str(key)
+        if isinstance(item, Mapping) and item:
+            yield from _leaves(item, path)
+        else:
+            yield path, item

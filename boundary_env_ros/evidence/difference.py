@@ -12,11 +12,10 @@ from typing import TypeAlias
 
 from boundary_env_ros.core.change import breaking, Meaning
 from boundary_env_ros.core.contract import ActionSpec, Contract, EpisodeRules, FieldSpec
+from boundary_env_ros.core.contract_fault import printable
 from boundary_env_ros.core.contract_key import Key, Part, parts_of
-from boundary_env_ros.core.contract_reader import printable
 from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.obstacle_parser import obstacle_path
-from boundary_env_ros.core.safety import Obstacle, Operator, Workspace
+from boundary_env_ros.core.safety import Obstacle, obstacle_path, Operator, Workspace
 
 #: What has a name, by which it is known again.
 Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace

@@ -4,24 +4,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field
+import math
 
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.evidence.statistics import Proportion
+from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.evidence.plain import fields_of
+from boundary_env_ros.evidence.statistics import Proportion, Quantiles
+from boundary_env_ros.terminal import table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class StageSummary:
     """
     One stage of the latency.
 
     Attributes
     ----------
-    known
-        Steps that know it.
-    p50, p99, greatest
-        Seconds; None if no step knows it. The quantiles are right to within 0.5 %.
+    quantiles
+        Seconds, of the steps that know it.
     budget
         Seconds that the contract allows; None if it says nothing.
     over
@@ -29,15 +31,34 @@ class StageSummary:
 
     """
 
-    known: int
-    p50: float | None
-    p99: float | None
-    greatest: float | None
-    budget: float | None
-    over: int
+    budget: float | None = None
+    quantiles: Quantiles = field(default_factory=Quantiles)
+    over: int = 0
+
+    def add(self, stage: LatencyStage) -> None:
+        """Take the stage of one step."""
+        if stage.duration is not None:
+            self.quantiles.add(stage.duration)
+            self.over += stage.over_budget
+
+    @property
+    def known(self) -> int:
+        """Return how many steps know it."""
+        return self.quantiles.count
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as plain data; the quantiles are right to within 0.5 %."""
+        return {
+            'known': self.known,
+            'p50': self.quantiles.at(0.5),
+            'p99': self.quantiles.at(0.99),
+            'greatest': self.quantiles.greatest if self.known else None,
+            'budget': self.budget,
+            'over': self.over,
+        }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Difference:
     """
     How far two stages of the action lie apart, in one dimension.
@@ -48,16 +69,39 @@ class Difference:
         Steps that know both.
     differing
         Steps in which they are not equal.
-    mean, greatest
-        Mean and greatest absolute difference, in the unit of the dimension; None if no step knows
-        both.
+    total, greatest
+        Sum of the absolute differences, and the greatest one, in the unit of the dimension.
 
     """
 
-    steps: int
-    differing: int
-    mean: float | None
-    greatest: float | None
+    steps: int = 0
+    differing: int = 0
+    total: float = 0.0
+    greatest: float = 0.0
+
+    def add(self, one: float, other: float) -> None:
+        """Take the values of one step."""
+        if not (math.isfinite(one) and math.isfinite(other)):
+            return
+        apart = abs(one - other)
+        self.steps += 1
+        self.differing += apart > 0.0
+        self.total += apart
+        self.greatest = max(self.greatest, apart)
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean of them; None if no step knows both."""
+        return self.total / self.steps if self.steps else None
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as plain data."""
+        return {
+            'steps': self.steps,
+            'differing': self.differing,
+            'mean': self.mean,
+            'greatest': self.greatest if self.steps else None,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +150,7 @@ class Disagreement:
     marks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ClientSummary:
     """
     What one client did.
@@ -125,9 +169,9 @@ class ClientSummary:
     success_of_terminated, truncated
         Proportion of successes among the terminated episodes only, and the number that were
         truncated, apart.
-    mean_return, mean_length
-        Mean of the sum of rewards, and of the number of steps, of the ended episodes; the return
-        is None if a reward is unknown.
+    total_return, total_length
+        Sum of the rewards, and of the steps, of the ended episodes; the return is NaN if a reward
+        is unknown.
     imported, unjudged
         Steps that nobody recorded: they were made from a bag without a gate; and those of them
         that the task could not judge.
@@ -161,33 +205,49 @@ class ClientSummary:
     """
 
     client: str
-    episodes: int
-    unfinished: int
-    steps: int
-    endings: Mapping[str, int]
-    success: Proportion
-    success_of_terminated: Proportion
-    truncated: int
-    mean_return: float | None
-    mean_length: float | None
-    imported: int
-    unjudged: int
-    clipped: Proportion
-    intervened: Proportion
-    by_hand: Proportion
-    taken_over: int
-    takeovers: tuple[Takeover, ...]
-    marked: int
-    success_by_marks: Proportion
-    disagreements: tuple[Disagreement, ...]
-    stops: Mapping[str, int]
-    overruns: Proportion
-    verdicts: Mapping[str, int]
-    reasons: Mapping[str, int]
-    stages: Mapping[str, StageSummary]
-    stale: Mapping[str, int]
-    missing: Mapping[str, int]
-    differences: Mapping[str, Mapping[str, Difference]]
+    episodes: int = 0
+    unfinished: int = 0
+    steps: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    success: Proportion = field(default_factory=Proportion)
+    success_of_terminated: Proportion = field(default_factory=Proportion)
+    truncated: int = 0
+    total_return: float = 0.0
+    total_length: int = 0
+    imported: int = 0
+    unjudged: int = 0
+    clipped: Proportion = field(default_factory=Proportion)
+    intervened: Proportion = field(default_factory=Proportion)
+    by_hand: Proportion = field(default_factory=Proportion)
+    taken_over: int = 0
+    takeovers: list[Takeover] = field(default_factory=list)
+    marked: int = 0
+    success_by_marks: Proportion = field(default_factory=Proportion)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    stops: Counter[str] = field(default_factory=Counter)
+    overruns: Proportion = field(default_factory=Proportion)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    stages: Mapping[str, StageSummary] = field(default_factory=dict)
+    stale: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+    differences: dict[str, dict[str, Difference]] = field(default_factory=dict)
+
+    @property
+    def mean_return(self) -> float | None:
+        """Return the mean sum of rewards of the ended episodes; None if one is unknown."""
+        known = self.episodes and not math.isnan(self.total_return)
+        return self.total_return / self.episodes if known else None
+
+    @property
+    def mean_length(self) -> float | None:
+        """Return the mean number of steps of the ended episodes."""
+        return self.total_length / self.episodes if self.episodes else None
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        means = {'mean_return': self.mean_return, 'mean_length': self.mean_length}
+        return fields_of(self, without=('total_return', 'total_length')) | means
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,31 +274,7 @@ class Summary:
 
     def to_json(self) -> dict[str, object]:
         """Return the summary as plain data; a proportion has its interval beside it."""
-        return {
-            'contract': self.contract,
-            'digest': self.digest,
-            'software_version': self.software_version,
-            'clients': [_plain(client) for client in self.clients],
-        }
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Proportion):
-        low, high = value.interval or (None, None)
-        return {
-            'count': value.count,
-            'of': value.of,
-            'value': value.value,
-            'low': low,
-            'high': high,
-        }
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return value
+        return fields_of(self)
 
 
 # As a table --------------------------------------------------------------------------------------
@@ -257,13 +293,8 @@ def _lines(summary: Summary) -> Iterator[str]:
     )
     for start in range(0, len(summary.clients), _ABREAST):
         clients = summary.clients[start : start + _ABREAST]
-        rows = list(_rows(clients))
-        first = max(len(label) for label, _ in rows)
-        widths = [max(len(cells[i]) for _, cells in rows) for i in range(len(clients))]
         yield ''
-        for label, cells in rows:
-            columns = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-            yield '  '.join((label.ljust(first), *columns)).rstrip()
+        yield from table((label, *cells) for label, cells in _rows(clients))
     yield from _takeovers(summary.clients)
     yield from _disagreements(summary.clients)
 
@@ -360,10 +391,11 @@ def _stage_label(stage: str, clients: tuple[ClientSummary, ...]) -> str:
 
 def _stage(client: ClientSummary, stage: str) -> str:
     found = client.stages[stage]
-    if found.p50 is None or found.p99 is None:
+    p50, p99 = found.quantiles.at(0.5), found.quantiles.at(0.99)
+    if p50 is None or p99 is None:
         return 'unknown'
     over = f', {found.over} over' if found.over else ''
-    return f'{_milliseconds(found.p50)} / {_milliseconds(found.p99)} ({found.known}{over})'
+    return f'{_milliseconds(p50)} / {_milliseconds(p99)} ({found.known}{over})'
 
 
 def _milliseconds(seconds: float) -> str:

@@ -17,13 +17,18 @@ Plain = dict[str, object]
 #: Share of the checks of one kind that may be excused in a record whose claims are supported.
 EXCUSED_SHARE = 0.05
 
+#: The kinds of checks that are of records of the boundary itself: without them it is incomplete.
+OWN = frozenset({'requests', 'observations'})
+
 #: What no excuse is for: one is one too many.
 NEVER_EXCUSED = frozenset({'emergency stop'})
 
 #: Why a check was excused, by the name of the excuse.
 EXCUSES: Mapping[str, str] = {
     'early': 'the message is from before the recorder heard the topic',
+    'damaged': 'the message was where the record is damaged',
     'lost': 'the recorder says that it lost messages',
+    'cut off': 'the client ended before the recorder had its last requests',
     'late': 'the listener says that it had messages later than the recorder',
     'starved': 'the listener received nothing from anybody just then',
     'unplaced': 'its instant is on no clock of the record',
@@ -39,11 +44,14 @@ class Outcome(Enum):
     ``SUPPORTED``: no rule is broken, every rule was checked, and what was excused is below
     :data:`EXCUSED_SHARE`.
     ``CONSISTENT``: no rule is broken, but not all was checked.
+    ``INCOMPLETE``: no rule is broken, but the end of the record is missing, or a part of it was
+    damaged, or records of the boundary itself are lost.
     ``CONTRADICTED``: the record contradicts itself, its contract or its sensors.
     """
 
     SUPPORTED = 'supported'
     CONSISTENT = 'consistent'
+    INCOMPLETE = 'incomplete'
     CONTRADICTED = 'contradicted'
 
 
@@ -149,6 +157,7 @@ class AuditReport:
     excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     asked: Mapping[str, int] = field(default_factory=dict)
     imported: int = 0
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there were."""
@@ -164,8 +173,10 @@ class AuditReport:
         """Return what the record can be relied on for."""
         if not self.ok:
             return Outcome.CONTRADICTED
-        torn = 'record-closed' in self.counts
-        if torn or self.imported or self.not_checked or self.beyond:
+        own = any(OWN.intersection(self.excused.get(why, ())) for why in ('lost', 'cut off'))
+        if 'record-closed' in self.counts or self.lacking or own:
+            return Outcome.INCOMPLETE
+        if self.imported or self.not_checked or self.beyond:
             return Outcome.CONSISTENT
         return Outcome.SUPPORTED
 
@@ -203,6 +214,8 @@ class AuditReport:
             yield f'{head} {size} keep all {len(RULE)} rules.'
         elif outcome is Outcome.CONSISTENT:
             yield f'{head} Not all could be checked; {found}.'
+        elif outcome is Outcome.INCOMPLETE:
+            yield f'{head} A part of the record is missing; {found}.'
         else:
             yield f'{head} {found}.'
         if self.imported:
@@ -222,6 +235,9 @@ class AuditReport:
             yield f'Excused, as {EXCUSES[reason]}: {counts}.'
         if self.beyond:
             yield f'More was excused than may be: {", ".join(self.beyond)}.'
+        if self.lacking:
+            counts = ', '.join(f'{rule} {count} times' for rule, count in self.lacking.items())
+            yield f'Broken only where the record is damaged: {counts}.'
         yield from self._not_checked_lines()
         order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
         for name in order:
@@ -266,6 +282,7 @@ class AuditReport:
             'excused': {reason: dict(counts) for reason, counts in self.excused.items()},
             'asked': dict(self.asked),
             'excused_too_often': list(self.beyond),
+            'lacking': dict(self.lacking),
             'counts': dict(self.counts),
             'findings': [finding.to_json() for finding in self.findings],
         }

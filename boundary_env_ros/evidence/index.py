@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 import math
 from pathlib import Path
 
-from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.causes import ENVIRONMENT_LOST, SUCCESS
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.intervention import Hands
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.rules.base import close, Mismatch, number
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.records import Record
+from boundary_env_ros.storage.run_folder import RunFolder
 
 #: State, cause and who declared it.
 _Ending = tuple[str, str, str]
@@ -31,6 +33,10 @@ class _Counted:
     total: float = 0.0
     ending: _Ending | None = None
     announced: set[_Ending] = field(default_factory=set)
+    clients: set[str] = field(default_factory=set)
+    seed: int = 0
+    environment: str = ''
+    interventions: int = 0
 
 
 class IndexCheck:
@@ -46,7 +52,10 @@ class IndexCheck:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        run = RunFolder(path.parent)
+        self._records = (run.bag if run.bag.exists() else run.transitions).name
         self._episodes: dict[tuple[str, str], _Counted] = {}
+        self._hands: dict[str, Hands] = {}
 
     def add(self, record: Record) -> None:
         """Take the next record."""
@@ -54,14 +63,21 @@ class IndexCheck:
             return
         key = record.id.episode_id, record.id.agent
         counted = self._episodes.setdefault(key, _Counted(record.id))
+        counted.seed = record.seed
         if isinstance(record, EpisodeStatus):
+            counted.clients.add(record.client)
             if record.state.over:
                 counted.announced.add((record.state.name, record.cause, record.declared_by))
             return
         counted.id = record.id
+        requests = (decision.request for decision in record.decisions)
+        counted.clients.update(request.client for request in requests if request is not None)
         if record.id.step > counted.step:
             counted.step = record.id.step
             counted.total += record.reward
+            counted.environment = record.contract
+            hands = self._hands.setdefault(record.id.agent, Hands())
+            counted.interventions += sum(1 for _ in hands.follow(record))
         if record.terminated or record.truncated:
             state = 'TERMINATED' if record.terminated else 'TRUNCATED'
             counted.ending = state, record.cause, record.declared_by
@@ -100,13 +116,33 @@ class IndexCheck:
         if row.done and (row.state.state.name, row.state.cause) != (row.ending, row.cause):
             yield self._differs(_told(said), f'{row.state.state.name} in its state')
         if counted.ending is not None:
-            if said != counted.ending:
+            lost = (
+                said is not None
+                and said in counted.announced
+                and said[1] == counted.ending[1] == ENVIRONMENT_LOST
+            )
+            # An environment that hung and woke up says so itself, after the recorder has.
+            if said != counted.ending and not lost:
                 yield self._differs(_told(counted.ending), _told(said))
         elif torn:
             return
         elif row.success or (said is not None and counted.announced - {said}):
             expected = ' or '.join(map(_told, counted.announced))
             yield self._differs(expected or 'an ending in the records', _told(said))
+        # Who acts stands in no record before his first request.
+        clients: set[object] = {*counted.clients, ''} if counted.clients else {row.state.client}
+        facts: tuple[tuple[str, object, set[object]], ...] = (
+            ('digest', row.digest, {counted.id.digest}),
+            ('seed', row.seed, {counted.seed}),
+            ('seed in its state', row.state.seed, {counted.seed}),
+            ('client in its state', row.state.client, clients),
+            ('environment', row.environment, {counted.environment}),
+            ('interventions', row.interventions, {counted.interventions}),
+            ('bag', row.bag, {self._records}),
+        )
+        for name, told, known in facts:
+            if counted.step >= 0 and told not in known:
+                yield self._differs(f'{name} {" or ".join(map(repr, known))}', repr(told))
         if row.step_count < counted.step:
             yield self._differs(f'{counted.step} steps', str(row.step_count))
         total = None if math.isnan(counted.total) else counted.total

@@ -19,7 +19,7 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
-from boundary_env_ros.core.transition import EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.rules.base import (
     Asked,
     ASKED_KEPT,
@@ -129,7 +129,8 @@ class Agent:
     """
     What is remembered of one agent.
 
-    ``bereft`` is the last episode whose ending others declared, for its environment was dead.
+    ``bereft`` is the last episode whose ending others declared, for its environment was dead;
+    ``ahead`` is evidence of execution whose step has not come yet.
     """
 
     last: Transition | None = None
@@ -145,6 +146,7 @@ class Agent:
     past: deque[Mapping[str, Vector]] = field(default_factory=lambda: deque(maxlen=PAST))
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Window[tuple[GateDecision, Transition]] = field(default_factory=lambda: Window())
+    ahead: OrderedDict[Key, ActuationEvidence] = field(default_factory=OrderedDict)
     only_carried: Window[tuple[StepId, GateDecision]] = field(default_factory=lambda: Window())
     only_sent: Window[GateDecision] = field(default_factory=lambda: Window())
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -32,6 +32,9 @@ from boundary_env_ros.storage.records import (
 )
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.yaml_text import MOST_BYTES
+
+#: Records between two words about how far the reading is.
+_OFTEN = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +127,11 @@ class Run:
         if self._source is not None:
             return self._source.tear
         return '' if self._dataset is None else self._dataset.tear
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """Return the log times between which messages were damaged, nanoseconds."""
+        return () if self._source is None else self._source.holes
 
     @property
     def topics(self) -> Mapping[str, str]:
@@ -254,6 +262,14 @@ def read_all(run: Run) -> Iterator[Record | Unreadable]:
     """Yield every record of a run in its order, and for each that cannot be read, why."""
     for entry in run.entries():
         yield entry.record if isinstance(entry, Entry) else entry
+
+
+def counted(records: Iterable[object], told: Callable[[int], None]) -> Iterator[object]:
+    """Yield records, and tell how many there were, now and then."""
+    for number, record in enumerate(records):
+        if number % _OFTEN == 0:
+            told(number)
+        yield record
 
 
 def marks_in_index(path: Path) -> tuple[EpisodeMark, ...]:

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Summing up and drawing what lies on disk: a run folder, a bag, an MCAP or JSON lines file."""
+"""Summing up what lies on disk: a run folder, a bag, an MCAP or JSON lines file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.evidence.figures import Summary
-from boundary_env_ros.evidence.overview import draw_overview
 from boundary_env_ros.evidence.run_files import marks_in_index, read_all, Run
 from boundary_env_ros.evidence.summary import summarise
 
@@ -26,19 +25,3 @@ def summarise_path(path: Path) -> Summary:
     run = Run(path)
     records = chain(read_all(run), marks_in_index(path))
     return summarise(records, run.terms().contract)
-
-
-def draw_path(path: Path, picture: Path) -> None:
-    """
-    Draw one picture of a record.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    RecordError
-        If there are no records at the path, or the picture exists already.
-
-    """
-    run = Run(path)
-    draw_overview(read_all(run), picture, contract=run.terms().contract)

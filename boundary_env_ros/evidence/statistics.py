@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import math
 from statistics import NormalDist
 
@@ -17,7 +17,7 @@ _LOG_GAMMA = math.log(_GAMMA)
 _LEAST = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Proportion:
     """
     How many out of how many.
@@ -29,8 +29,13 @@ class Proportion:
 
     """
 
-    count: int
-    of: int
+    count: int = 0
+    of: int = 0
+
+    def add(self, hit: bool) -> None:
+        """Count one more."""
+        self.count += hit
+        self.of += 1
 
     @property
     def value(self) -> float | None:
@@ -59,6 +64,12 @@ class Proportion:
         half = z / scale * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         return max(0.0, centre - half), min(1.0, centre + half)
 
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as plain data, with its interval."""
+        low, high = self.interval or (None, None)
+        found = {'count': self.count, 'of': self.of, 'value': self.value}
+        return {**found, 'low': low, 'high': high}
+
     def __str__(self) -> str:
         if self.interval is None or self.value is None:
             return 'none'
@@ -67,6 +78,7 @@ class Proportion:
         return f'{100 * self.value:.0f} % ({self.count} of {self.of}; {interval})'
 
 
+@dataclass(slots=True)
 class Quantiles:
     """
     Quantiles of a stream, each right to within ``ACCURACY`` of its value.
@@ -76,11 +88,10 @@ class Quantiles:
     mergeable quantile sketch with relative-error guarantees, PVLDB 12(12), 2195-2205.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.greatest = -math.inf
-        # Keyed so that the order of the keys is that of the values: sign first, then size.
-        self._buckets: Counter[tuple[int, int]] = Counter()
+    count: int = 0
+    greatest: float = -math.inf
+    #: Keyed so that the order of the keys is that of the values: sign first, then size.
+    buckets: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def add(self, value: float) -> None:
         """Take one finite value."""
@@ -88,10 +99,10 @@ class Quantiles:
         self.greatest = max(self.greatest, value)
         size = abs(value)
         if size < _LEAST:
-            self._buckets[0, 0] += 1
+            self.buckets[0, 0] += 1
             return
         sign = 1 if value > 0 else -1
-        self._buckets[sign, sign * math.ceil(math.log(size) / _LOG_GAMMA)] += 1
+        self.buckets[sign, sign * math.ceil(math.log(size) / _LOG_GAMMA)] += 1
 
     def at(self, fraction: float) -> float | None:
         """Return the value that this fraction of all does not exceed; None if there were none."""
@@ -99,8 +110,8 @@ class Quantiles:
             return None
         rank = fraction * (self.count - 1)
         passed = 0
-        for sign, signed in sorted(self._buckets):
-            passed += self._buckets[sign, signed]
+        for sign, signed in sorted(self.buckets):
+            passed += self.buckets[sign, signed]
             if passed > rank:
                 return sign * 2.0 * _GAMMA ** (sign * signed) / (_GAMMA + 1.0)
         return self.greatest

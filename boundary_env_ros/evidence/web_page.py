@@ -10,47 +10,58 @@ script but its own, by hash, and everything that is not in it.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import hashlib
-import html
-from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+_FOLDER = Path(__file__).parent
 
 
-def page(title: str, style: str, body: Iterable[str], script: str = '') -> Iterator[str]:
+def page(
+    folder: str, title: str, functions: Mapping[str, Callable[..., object]], **values: object
+) -> Iterator[str]:
     """
     Yield a page, piece by piece.
 
     Parameters
     ----------
+    folder
+        Where its ``page.html`` is, with the ``page.css`` that it adds to the style of all pages,
+        and maybe ``page.js``, the only script that will work there.
     title
         Plain text.
-    style, script
-        What the page adds to the style of all pages, and the only script that will work there.
-    body
-        Markup; what is text in it went through :func:`text`.
+    functions
+        Filters of its template.
+    values
+        What its template shows. Text is escaped, and so is what is embedded as JSON.
 
     """
-    style = (files(__package__) / 'web_page.css').read_text(encoding='utf-8') + style
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(functions)
+    environment.policies['json.dumps_kwargs'] = {'allow_nan': False, 'separators': (',', ':')}
+    style = _text('web_page.css') + _text(f'{folder}/page.css')
+    script = _text(f'{folder}/page.js') if (_FOLDER / folder / 'page.js').is_file() else ''
     allowed = f"script-src '{_hash(script)}'; " if script else ''
-    policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; {allowed}"
-        "img-src data:; base-uri 'none'; form-action 'none'"
+    yield from environment.get_template(f'{folder}/page.html').generate(
+        title=title,
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; style-src '{_hash(style)}'; {allowed}"
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        **values,
     )
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f'<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n'
-    )
-    yield from body
-    yield f'<script>{script}</script>\n' if script else ''
-    yield '</body>\n</html>\n'
 
 
-def text(value: object) -> str:
-    """Return text that can stand in markup and in its attributes."""
-    return html.escape(str(value))
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding='utf-8')
 
 
 def _hash(content: str) -> str:

@@ -31,10 +31,10 @@ from boundary_env_ros.core.shared_world import SharedWorld
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import EpisodeEnded, LinkError, ResetFailed, SimulationFailed
+from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.facade.link import Asked, asked_of, Delivery, request_of
-from boundary_env_ros.facade.world import due
+from boundary_env_ros.facade.world import check_actions
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -179,18 +179,8 @@ class EmbeddedWorld:
         """
         self._check_open()
         running = self.running
-        if not running:
-            raise EpisodeEnded(
-                'Expect a running episode, actually: none was begun, or all have ended. '
-                'Call begin() first.'
-            )
-        to_act = due(self._contract, {agent: self._boundaries[agent].last for agent in running})
-        if set(actions) != set(to_act):
-            who = 'whose turn it is' if self._contract.turns else 'each agent that runs'
-            raise LinkError(
-                f'Expect an action of {who} ({", ".join(to_act)}), '
-                f'actually: {", ".join(actions) or "none"}.'
-            )
+        last = {agent: self._boundaries[agent].last for agent in running}
+        check_actions(self._contract, last, actions)
         asked = {agent: asked_of(action) for agent, action in actions.items()}
         sizes = {agent: len(asks.action) for agent, asks in asked.items()}
         if len(set(sizes.values())) > 1:

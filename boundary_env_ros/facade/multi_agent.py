@@ -16,7 +16,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import LinkError, MissingDependency
+from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.link import Delivery, load_for
@@ -68,30 +68,6 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         If it declares turns: its agents do not act at once.
 
     """
-
-    def __init__(
-        self,
-        contract: str | Path = 'two_carts',
-        *,
-        link: str = 'ros',
-        pacing: str | None = None,
-        render_mode: str | None = None,
-        full_info: bool = False,
-        **link_arguments: Any,
-    ) -> None:
-        loaded = load_for(contract, pacing=pacing, link=link)
-        if loaded.contract.turns:
-            raise LinkError(
-                'Expect a contract whose agents act at once, actually: `turns` '
-                f'({", ".join(loaded.contract.turns)}). Use env(), which takes them in turn.'
-            )
-        super().__init__(
-            loaded,
-            link=link,
-            render_mode=render_mode,
-            full_info=full_info,
-            link_arguments=link_arguments,
-        )
 
     @property
     def last(self) -> Mapping[str, Delivery]:
@@ -230,7 +206,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
 
     Parameters
     ----------
-    contract, link, pacing, render_mode, link_arguments
+    contract, arguments
         See :class:`BoundaryParallelEnv`.
 
     Attributes
@@ -248,29 +224,10 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
 
     """
 
-    def __init__(
-        self,
-        contract: str | Path,
-        *,
-        link: str = 'ros',
-        pacing: str | None = None,
-        render_mode: str | None = None,
-        full_info: bool = False,
-        **link_arguments: Any,
-    ) -> None:
-        loaded = load_for(contract, pacing=pacing, link=link)
-        if not loaded.contract.turns:
-            raise LinkError(
-                'Expect a contract with `turns`, actually: its agents act at once. '
-                'Use env(), which takes both.'
-            )
-        super().__init__(
-            loaded,
-            link=link,
-            render_mode=render_mode,
-            full_info=full_info,
-            link_arguments=link_arguments,
-        )
+    in_turn = True
+
+    def __init__(self, contract: str | Path, **arguments: Any) -> None:
+        super().__init__(contract, **arguments)
         self._seen: Observations = {}
         self._start({})
 

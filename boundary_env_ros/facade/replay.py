@@ -268,7 +268,7 @@ class ReplayLink:
             return
         pacing = reset.pacing.name.lower()
         hint = (
-            f" It was recorded in {pacing}: pass pacing='{pacing}'."
+            f" It was recorded in {pacing}: pass pacing='{pacing}' (run: --pacing {pacing})."
             if reset.pacing is not self._loaded.contract.pacing
             else ' Name the contract that it was recorded under; a run folder has a copy.'
         )
@@ -414,7 +414,7 @@ class ReplayLink:
                     f'Expect the image of the field {spec.name!r} in {self._path}, actually: '
                     f'{"none was seen" if reference is None else "it is not there"}. Name the '
                     'bag of the run, which has the topics of its cameras (JSON lines have none), '
-                    'or pass blank_images=True.'
+                    'or pass blank_images=True (run: --link-option blank_images=true).'
                 )
             images[spec.name] = _black(spec)
         return images, tuple(unresolved)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from gymnasium import spaces
@@ -15,9 +16,9 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.images import as_rgb
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
-from boundary_env_ros.facade.link import Delivery, seed_for
+from boundary_env_ros.facade.link import Delivery, load_for, seed_for
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
@@ -25,7 +26,6 @@ from boundary_env_ros.facade.spaces import (
     observation_values,
 )
 from boundary_env_ros.facade.world import make_world, World
-from boundary_env_ros.storage.contract_file import LoadedContract
 
 Array = npt.NDArray[Any]
 
@@ -38,16 +38,8 @@ class SharedEnv:
 
     Parameters
     ----------
-    loaded
-        The contract.
-    link
-        How to reach the world.
-    render_mode
-        None or ``'rgb_array'``.
-    full_info
-        Whether every info also has what was measured of each field and of the action.
-    link_arguments
-        Passed on to the world.
+    contract, link, pacing, render_mode, full_info, link_arguments
+        See :class:`boundary_env_ros.facade.multi_agent.BoundaryParallelEnv`.
 
     Attributes
     ----------
@@ -60,16 +52,27 @@ class SharedEnv:
 
     agents: list[str]
     possible_agents: list[str]
+    #: Whether the agents act one after the other.
+    in_turn = False
 
     def __init__(
         self,
-        loaded: LoadedContract,
+        contract: str | Path = 'two_carts',
         *,
-        link: str,
-        render_mode: str | None,
-        full_info: bool,
-        link_arguments: Mapping[str, Any],
+        link: str = 'ros',
+        pacing: str | None = None,
+        render_mode: str | None = None,
+        full_info: bool = False,
+        **link_arguments: Any,
     ) -> None:
+        loaded = load_for(contract, pacing=pacing, link=link)
+        turns = loaded.contract.turns
+        if bool(turns) is not self.in_turn:
+            raise LinkError(
+                f'The contract does not fit (expected {"" if self.in_turn else "no "}`turns`, got '
+                f'{", ".join(turns) or "none: its agents act at once"}). '
+                'Use env(), which takes both.'
+            )
         if render_mode is not None and render_mode not in _MODES:
             raise BoundaryError(
                 f'Expect render_mode None or one of {_MODES}, actually: {render_mode!r}.'

@@ -10,11 +10,12 @@ of the group ``boundary_env_ros.worlds``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.errors import EpisodeEnded, LinkError
 from boundary_env_ros.facade.link import Delivery, made
 from boundary_env_ros.storage.contract_file import LoadedContract
 
@@ -97,6 +98,42 @@ def due(contract: Contract, last: Mapping[str, Delivery]) -> tuple[str, ...]:
     # All that run are in the same step; over ROS one of them may have told more than another.
     step = max((transition.id.step for transition in running.values()), default=0)
     return tuple(agent for agent in running if contract.has_turn(agent, step + 1))
+
+
+def check_actions(
+    contract: Contract, last: Mapping[str, Delivery], actions: Collection[str]
+) -> None:
+    """
+    Refuse a step that a world cannot take.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    last
+        The last delivery of each agent whose episode runs.
+    actions
+        The agents that act.
+
+    Raises
+    ------
+    EpisodeEnded, LinkError
+        As :meth:`World.step`.
+
+    """
+    if not last:
+        raise EpisodeEnded(
+            'Expect a running episode, actually: none was begun, or all have ended. '
+            'Call begin() first.'
+        )
+    to_act = due(contract, last)
+    lacking = set(to_act) - set(actions)
+    if set(actions) - set(to_act) or (lacking and contract.pacing is Pacing.LOCKSTEP):
+        who = 'whose turn it is' if contract.turns else 'each agent that runs'
+        raise LinkError(
+            f'Expect an action of {who} ({", ".join(to_act)}), '
+            f'actually: {", ".join(actions) or "none"}.'
+        )
 
 
 def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:

@@ -52,7 +52,7 @@ from boundary_env_ros.facade.link import Asked
 from boundary_env_ros.facade.rendering import VIEW
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
-from boundary_env_ros.ros.conversions import from_msg, to_msg
+from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
 from boundary_env_ros.ros.first_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.link import RosLink
@@ -106,7 +106,8 @@ class AgentServices:
             (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY),
         ):
-            node.listen(message, contract.topic_of(agent, topic), callback, qos, rate=RATE)
+            place = contract.topic_of(agent, topic)
+            node.listen(message, place, callback, qos, raw=True, rate=RATE)
         for kind, name, answer in (
             (srv.Reset, 'reset', self._reset),
             (srv.Step, 'step', self._step),
@@ -152,17 +153,17 @@ class AgentServices:
 
     # Events --------------------------------------------------------------------------------------
 
-    def _on_transition(self, message: Any) -> None:
-        transition = from_msg(Transition, message)
+    def _on_transition(self, data: bytes) -> None:
+        transition = from_bytes(Transition, data)
         self._note(transition)
         self._say(self._events.transition(transition), transition.closed)
 
-    def _on_decision(self, message: Any) -> None:
-        decision = from_msg(GateDecision, message)
+    def _on_decision(self, data: bytes) -> None:
+        decision = from_bytes(GateDecision, data)
         self._say(self._events.decision(decision), decision.commanded or decision.received)
 
-    def _on_status(self, message: Any) -> None:
-        status = from_msg(EpisodeStatus, message)
+    def _on_status(self, data: bytes) -> None:
+        status = from_bytes(EpisodeStatus, data)
         with self._lock:
             self._session.heard(status)
         self._say(self._events.status(status), status.taken)

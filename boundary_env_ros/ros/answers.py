@@ -156,15 +156,6 @@ def began_from(answer: Answer) -> Began:
     )
 
 
-def stepped_from(answer: Answer) -> Stepped:
-    """Return an answer of ``Step``."""
-    return Stepped(
-        observation=from_msg(Observation, answer.observation),
-        transitions=tuple(from_msg(Transition, each) for each in answer.transitions),
-        done=answer.done,
-    )
-
-
 def batch_from(answer: Answer) -> Batch:
     """Return an answer of ``BatchStep``, with the error that ended it early."""
     code = answer.result.code
@@ -200,12 +191,3 @@ def picture_from(answer: Answer) -> Picture:
     shape = (image.height, image.width, 3)
     picture: Picture = np.frombuffer(image.data, dtype=np.uint8).reshape(shape).copy()
     return picture
-
-
-def planned_from(answer: Answer) -> Planned:
-    """Return an answer of ``Plan``."""
-    return Planned(
-        decisions=tuple(from_msg(GateDecision, each) for each in answer.decisions),
-        low=tuple(answer.low),
-        high=tuple(answer.high),
-    )

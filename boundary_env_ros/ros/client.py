@@ -44,11 +44,9 @@ from boundary_env_ros.ros.answers import (
     Picture,
     picture_from,
     Planned,
-    planned_from,
     Spaces,
     spaces_from,
     Stepped,
-    stepped_from,
 )
 from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, to_msg
@@ -256,7 +254,7 @@ class BoundaryClient:
             ),
             timeout,
         )
-        stepped = stepped_from(answer)
+        stepped = from_msg(Stepped, answer)
         self._note(stepped)
         return stepped
 
@@ -360,7 +358,7 @@ class BoundaryClient:
             ),
             timeout,
         )
-        return planned_from(answer)
+        return from_msg(Planned, answer)
 
     def _whose(self, spaces: Spaces) -> str:
         """Return the agent that is served here: of several, that of the namespace."""

@@ -4,26 +4,31 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from itertools import cycle, islice
 import json
 from pathlib import Path
-import shutil
 import sys
-import tempfile
 import time
 from typing import Any
 
 import gymnasium
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.errors import BoundaryError, MissingDependency, RecordError
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.runs import draw_path, summarise_path
+from boundary_env_ros.evidence.report.gather import gather
+from boundary_env_ros.evidence.report.page import render
+from boundary_env_ros.evidence.runs import summarise_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
-from boundary_env_ros.ros.processes import boundary_nodes, next_commands, one_interrupt, running
+from boundary_env_ros.ros.processes import (
+    boundary_nodes,
+    new_run,
+    next_commands,
+    one_interrupt,
+    recorded,
+)
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -61,11 +66,7 @@ def main(
         ROS domain; None: one that nobody uses.
 
     """
-    place = (run or Path('runs') / f'demo-{datetime.now():%Y%m%d-%H%M%S}').resolve()
-    if place.exists():
-        raise RecordError(
-            f'Expect a new folder, actually: {place} exists already. Choose another --run.'
-        )
+    place = new_run(run, 'demo')
     domain = free_domain() if domain_id is None else domain_id
     print(f'Record: {place}')
     print(
@@ -79,17 +80,13 @@ def main(
         simulated=True,
     )
     interrupted = False
-    with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, one_interrupt():
-        logs = Path(scratch) / 'logs'
+    with one_interrupt():
         try:
-            with running(nodes, domain_id=domain, logs=logs):
+            with recorded(nodes, place, domain_id=domain):
                 _drive(domain, pacing, episodes, baseline, seed)
         except KeyboardInterrupt:
             interrupted = True
             print('\nInterrupted: the nodes are stopped, what was recorded is kept.')
-        finally:
-            if place.exists() and logs.exists():
-                shutil.copytree(logs, place / 'logs', dirs_exist_ok=True)
         code = _evaluate(place)
     return 130 if interrupted else code
 
@@ -183,18 +180,17 @@ def _evaluate(place: Path) -> int:
     except BoundaryError as error:
         print(f'Nothing to sum up: {error}', file=sys.stderr)
         return 2
-    write_atomically(folder.summary, json.dumps(summary.to_json(), indent=2).encode())
+    about = 'An export that nothing reads: `boundary-env summary` makes it from the records anew.'
+    figures = {'about': about, **summary.to_json()}
+    write_atomically(folder.summary, json.dumps(figures, indent=2).encode())
     print(f'\n{summary}')
-    try:
-        draw_path(place, folder.overview)
-    except MissingDependency as error:
-        print(f'No picture: {error}')
+    write_atomically(folder.report, ''.join(render(gather(place))).encode())
     report = audit_path(place)
     print(f'\n{report}')
     print(f'\nRecord: {place}')
     for path, text in (
-        (folder.overview, 'what happened, as a picture'),
-        (folder.summary, 'the figures above'),
+        (folder.report, 'what happened and why, as a page'),
+        (folder.summary, 'the figures above, an export that nothing reads'),
         (folder.bag, 'everything, for ros2 bag and Foxglove'),
     ):
         if path.exists():

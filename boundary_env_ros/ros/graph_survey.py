@@ -10,13 +10,13 @@ from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.errors import ContractError, LinkError
 from boundary_env_ros.evidence.drafting.draft import draft, is_own
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import Survey, TopicSurvey
+from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
@@ -129,6 +129,8 @@ class _GraphWatch:
     def _subscribe(self, name: str, kind: str) -> None:
         observer = self._observers[(name, kind)]
         self._subscriptions[(name, kind)] = None
+        # What hears all publishers of it, and what they have kept.
+        reliability, durability = _offered(self._node, name)
         try:
             message_type = message_class(kind)
             listener = self._listeners[(name, kind)] = Listener(observer, message_type)
@@ -136,7 +138,11 @@ class _GraphWatch:
                 message_type,
                 name,
                 listener,
-                _qos(self._node, name),
+                names.profile(
+                    _DEPTH,
+                    reliable=reliability == 'reliable',
+                    latched=durability == 'transient_local',
+                ),
                 event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
                 raw=True,
             )
@@ -225,19 +231,4 @@ def _offered(node: Node, name: str) -> tuple[str, str]:
     return (
         reliability.pop() if len(reliability) == 1 else '',
         durability.pop() if len(durability) == 1 else '',
-    )
-
-
-def _qos(node: Node, name: str) -> QoSProfile:
-    """Return what hears all publishers of a topic, and what they have kept."""
-    reliability, durability = _offered(node, name)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=_DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE
-        if reliability == 'reliable'
-        else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL
-        if durability == 'transient_local'
-        else DurabilityPolicy.VOLATILE,
     )

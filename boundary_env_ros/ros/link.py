@@ -16,7 +16,6 @@ import uuid
 
 from rclpy.duration import Duration
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.causes import OPERATOR_STOP
@@ -62,6 +61,7 @@ from boundary_env_ros.storage.pixels import pixels_of
 
 T = TypeVar('T')
 
+# Of each camera, also in the queue while nobody waits for them.
 _IMAGES_KEPT = 32
 
 # The longest that messages are let in without a look at what is waited for, s.
@@ -173,7 +173,7 @@ class RosLink:
                 message_class(spec.type),
                 spec.topic,
                 self._image_listener(spec.name),
-                _images_kept(names.sensor(spec.qos, self._contract.pacing)),
+                names.sensor(spec.qos, self._contract.pacing, least=_IMAGES_KEPT),
             )
             for spec in image_fields(self._contract)
         )
@@ -726,13 +726,3 @@ class RosLink:
         )
         wait = spinning(lambda: self._own.spin(_SLICE))
         ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE, wait=wait)
-
-
-def _images_kept(qos: QoSProfile) -> QoSProfile:
-    """Return a QoS whose queue keeps the images that come while nobody waits for them."""
-    return QoSProfile(
-        history=qos.history,
-        depth=max(qos.depth, _IMAGES_KEPT),
-        reliability=qos.reliability,
-        durability=qos.durability,
-    )

@@ -11,7 +11,6 @@ import socket
 import time
 
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import LinkError, RecordError
@@ -19,7 +18,7 @@ from boundary_env_ros.evidence.findings import AuditReport, Finding
 from boundary_env_ros.evidence.live import LiveAudit
 from boundary_env_ros.evidence.run_files import with_task
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.conversions import from_msg, message_class
+from boundary_env_ros.ros.conversions import decoded, from_bytes, message_class
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.recorded_topics import (
     RawMessage,
@@ -209,7 +208,7 @@ class _Listener:
     def _take(self, raw: RawMessage) -> None:
         kind = self._types[raw.topic.type]
         if raw.topic.type == _CLOCK_TYPE:
-            clock = deserialize_message(raw.data, kind).clock
+            clock = decoded(kind, raw.data).clock
             self._now = clock.sec * NANOSECONDS + clock.nanosec
             return
         received, published = raw.received, raw.published or raw.received
@@ -221,12 +220,12 @@ class _Listener:
             received,
             published,
             raw.data,
-            lambda data: deserialize_message(data, kind),
+            lambda data: decoded(kind, data),
         )
         cls = RECORDS.get(raw.topic.type)
         if cls is not None:
             try:
-                self._audit.add(from_msg(cls, message.decode()), received)
+                self._audit.add(from_bytes(cls, raw.data), received)
             except RecordError as error:
                 self._audit.unreadable(raw.topic.name, str(error))
         if raw.topic.name in self._audit.topics:

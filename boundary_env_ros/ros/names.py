@@ -4,12 +4,7 @@
 
 from __future__ import annotations
 
-from rclpy.qos import (
-    DurabilityPolicy,
-    HistoryPolicy,
-    QoSProfile,
-    ReliabilityPolicy,
-)
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from boundary_env_ros.core.contract import Pacing, Qos
 
@@ -43,67 +38,39 @@ SPACES = 'boundary_services/spaces'
 RENDER = 'boundary_services/render'
 CLOSE = 'boundary_services/close'
 
-#: Nothing is lost: requests, decisions, transitions and all that is recorded.
-RECORD = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1000,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
 
-#: The last one matters, also to whoever comes later.
-LATCHED = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-
-#: For whoever listens to latched messages of several nodes on one topic.
-LATCHED_MANY = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=50,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-
-#: Only the newest command may ever reach a robot.
-COMMAND = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
-
-#: A sensor that is late is worse than one that is lost; compatible with every publisher.
-SENSOR = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=10,
-    reliability=ReliabilityPolicy.BEST_EFFORT,
-    durability=DurabilityPolicy.VOLATILE,
-)
-
-
-#: In lockstep everything that was announced is waited for, so nothing may be lost.
-SENSOR_LOCKSTEP = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1000,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
-
-
-def sensor(qos: Qos, pacing: Pacing) -> QoSProfile:
-    """Return how a sensor topic is listened to."""
-    if pacing is Pacing.LOCKSTEP:
-        return SENSOR_LOCKSTEP
-    if qos == Qos():
-        return SENSOR
+def profile(depth: int, *, reliable: bool, latched: bool = False) -> QoSProfile:
+    """Return a QoS that keeps the last messages, latched ones also for whoever comes later."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
-        depth=qos.depth,
-        reliability=ReliabilityPolicy.RELIABLE if qos.reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL
-        if qos.transient_local
-        else DurabilityPolicy.VOLATILE,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
     )
+
+
+#: Nothing is lost: requests, decisions, transitions and all that is recorded.
+RECORD = profile(1000, reliable=True)
+
+#: The last one matters, also to whoever comes later.
+LATCHED = profile(1, reliable=True, latched=True)
+
+#: For whoever listens to latched messages of several nodes on one topic.
+LATCHED_MANY = profile(50, reliable=True, latched=True)
+
+#: Only the newest command may ever reach a robot.
+COMMAND = profile(1, reliable=True)
+
+#: A sensor that is late is worse than one that is lost; compatible with every publisher.
+SENSOR = profile(10, reliable=False)
+
+#: In lockstep everything that was announced is waited for, so nothing may be lost.
+SENSOR_LOCKSTEP = profile(1000, reliable=True)
+
+
+def sensor(qos: Qos, pacing: Pacing, least: int = 1) -> QoSProfile:
+    """Return how a sensor topic is listened to, with a queue of at least so many messages."""
+    if pacing is Pacing.LOCKSTEP:
+        return SENSOR_LOCKSTEP
+    depth = SENSOR.depth if qos == Qos() else qos.depth
+    return profile(max(depth, least), reliable=qos.reliable, latched=qos.transient_local)

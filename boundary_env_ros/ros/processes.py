@@ -12,24 +12,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 import math
 import os
 from pathlib import Path
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from types import FrameType
 from typing import Any
 
-from lifecycle_msgs.msg import State
 from lifecycle_msgs.msg import Transition as LifecycleTransition
 from lifecycle_msgs.srv import ChangeState, GetState
 import rclpy
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.errors import LinkError, LinkTimeout
+from boundary_env_ros.errors import LinkError, LinkTimeout, RecordError
 from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.own_node import OwnNode
@@ -400,6 +402,49 @@ def running(
 
 
 @contextmanager
+def recorded(
+    specs: Sequence[NodeSpec], run: Path | None, **arguments: Any
+) -> Iterator[dict[str, NodeProcess]]:
+    """
+    Run nodes, and leave their logs in the folder of the record, if there is one.
+
+    Parameters
+    ----------
+    specs, arguments
+        As :func:`running` takes them.
+    run
+        The folder, which the recorder makes.
+
+    """
+    with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch:
+        logs = Path(scratch) / 'logs'
+        try:
+            with running(specs, logs=logs, **arguments) as processes:
+                yield processes
+        finally:
+            if run is not None and run.exists() and logs.exists():
+                shutil.copytree(logs, run / 'logs', dirs_exist_ok=True)
+
+
+def new_run(run: Path | None, name: str) -> Path:
+    """
+    Return the folder for a record: ``runs/NAME-DATE-TIME``, if no other is wanted.
+
+    Raises
+    ------
+    RecordError
+        If it is there already.
+
+    """
+    place = (run or Path('runs') / f'{name}-{datetime.now():%Y%m%d-%H%M%S}').resolve()
+    if place.exists():
+        raise RecordError(
+            f'The folder exists already (expected a new one, got {place}). Choose another --run.'
+        )
+    return place
+
+
+@contextmanager
 def one_interrupt() -> Iterator[None]:
     """
     Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through.
@@ -426,12 +471,7 @@ def next_commands(run: Path) -> str:
     called = Path(sys.argv[0])
     command = os.path.relpath(called) if called.name == 'boundary-env' else 'boundary-env'
     command, shown = shlex.quote(command), shlex.quote(os.path.relpath(run))
-    return (
-        f'Check it: {command} audit {shown}\n'
-        f'Explain it: {command} report {shown} -o {shown}/report.html'
-    )
-
-
-def is_active(state: int) -> bool:
-    """Return whether a lifecycle state is *active*."""
-    return bool(state == State.PRIMARY_STATE_ACTIVE)
+    check = f'Check it: {command} audit {shown}'
+    if (run / 'report.html').exists():
+        return check
+    return f'{check}\nExplain it: {command} report {shown} -o {shown}/report.html'

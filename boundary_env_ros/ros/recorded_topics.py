@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.inputs import sensor_topics
@@ -179,9 +179,7 @@ class RawSubscriptions:
         self._group = Unattended()
         self._numbers: dict[RecordedTopic, int] = {}
         self._publishers = {topic: 0 for topic in topics if topic.foreign}
-        self._made = {
-            topic: self._subscribe(topic, ReliabilityPolicy.RELIABLE) for topic in topics
-        }
+        self._made = {topic: self._subscribe(topic, reliable=True) for topic in topics}
 
     def take(self) -> list[RawMessage]:
         """Return what has come since the last time, in the order in which it came."""
@@ -203,7 +201,7 @@ class RawSubscriptions:
                 )
                 del self._publishers[topic]
                 self._node.destroy_subscription(self._made[topic])
-                self._made[topic] = self._subscribe(topic, ReliabilityPolicy.BEST_EFFORT)
+                self._made[topic] = self._subscribe(topic, reliable=False)
 
     def close(self) -> None:
         """Listen no more."""
@@ -227,17 +225,15 @@ class RawSubscriptions:
         if missing > 0 and self._node.count_publishers(topic.name) == 1:
             self._on_lost(topic, missing)
 
-    def _subscribe(self, topic: RecordedTopic, reliability: ReliabilityPolicy) -> Any:
-        latched, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
+    def _subscribe(self, topic: RecordedTopic, *, reliable: bool) -> Any:
         return self._node.create_subscription(
             message_class(topic.type),
             topic.name,
             _never_called,
-            QoSProfile(
-                history=HistoryPolicy.KEEP_LAST,
-                depth=_DEPTH_OF_LARGE if topic.type in _LARGE else _DEPTH,
-                reliability=reliability,
-                durability=latched if topic.latched else volatile,
+            names.profile(
+                _DEPTH_OF_LARGE if topic.type in _LARGE else _DEPTH,
+                reliable=reliable,
+                latched=topic.latched,
             ),
             callback_group=self._group,
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),

@@ -13,7 +13,6 @@ from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.safety import STOP_TYPE
@@ -278,7 +277,11 @@ class Publishers:
         self._node = node
         self._made = {
             topic.recorded: node.create_publisher(
-                message_class(topic.type), topic.name, _profile(topic)
+                message_class(topic.type),
+                topic.name,
+                names.profile(
+                    topic.latched or _DEPTH, reliable=topic.reliable, latched=topic.latched > 0
+                ),
             )
             for topic in topics
         }
@@ -302,19 +305,6 @@ class Publishers:
         """Wait until all that was published has come, of reliable topics, but not for ever."""
         for publisher in (*self._made.values(), self._clock):
             publisher.wait_for_all_acked(Duration(seconds=seconds))
-
-
-def _profile(topic: ReplayedTopic) -> QoSProfile:
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=topic.latched or _DEPTH,
-        reliability=(
-            ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT
-        ),
-        durability=(
-            DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE
-        ),
-    )
 
 
 class Neighbours:

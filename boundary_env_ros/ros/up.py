@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 import os
 from pathlib import Path
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from typing import Any
 
@@ -19,7 +17,7 @@ from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateState, GateStatus
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.silence import declaring_time
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.incoming import Incoming
@@ -27,10 +25,11 @@ from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
+    new_run,
     next_commands,
     NodeProcess,
     one_interrupt,
-    running,
+    recorded,
 )
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.task_check import fitting_task
@@ -88,7 +87,7 @@ def up(
             'No episode would begin (the contract requires a recorder, got --no-record). '
             'Leave --no-record out, or set recorder.required to false.'
         )
-    place = _place(run, loaded.contract) if record else None
+    place = new_run(run, loaded.contract.name) if record else None
     domain = int(os.environ.get('ROS_DOMAIN_ID') or 0) if domain_id is None else domain_id
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
@@ -100,13 +99,12 @@ def up(
     )
     print(f'Starting {", ".join(spec.place for spec in specs)} on ROS domain {domain}', flush=True)
     code = 0
-    with tempfile.TemporaryDirectory(prefix='boundary_env_') as scratch, one_interrupt():
-        logs = Path(scratch) / 'logs'
+    with one_interrupt():
         try:
-            with running(
+            with recorded(
                 specs,
+                place,
                 domain_id=domain,
-                logs=logs,
                 namespace=namespace,
                 timeout=_PATIENCE,
                 isolated=False,
@@ -114,23 +112,10 @@ def up(
                 code = _watch(processes, loaded.contract, contract, namespace, domain)
         except KeyboardInterrupt:
             print('\nThe robot is stopped, and so are the nodes.', flush=True)
-        finally:
-            if place is not None and place.exists() and logs.exists():
-                shutil.copytree(logs, place / 'logs', dirs_exist_ok=True)
     if place is not None and place.exists():
         print(f'Record: {os.path.relpath(place)}')
         print(next_commands(place))
     return code
-
-
-def _place(run: Path | None, contract: Contract) -> Path:
-    name = f'{contract.name}-{datetime.now():%Y%m%d-%H%M%S}'
-    place = (run or Path('runs') / name).resolve()
-    if place.exists():
-        raise RecordError(
-            f'The folder is taken (expected a new one, got {place}). Choose another --run.'
-        )
-    return place
 
 
 def _watch(

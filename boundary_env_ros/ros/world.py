@@ -16,9 +16,9 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import ActionRequest
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import BoundaryError, EpisodeEnded, LinkError
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.link import closed_by, Delivery
-from boundary_env_ros.facade.world import due
+from boundary_env_ros.facade.world import check_actions, due
 from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.storage.contract_file import LoadedContract
 
@@ -83,20 +83,7 @@ class RosWorld:
     def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
         """Send the actions; see :meth:`boundary_env_ros.facade.world.World.step`."""
         running = self.running
-        if not running:
-            raise EpisodeEnded(
-                'Expect a running episode, actually: none was begun, or all have ended. '
-                'Call begin() first.'
-            )
-        to_act = due(self._contract, self._last(running))
-        strangers = set(actions) - set(to_act)
-        lacking = set(to_act) - set(actions)
-        if strangers or (lacking and self._contract.pacing is Pacing.LOCKSTEP):
-            who = 'whose turn it is' if self._contract.turns else 'each agent that runs'
-            raise LinkError(
-                f'Expect an action of {who} ({", ".join(to_act)}), '
-                f'actually: {", ".join(actions) or "none"}.'
-            )
+        check_actions(self._contract, self._last(running), actions)
         requests = {agent: self._links[agent].request(actions[agent]) for agent in actions}
         for agent in running:
             if agent not in actions:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -56,6 +57,44 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from error
 
 
+def taken(path: Path, what: str, place: str = 'place') -> RecordError:
+    """Return the error for a place where something is already."""
+    return RecordError(
+        f'Expect a place for {what}, actually: {path} exists already, not overwritten. '
+        f'Choose another {place}, or move the old one away.'
+    )
+
+
+@contextmanager
+def making(path: Path, what: str, place: str = 'place') -> Iterator[None]:
+    """
+    Say in our own words why something new cannot be made.
+
+    Parameters
+    ----------
+    path
+        Where it is made.
+    what
+        What it is, with its article.
+    place
+        What to choose another of.
+
+    Raises
+    ------
+    RecordError
+        If something is there already, or it cannot be made.
+
+    """
+    try:
+        yield
+    except FileExistsError:
+        raise taken(path, what, place) from None
+    except OSError as error:
+        raise RecordError(
+            f'Expect to make {path}, actually: {error.strerror or error}. Choose another place.'
+        ) from error
+
+
 def check_new(path: Path) -> None:
     """
     Refuse a place for a new file where something is already; before long work, not after it.
@@ -67,10 +106,7 @@ def check_new(path: Path) -> None:
 
     """
     if path.exists() or path.is_symlink():
-        raise RecordError(
-            f'Expect a place for a new file, actually: {path} exists already, not overwritten. '
-            'Choose another place, or move the old one away.'
-        )
+        raise taken(path, 'a new file')
     if not path.parent.is_dir():
         raise RecordError(
             f'Expect to write {path}, actually: there is no folder {path.parent}. Make it.'

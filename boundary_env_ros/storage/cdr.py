@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Records straight from the bytes of a bag.
+Records, and messages of any type, straight from the bytes of a bag.
 
 For each record class and message definition a function is generated, once, that reads the bytes
 in one go. It gives what :func:`boundary_env_ros.core.serialization.from_message` gives for the
@@ -11,10 +11,13 @@ take: whoever reads a long bag waits for little else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import IntEnum
 import struct
+import sys
+from types import SimpleNamespace
 import typing
 from typing import Any, TypeVar
 
@@ -29,7 +32,7 @@ T = TypeVar('T')
 Decoder = Callable[[bytes], T]
 
 # struct code and size of each primitive but strings, and what Python makes of it.
-_CODES: Mapping[str, tuple[str, int, type]] = {
+CODES: Mapping[str, tuple[str, int, type]] = {
     'bool': ('?', 1, bool),
     'byte': ('B', 1, int),
     'char': ('B', 1, int),
@@ -47,6 +50,7 @@ _CODES: Mapping[str, tuple[str, int, type]] = {
 
 #: Byte orders by how a message begins; what begins otherwise is no plain CDR.
 _ORDERS = {b'\x00\x01': '<', b'\x00\x00': '>'}
+_SWAPPED = {'<': sys.byteorder == 'big', '>': sys.byteorder == 'little'}
 _HEADER = 4
 
 # What the generated functions raise for bytes that are something else; KeyError for a number that
@@ -72,55 +76,44 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
         that are no such message, or more than the limits allow.
 
     """
-    return typing.cast(Decoder[T], _decoder(cls, type_name, definition))
-
-
-def walker(type_name: str, definition: str) -> Callable[[bytes], object]:
-    """
-    Return a function that reads over a message and makes nothing of it.
-
-    Raises
-    ------
-    RecordError
-        As :func:`record_decoder`.
-
-    """
-    return _decoder(None, type_name, definition)
-
-
-def _decoder(cls: type | None, type_name: str, definition: str) -> Callable[[bytes], object]:
     package, *_, name = type_name.split('/')
     definitions = parse_definition(type_name, definition)
 
-    def compiled(order: str) -> Callable[[bytes, int], tuple[object, int]]:
+    def compiled(order: str) -> Callable[[bytes, int], tuple[T, int]]:
         source = _Source(definitions, order)
         return source.compiled(source.reader(f'{package}/{name}', cls))
 
     readers = {'<': compiled('<')}
 
-    def decode(data: bytes) -> object:
+    def decode(data: bytes) -> T:
         order = _ORDERS.get(data[:2])
         if order is None:
             raise _no_such(cls, f'bytes that begin with {data[:2]!r}, which is no plain CDR')
         if order not in readers:
             readers[order] = compiled(order)
-        # Alignment counts from behind the header.
-        body = data[_HEADER:]
         try:
-            record, end = readers[order](body, 0)
+            record, end = readers[order](data, _HEADER)
         except KeyError as error:
             raise _no_such(cls, f'{error} is not a valid constant') from error
         except _WRONG as error:
             raise _no_such(cls, f'{type(error).__name__}: {error}') from error
-        if end > len(body):
-            raise _no_such(cls, f'it ends {end - len(body)} bytes too early')
+        if end > len(data):
+            raise _no_such(cls, f'it ends {end - len(data)} bytes too early')
         return record
 
     return decode
 
 
-def _no_such(cls: type | None, actual: str) -> RecordError:
-    expected = 'a message of its definition' if cls is None else f'the fields of {cls.__name__}'
+class Message(SimpleNamespace):
+    """
+    A message of any type, with the fields of its definition, and their names as ``__slots__``.
+
+    ``uint8[]`` are bytes, other numbers an :class:`array.array`.
+    """
+
+
+def _no_such(cls: type, actual: str) -> RecordError:
+    expected = 'its definition' if cls is Message else f'the fields of {cls.__name__}'
     return RecordError(
         f'Expect a message with {expected}, actually: {actual}. '
         'Was it written by another version of this package?'
@@ -145,17 +138,18 @@ class _Source:
         self._names: dict[str, object] = {
             'unpack_from': struct.unpack_from,
             'too_many': _too_many,
+            'array': array,
         }
         self._readers: dict[tuple[str, object, bool], str] = {}
-        for code, size, _ in _CODES.values():
+        for code, size, _ in CODES.values():
             if size > 1:
                 self._names[f'get_{code}'] = struct.Struct(f'{order}{code}').unpack_from
 
-    def compiled(self, name: str) -> Callable[[bytes, int], tuple[object, int]]:
+    def compiled(self, name: str) -> Callable[[bytes, int], tuple[Any, int]]:
         """Return the function of that name."""
         # The text is built from constants of this module alone.
         exec(compile('\n'.join(self._lines), '<record decoder>', 'exec'), self._names)
-        return typing.cast(Callable[[bytes, int], tuple[object, int]], self._names[name])
+        return typing.cast(Callable[[bytes, int], tuple[Any, int]], self._names[name])
 
     def reader(self, type_name: str, cls: Any, optional: bool = False) -> str:
         """
@@ -166,7 +160,7 @@ class _Source:
         type_name
             ``package/Name``.
         cls
-            Record class to make; None to read over it.
+            Record class to make, or :class:`Message`.
         optional
             For Stamp and Instant: give None if the clock is unknown.
 
@@ -187,6 +181,9 @@ class _Source:
         if cls is RosTime:
             wanted = ['sec', 'nanosec']
             hints = dict.fromkeys(wanted, int)
+        elif cls is Message:
+            hints = {field.name: _any_hint(field) for field in definition}
+            wanted = list(hints)
         present = {field.name for field in definition}
         for missing in (field for field in wanted if field not in present):
             raise _no_such(cls, f'{type_name} has no field {missing!r}')
@@ -196,7 +193,7 @@ class _Source:
         for field in definition:
             target = variables.get(field.name)
             if target is None:
-                lines.extend(self._skipped(field))
+                lines.extend(self._field(field, _any_hint(field), '_'))
                 continue
             hint = hints[field.name]
             if optional and cls is Instant and field.name == 'ros':
@@ -207,13 +204,14 @@ class _Source:
             lines.extend(self._field(field, hint, target))
         if not definition:
             lines.extend(('    b[o]', '    o += 1'))  # An empty message has one byte on the wire.
-        arguments = ', '.join(f'{field}={variable}' for field, variable in variables.items())
-        if cls is None:
-            lines.append('    return None, o')
-        elif cls is RosTime:
+        # In a message of any type a field may be called like a word of Python.
+        form, pair = ('**{{{}}}', '{!r}: {}') if cls is Message else ('{}', '{}={}')
+        arguments = form.format(', '.join(pair.format(*item) for item in variables.items()))
+        if cls is RosTime:
             lines.append(f'    return v0 * {NANOSECONDS} + v1, o')
         else:
-            made = f'{self._constant(cls)}({arguments})'
+            named = _class_of(type_name, wanted) if cls is Message else cls
+            made = f'{self._constant(named)}({arguments})'
             guard = {Stamp: 'clock', Instant: 'ros'}.get(cls, '') if optional else ''
             if guard:
                 made = f'None if {variables[guard]} is None else {made}'
@@ -241,8 +239,10 @@ class _Source:
         if nested and not field.array:
             optional = inner in (Stamp, Instant)
             made = inner if optional else hint
-            if is_dataclass(made) or made is RosTime:
+            if is_dataclass(made) or made in (RosTime, Message):
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']
+        if hint is array:
+            return self._numbers(field, target)
         if not nested and field.array and element is not None:
             return self._values(field, element, target)
         plain = element is None and not is_dataclass(inner) and not is_dataclass(hint)
@@ -268,6 +268,20 @@ class _Source:
             made = self._made(element)
             lines.append(f'    {target} = tuple(map({made}, {target}))')
         return lines
+
+    def _numbers(self, field: Field, target: str) -> list[str]:
+        """Return the lines that read numbers as they are, however many there are."""
+        code, size, _ = _code(field.type)
+        return [
+            *_count(field),
+            f"    {target} = array('{'B' if code == '?' else code}')",
+            '    if n:',
+            *(f'    {line}' for line in _align(size)),
+            f'        {target}.frombytes(b[o:o + {size} * n])',
+            *([f'        {target}.byteswap()'] if _SWAPPED[self._order] and size > 1 else []),
+            f'        o += {size} * n',
+            '        b[o - 1]',
+        ]
 
     def _made(self, cls: Any) -> str:
         """Return the name of a function that makes a value of a plain class or an enum."""
@@ -316,24 +330,12 @@ class _Source:
             f'        o += {size} * n',
         ]
 
-    def _skipped(self, field: Field) -> list[str]:
-        """Return the lines that read over a field."""
-        if field.type not in PRIMITIVES:
-            read = f'_, o = {self.reader(field.type, None)}(b, o)'
-            if not field.array:
-                return [f'    {read}']
-            return [*_few(field), '    for _ in range(n):', f'        {read}']
-        if not field.array:
-            return _scalar(field.type, '_')
-        if field.type == 'string':
-            return self._items(field, *(line[4:] for line in _scalar('string', 'item')))
-        _, size, _ = _code(field.type)
-        step = [*_align(size), f'    o += {size} * n', '    b[o - 1]']
-        return [*_count(field), '    if n:', *(f'    {line}' for line in step)]
-
 
 def _align(size: int) -> list[str]:
-    return [f'    o = o + {size - 1} & -{size}'] if size > 1 else []
+    if size <= _HEADER:
+        return [f'    o = o + {size - 1} & -{size}'] if size > 1 else []
+    # Alignment counts from behind the header.
+    return [f'    o = (o + {size - 1 - _HEADER} & -{size}) + {_HEADER}']
 
 
 def _count(field: Field) -> list[str]:
@@ -369,12 +371,29 @@ def _scalar(primitive: str, target: str) -> list[str]:
 
 
 def _code(primitive: str) -> tuple[str, int, type]:
-    if primitive not in _CODES:
+    if primitive not in CODES:
         raise RecordError(
             f'Expect numbers and strings in the messages of this package, actually: {primitive}. '
             'Was it written by another version of this package?'
         )
-    return _CODES[primitive]
+    return CODES[primitive]
+
+
+def _class_of(type_name: str, fields: Sequence[str]) -> type[Message]:
+    """Return a class for the messages of one type, which lists its fields as those of ROS do."""
+    made: Any = type(type_name, (Message,), {})
+    made.__slots__ = tuple(fields)
+    return typing.cast(type[Message], made)
+
+
+def _any_hint(field: Field) -> Any:
+    """Return what a field is in a message of any type."""
+    if field.type in PRIMITIVES and field.type != 'string':
+        if not field.array:
+            return _natural(field.type)
+        return bytes if field.type in ('uint8', 'byte') else array
+    made: Any = str if field.type == 'string' else Message
+    return tuple[made, ...] if field.array else made
 
 
 def _natural(primitive: str) -> type:

@@ -19,25 +19,12 @@ from typing import Any, Final
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.cdr import CODES
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
 _HEADER: Final = b'\x00\x01\x00\x00'
 _STAMPED: Final = 'std_msgs/Header'
-_PACKED: Final[Mapping[str, str]] = {
-    'bool': '?',
-    'byte': 'B',
-    'char': 'B',
-    'int8': 'b',
-    'uint8': 'B',
-    'int16': 'h',
-    'uint16': 'H',
-    'int32': 'i',
-    'uint32': 'I',
-    'int64': 'q',
-    'uint64': 'Q',
-    'float32': 'f',
-    'float64': 'd',
-}
+_PACKED: Final[Mapping[str, str]] = {name: code for name, (code, *_) in CODES.items()}
 # No alignment is greater.
 _MOST: Final = 8
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_reader import Path as KeyPath
+from boundary_env_ros.core.contract_fault import Path as KeyPath
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of

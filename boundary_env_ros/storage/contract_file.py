@@ -12,14 +12,14 @@ from pathlib import Path
 import re
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_parser import parse
-from boundary_env_ros.core.contract_reader import nearest
-from boundary_env_ros.core.contract_reader import Path as KeyPath
+from boundary_env_ros.core.contract_fault import nearest
+from boundary_env_ros.core.contract_fault import Path as KeyPath
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.grammar import NAME
 from boundary_env_ros.core.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 
 TASKS = 'boundary_env_ros.tasks'

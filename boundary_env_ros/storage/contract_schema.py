@@ -17,9 +17,7 @@ import math
 import re
 from typing import Any, get_args
 
-from boundary_env_ros.core.action_parser import IMPLIED
 from boundary_env_ros.core.contract import (
-    ActionKind,
     ActionSpec,
     CallStep,
     Confidence,
@@ -27,14 +25,13 @@ from boundary_env_ros.core.contract import (
     Contract,
     Feedback,
     FieldSpec,
+    IMPLIED,
     PublishStep,
     ResetProcedure,
     ResetStep,
-    WaitStep,
     WorldStep,
 )
-from boundary_env_ros.core.contract_key import models_in, Part, parts_of, REQUIRED, Section
-from boundary_env_ros.core.contract_reader import spelt
+from boundary_env_ros.core.contract_key import models_in, Part, parts_of, REQUIRED, Section, spelt
 from boundary_env_ros.core.decision import Reason
 from boundary_env_ros.core.derived import FUNCTIONS
 from boundary_env_ros.core.grammar import (
@@ -67,7 +64,6 @@ from boundary_env_ros.core.sources import (
     Paths,
     Picture,
     Points,
-    RANGE,
     SCAN,
     TRAJECTORY,
     Trajectory,
@@ -119,13 +115,13 @@ def schema() -> Schema:
                 '$ref': '#/$defs/policy_field',
                 **_no('task', 'derive'),
             },
-            'derive': _object(Derived, rules=_derive()),
+            'derive': _object(Derived),
             'confidence': _object(
                 Confidence, rules=[_one_of(_keys('field'), _keys('variance', 'tolerance'))]
             ),
             'group': group,
             'feedback': _object(Feedback, *command, rules=_form(COMMAND_FORMS)),
-            'obstacle': _object(Obstacle, Sector, Corridor, rules=_zone()),
+            'obstacle': _object(Obstacle, Sector, Corridor),
             'workspace': _object(Workspace, *command, rules=_form(COMMAND_FORMS)),
             'operator': _object(Operator, *command, rules=_form(COMMAND_FORMS)),
             'step': step,
@@ -167,28 +163,15 @@ _DEFINED = {
     Confidence: 'confidence',
     WorldStep: 'step',
 }
-#: Keys that only some of a value have to have: their rules say which.
-_CONDITIONAL = frozenset(
-    {
-        *((ActionSpec, name) for name in ('most', 'choices', 'levels', 'interface', 'unit')),
-        *((FieldSpec, part.path) for part in parts_of(FieldSpec).values()),
-        *((Derived, name) for name in ('count', 'index')),
-        (Obstacle, 'direction'),
-        (Workspace, 'unit'),
-        (Confidence, 'tolerance'),
-    }
-)
-#: Values whose keys stand beside those of another, and are required by its rules.
-_BESIDE = (
-    Lookup, Paths, Joints, Array, Beams, Points, Picture, Trajectory, Sector, Corridor,
-    WorldStep, CallStep, PublishStep, WaitStep, ConfirmStep,
-)  # fmt: skip
+#: Values whose rules alone say which keys have to be there.
+_RULED = (FieldSpec, Confidence)
 
 
 def _object(*models: type, rules: Iterable[Schema] = ()) -> Schema:
     """Return a section that has the keys of some values."""
     summary = (inspect.getdoc(models[0]) or '').partition('\n\n')[0]
     found = {'description': _plain(summary.replace('``', '`')), **_section()}
+    rules = list(rules)
     for model in models:
         for part in parts_of(model).values():
             if part.key is None or not part.path:
@@ -204,13 +187,15 @@ def _object(*models: type, rules: Iterable[Schema] = ()) -> Schema:
                 continue
             section['properties'].setdefault(name, new)
             required = part.default is REQUIRED and not part.key.one_of and not part.key.same_as
-            if required and (outer or model not in _BESIDE) and (model, name) not in _CONDITIONAL:
+            if part.key.when:
+                rules.append(_when(part.key.when, name, required=required))
+            elif required and (outer or (model is models[0] and model not in _RULED)):
                 section['required'].append(name)
     if Array in models:
         shape = parts_of(FieldSpec)['shape']
         meaning = _plain(meanings_of(FieldSpec)['shape'])
         found['properties'].setdefault('shape', {'description': meaning, **_value(shape)})
-    if rules := list(rules):
+    if rules:
         found['allOf'] = rules
     return found
 
@@ -411,6 +396,13 @@ def _if(condition: Schema, then: Schema, otherwise: Schema | None = None) -> Sch
     return found if otherwise is None else {**found, 'else': otherwise}
 
 
+def _when(when: tuple[str, ...], name: str, *, required: bool) -> Schema:
+    """Return that a key is there with some words of another, and with no others."""
+    other, *words = when
+    there = {'properties': {other: {'enum': words}}, **_has(*(() if '' in words else (other,)))}
+    return _if(there, _has(name) if required else {}, _no(name))
+
+
 def _one_of(*some: Schema) -> Schema:
     return {'oneOf': list(some)}
 
@@ -446,11 +438,7 @@ def _field() -> Schema:
     ]
     source = [*_paths(Paths, Joints, Array, Beams, Points), 'shape']
     without_unit = [form for form in FORMS if form != 'parts']
-    compressed = _if(
-        _is('type', COMPRESSED),
-        {**_has('compressed'), 'properties': {'encoding': {'enum': list(DECOMPRESSED)}}},
-        _no('compressed'),
-    )
+    compressed = _if(_is('type', COMPRESSED), _is('encoding', *DECOMPRESSED))
     depth = _if(
         _is('encoding', *DEPTHS),
         {**_has('unit', 'low', 'high'), 'properties': {'unit': {'type': 'string'}}},
@@ -485,37 +473,12 @@ def _field() -> Schema:
     return _if(_has('derive'), _keys('derive', also=('dtype',)), by_itself)
 
 
-def _derive() -> list[Schema]:
-    return [
-        _if(
-            _is('function', name),
-            _keys('function', 'of', *([rule.parameter] if rule.parameter else [])),
-        )
-        for name, rule in FUNCTIONS.items()
-    ]
-
-
 def _group() -> list[Schema]:
-    kinds = {
-        ActionKind.DELTA: 'most',
-        ActionKind.DISCRETE: 'choices',
-        ActionKind.MULTI_DISCRETE: 'levels',
-    }
     return [
         _if(_is('type', JOINTS, *IMPLIED), {}, _has('interface')),
-        _if(_is('type', TRAJECTORY), _has('joints', 'duration', 'unit'), _no('duration')),
+        _if(_is('type', TRAJECTORY), _has('joints', 'unit')),
         _if(_any('fields', 'joints', 'array'), _has('unit')),
-        *(_if(_is('kind', spelt(kind)), _has(key), _no(key)) for kind, key in kinds.items()),
         _if(_is('driver_timeout', 'none'), _is('driver_timeout_acknowledged', True)),
-    ]
-
-
-def _zone() -> list[Schema]:
-    scan = {'properties': {'type': {'const': SCAN}}}
-    return [
-        _if(scan, _has('half_angle'), _no('half_angle')),
-        _if(_is('type', RANGE), _has('direction'), _no('direction')),
-        _if(_is('type', CLOUD), _has(*_paths(Corridor)), _no(*_paths(Corridor))),
     ]
 
 

@@ -13,8 +13,7 @@ import re
 from typing import Any, get_args
 
 from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.contract_key import Key, models_in, Part, parts_of, REQUIRED
-from boundary_env_ros.core.contract_reader import spelt
+from boundary_env_ros.core.contract_key import Key, models_in, Part, parts_of, REQUIRED, spelt
 from boundary_env_ros.core.safety import OF_PLACE
 from boundary_env_ros.core.sources import OF_VALUE, Trajectory
 

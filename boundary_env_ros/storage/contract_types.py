@@ -19,8 +19,7 @@ from boundary_env_ros.core.contract import (
     FieldSpec,
     PublishStep,
 )
-from boundary_env_ros.core.obstacle_parser import obstacle_path
-from boundary_env_ros.core.safety import Corridor, Safety, Sector, Side, STOP_TYPE
+from boundary_env_ros.core.safety import Corridor, obstacle_path, Safety, Sector, Side, STOP_TYPE
 from boundary_env_ros.core.sources import (
     Array,
     Beams,

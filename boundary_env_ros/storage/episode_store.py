@@ -26,6 +26,7 @@ from boundary_env_ros.core.intervention import Hands
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.atomic import making
 from boundary_env_ros.storage.episode_table import (
     add_mark,
     APPLICATION_ID,
@@ -71,18 +72,8 @@ class EpisodeStore:
             If the file exists already, or cannot be made.
 
         """
-        try:
+        with making(path, 'a new index'):
             path.open('xb').close()
-        except FileExistsError:
-            raise RecordError(
-                f'Expect a place for a new index, actually: {path} exists already, not '
-                'overwritten. Choose another place, or move the old one away.'
-            ) from None
-        except OSError as error:
-            raise RecordError(
-                f'Expect to make {path}, actually: {error.strerror or error}. '
-                'Choose another place.'
-            ) from error
         store = cls(path, _connect(path, 'rw'), writable=True)
         try:
             with store._used() as connection:

@@ -20,6 +20,7 @@ from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.atomic import making
 
 _BLOCK = 64 * 1024
 
@@ -44,19 +45,9 @@ class TransitionJsonl:
         self.path = path
         self._lines = 0
         self._failure = ''
-        try:
+        with making(path, 'a new file'):
             # Without a buffer each line is with the kernel when `append` returns.
             self._file = path.open('xb', buffering=0)
-        except FileExistsError:
-            raise RecordError(
-                f'Expect a place for a new file, actually: {path} exists already, not '
-                'overwritten. Choose another place, or move the old one away.'
-            ) from None
-        except OSError as error:
-            raise RecordError(
-                f'Expect to make {path}, actually: {error.strerror or error}. '
-                'Choose another place.'
-            ) from error
 
     @property
     def lines(self) -> int:

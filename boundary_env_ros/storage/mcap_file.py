@@ -1,18 +1,27 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One MCAP file of a bag while it is written."""
+"""One MCAP file of a bag while it is written, on a file that keeps nothing back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 import fcntl
+import io
 import os
 from pathlib import Path
+from typing import cast, Final, IO
 
+from mcap.writer import CompressionType, Writer
+
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, OfferedQos, qos_text
-from boundary_env_ros.storage.mcap_writer import open_writer
+
+_COMPRESSION: Final = {
+    'zstd': CompressionType.ZSTD,
+    'lz4': CompressionType.LZ4,
+    'none': CompressionType.NONE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +33,50 @@ class WrittenTopic:
     definition: str
     type_hash: str
     qos: tuple[OfferedQos, ...]
+
+    def described(self, messages: int) -> BagTopic:
+        """Return what the metadata says of it."""
+        return BagTopic(
+            name=self.name,
+            type=self.type,
+            type_hash=self.type_hash,
+            qos=self.qos,
+            messages=messages,
+        )
+
+
+class UnbufferedFile(io.BufferedIOBase):
+    """
+    The file as the MCAP writer sees it: without a buffer, and with a position known at once.
+
+    A buffer would keep the end of a chunk in the process, where ``kill -9`` takes it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.raw = path.open('xb', buffering=0)
+        self.position = 0
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
+        """Write all of the data."""
+        view = memoryview(data)
+        while view:
+            written = self.raw.write(view)
+            self.position += written
+            view = view[written:]
+        return len(data)
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self.position
+
+    def flush(self) -> None:
+        """Do nothing: there is no buffer."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self.raw.close()
+        super().close()
 
 
 class McapFile:
@@ -41,7 +94,7 @@ class McapFile:
     chunk_size
         Bytes (before compression) at which a chunk is closed.
     compression
-        ``zstd``, ``lz4`` or ``none``.
+        One that :func:`check_compression` lets pass.
 
     Attributes
     ----------
@@ -56,8 +109,11 @@ class McapFile:
 
     def __init__(self, path: Path, *, chunk_size: int, compression: str) -> None:
         self.path = path
-        self._writer, self._file = open_writer(
-            path, chunk_size=chunk_size, compression=compression
+        self._file = UnbufferedFile(path)
+        self._writer = Writer(
+            cast('IO[bytes]', self._file),
+            chunk_size=chunk_size,
+            compression=_COMPRESSION[compression],
         )
         self._channels: dict[str, int] = {}
         self._counts: dict[str, int] = {}
@@ -84,19 +140,6 @@ class McapFile:
     def description(self) -> BagFile:
         """Return what the metadata says of it."""
         return BagFile(name=self.path.name, messages=self.messages, start=self.start, end=self.end)
-
-    def topics(self, known: Iterable[WrittenTopic]) -> list[BagTopic]:
-        """Return what the metadata says of some topics, with their messages in this file."""
-        return [
-            BagTopic(
-                name=topic.name,
-                type=topic.type,
-                type_hash=topic.type_hash,
-                qos=topic.qos,
-                messages=self._counts[topic.name],
-            )
-            for topic in known
-        ]
 
     def count(self, topic: str) -> int:
         """Return how many messages of a topic are in it."""
@@ -164,3 +207,19 @@ class McapFile:
     def _saved(self) -> None:
         self.saved_messages = self.messages
         self.saved_bytes = self._file.position
+
+
+def check_compression(name: str) -> None:
+    """
+    Refuse what is no compression of an MCAP chunk.
+
+    Raises
+    ------
+    RecordError
+        Naming those that there are.
+
+    """
+    if name not in _COMPRESSION:
+        raise RecordError(
+            f'Expect a compression out of {", ".join(_COMPRESSION)}, actually: {name!r}.'
+        )

@@ -35,10 +35,9 @@ from types import TracebackType
 from typing import NoReturn
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import sync_folder, write_atomically
+from boundary_env_ros.storage.atomic import making, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     BagFile,
-    BagTopic,
     folder_text,
     METADATA,
     metadata_text,
@@ -46,8 +45,7 @@ from boundary_env_ros.storage.bag_metadata import (
 )
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.disk_errors import reason, way_out
-from boundary_env_ros.storage.mcap_file import McapFile, WrittenTopic
-from boundary_env_ros.storage.mcap_writer import check_compression
+from boundary_env_ros.storage.mcap_file import check_compression, McapFile, WrittenTopic
 
 __all__ = ['McapLog', 'OfferedQos', 'definition_of']
 
@@ -129,24 +127,10 @@ class McapLog:
         self._closed = False
         self._failure = ''
 
-        try:
+        with making(folder, 'a new bag', 'folder'):
             folder.mkdir(parents=True)
-        except FileExistsError:
-            raise RecordError(
-                f'Expect a place for a new bag, actually: {folder} exists already, not '
-                'overwritten. Choose another folder, or move the old one away.'
-            ) from None
-        except OSError as error:
-            raise RecordError(
-                f'Expect to make the folder {folder}, actually: {reason(error)}. '
-                'Choose another place.'
-            ) from error
-        try:
+        with making(self._path(0), 'a new file'):
             self._file = self._open(0)
-        except OSError as error:
-            raise RecordError(
-                f'Expect to make {self._path(0)}, actually: {reason(error)}. Choose another place.'
-            ) from error
         try:
             self._write_metadata(finished=False)
         except (OSError, RecordError) as error:
@@ -366,7 +350,7 @@ class McapLog:
                 self._write_metadata(finished=False)
             return
         try:
-            self._file.finish(self._own_metadata())
+            self._file.finish(self._metadata([self._file.description], self._file.count))
             self._unsynced.append(self._file.descriptor())
             descriptors, self._unsynced = self._unsynced, []
             _sync(descriptors)
@@ -427,7 +411,7 @@ class McapLog:
         The disk is not waited for: the next function of :meth:`begin_sync` does that. The name of
         the new file comes into the metadata when the file is there.
         """
-        self._file.finish(self._own_metadata())
+        self._file.finish(self._metadata([self._file.description], self._file.count))
         if len(self._unsynced) >= _MOST_UNSYNCED:
             # Nobody syncs.
             _sync([self._unsynced.pop(0)])
@@ -457,11 +441,11 @@ class McapLog:
 
     # Metadata ------------------------------------------------------------------------------------
 
-    def _own_metadata(self) -> str:
-        """Return what the present file says of itself."""
+    def _metadata(self, files: Sequence[BagFile], count: Callable[[str], int]) -> str:
+        """Return what is said of some files, given the number of messages of a topic in them."""
         return metadata_text(
-            files=[self._file.description],
-            topics=self._file.topics(self._topics.values()),
+            files=files,
+            topics=[topic.described(count(topic.name)) for topic in self._topics.values()],
             custom_data=self._custom_data,
             ros_distro=self._ros_distro,
         )
@@ -469,22 +453,11 @@ class McapLog:
     def _write_metadata(self, *, finished: bool) -> None:
         """Describe the bag; of a file that is not complete nobody knows yet what is in it."""
         present = self._file.description if finished else BagFile(name=self.path.name)
-        text = metadata_text(
-            files=[*self._complete, present],
-            topics=[
-                BagTopic(
-                    name=topic.name,
-                    type=topic.type,
-                    type_hash=topic.type_hash,
-                    qos=topic.qos,
-                    messages=self._counts[topic.name]
-                    + (self._file.count(topic.name) if finished else 0),
-                )
-                for topic in self._topics.values()
-            ],
-            custom_data=self._custom_data,
-            ros_distro=self._ros_distro,
-        )
+
+        def count(topic: str) -> int:
+            return self._counts[topic] + (self._file.count(topic) if finished else 0)
+
+        text = self._metadata([*self._complete, present], count)
         write_atomically(self.folder / METADATA, folder_text(text).encode())
         self._metadata_changed = False
 

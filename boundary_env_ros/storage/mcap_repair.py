@@ -21,10 +21,10 @@ from pathlib import Path
 import struct
 from typing import Any, BinaryIO, Final
 
+from mcap import records
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Attachment, Header, Metadata
 from mcap.writer import Writer
 
 from boundary_env_ros.errors import RecordError
@@ -36,15 +36,17 @@ from boundary_env_ros.storage.mcap_scan import (
     BrokenError,
     Channel,
     Channels,
-    chunk_head,
     content_of,
+    Contents,
     in_chunk,
     MAGIC,
     McapScan,
+    parsed,
     RECORD,
     records_of,
     RECOVERED,
 )
+from boundary_env_ros.storage.unpacking import unpacked
 
 __all__ = ['RECOVERED', 'Repair', 'repair']
 
@@ -55,10 +57,8 @@ _ROSBAG2: Final = 'rosbag2'
 _TOLD: Final = 20
 _LETTERS: Final = 200
 
-_CHUNK_INDEX: Final = struct.Struct('<QQQ')
-
-# What the parsers of records raise.
-_UNREADABLE: Final = (McapError, struct.error, ValueError, KeyError, IndexError, OverflowError)
+# What stands in the way of a record.
+_UNREADABLE: Final = (BrokenError, struct.error, OverflowError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +161,9 @@ class _Repair:
         self._damaged: list[str] = []
         self._damages = self._dropped = 0
         self._rescued = 0
+        # The log times between which something is missing.
+        self._holes: list[str] = []
+        self._hole: int | None = None
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -183,10 +186,8 @@ class _Repair:
             try:
                 self._copy_on()
                 break
-            except BrokenError as error:
-                self._why = str(error)
             except _UNREADABLE as error:
-                self._why = f'a record cannot be read ({error})'
+                self._why = str(error)
             number = bisect_right(self._chunks, self._good)
             if number == len(self._chunks):
                 break
@@ -198,10 +199,10 @@ class _Repair:
 
     def _read_summary(self, scan: McapScan) -> None:
         """Learn what the old file says of its topics and chunks, as far as that is readable."""
-        with suppress(BrokenError, *_UNREADABLE):
+        with suppress(*_UNREADABLE):
             for opcode, body in scan.summary_records():
                 if opcode == Opcode.CHUNK_INDEX:
-                    self._chunks.append(_CHUNK_INDEX.unpack_from(body)[2])
+                    self._chunks.append(parsed(records.ChunkIndex, body).chunk_start_offset)
                 else:
                     self._channels.learn(opcode, body)
         self._chunks.sort()
@@ -217,7 +218,7 @@ class _Repair:
             try:
                 if opcode != Opcode.MESSAGE_INDEX:
                     self._copy_record(opcode, body_of(self._old, offset, opcode, length))
-            except (BrokenError, *_UNREADABLE) as error:
+            except _UNREADABLE as error:
                 if opcode not in (Opcode.CHUNK, Opcode.ATTACHMENT):
                     raise
                 self._drop(offset, following, str(error))
@@ -226,9 +227,8 @@ class _Repair:
         self._why = 'it was not closed by its writer'
 
     def _copy_record(self, opcode: int, body: bytes) -> None:
-        stream = ReadDataStream(BytesIO(body))
         if opcode == Opcode.HEADER:
-            head = Header.read(stream)
+            head = parsed(records.Header, body)
             self._start(head.profile, head.library)
         elif opcode in (Opcode.CHUNK, Opcode.MESSAGE):
             content = content_of(opcode, body)
@@ -236,12 +236,12 @@ class _Repair:
                 pass  # All of it can be read, or nothing of it is taken.
             self._write(in_chunk(content, self._channels))
         elif opcode == Opcode.ATTACHMENT:
-            kept = Attachment.read(stream)
+            kept = parsed(records.Attachment, body)
             self._writer.add_attachment(
                 kept.create_time, kept.log_time, kept.name, kept.media_type, kept.data
             )
         elif opcode == Opcode.METADATA:
-            texts = Metadata.read(stream)
+            texts = parsed(records.Metadata, body)
             if texts.name != _ROSBAG2:
                 self._writer.add_metadata(texts.name, texts.metadata)
         else:
@@ -249,6 +249,8 @@ class _Repair:
 
     def _drop(self, begin: int, end: int, damage: str) -> None:
         self._damages += 1
+        if self._hole is None:
+            self._hole = self._end_time
         self._dropped += end - begin
         if self._damages <= _TOLD:
             self._damaged.append(
@@ -264,7 +266,7 @@ class _Repair:
         if len(rest) <= RECORD.size or rest[0] != Opcode.CHUNK:
             return
         content = _as_far_as_possible(rest[RECORD.size :])
-        with suppress(BrokenError, *_UNREADABLE):
+        with suppress(*_UNREADABLE):
             for _ in in_chunk(content, self._channels):
                 self._rescued += 1
         self._start()
@@ -280,6 +282,9 @@ class _Repair:
 
     def _write(self, messages: Any) -> None:
         for channel, sequence, log_time, publish_time, data in messages:
+            if self._hole is not None:
+                self._holes.append(f'{self._hole}-{log_time}')
+                self._hole = None
             self._writer.add_message(self._number(channel), log_time, data, publish_time, sequence)
             self._counts[channel] += 1
             self._start_time = min(self._start_time or log_time, log_time)
@@ -316,41 +321,58 @@ class _Repair:
             torn=bool(self._why),
             tear='; '.join(damages),
         )
-        self._writer.add_metadata(RECOVERED, {'tear': repaired.tear})
-        text = self._metadata(name, custom_data, ros_distro)
+        self._writer.add_metadata(
+            RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_TOLD])}
+        )
+        contents = Contents(
+            counts=self._counts, start=self._start_time or None, end=self._end_time or None
+        )
+        text = described({name: contents}, custom_data, ros_distro)
         self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})
         self._writer.finish()
         return repaired
 
-    def _metadata(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> str:
-        messages = sum(self._counts.values())
-        return metadata_text(
-            files=[
-                BagFile(name=name, messages=messages, start=self._start_time, end=self._end_time)
-            ],
-            topics=[
-                BagTopic(
-                    name=channel.topic,
-                    type=channel.type,
-                    type_hash=channel.metadata.get('topic_type_hash', ''),
-                    qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
-                    messages=count,
-                )
-                for channel, count in self._counts.items()
-            ],
-            custom_data=custom_data,
-            ros_distro=ros_distro,
-        )
+
+def described(
+    files: Mapping[str, Contents], custom_data: Mapping[str, str], ros_distro: str
+) -> str:
+    """Return the metadata of a bag by what is in each of its files."""
+    topics: dict[str, BagTopic] = {}
+    for contents in files.values():
+        for channel, count in contents.counts.items():
+            before = topics.get(channel.topic)
+            topics[channel.topic] = BagTopic(
+                name=channel.topic,
+                type=channel.type,
+                type_hash=channel.metadata.get('topic_type_hash', ''),
+                qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
+                messages=count + (0 if before is None else before.messages),
+            )
+    return metadata_text(
+        files=[
+            BagFile(
+                name=name,
+                messages=sum(contents.counts.values()),
+                start=contents.start or 0,
+                end=contents.end or 0,
+            )
+            for name, contents in files.items()
+        ],
+        topics=list(topics.values()),
+        custom_data=custom_data,
+        ros_distro=ros_distro,
+    )
 
 
 def _as_far_as_possible(body: bytes) -> bytes:
     """Return the beginning of the content of a torn chunk; nothing if nobody vouches for it."""
     content = bytearray()
-    with suppress(struct.error, BrokenError, RecordError):
-        size, _, compression, begin = chunk_head(body)
+    with suppress(McapError, struct.error, ValueError, OverflowError, RecordError):
+        # Of the data it takes what there is.
+        chunk = records.Chunk.read(ReadDataStream(BytesIO(body)))
         # Without compression torn bytes look like any others.
-        if compression:
-            most = min(size, limits.CHUNK)
-            for block in limits.unpacked(compression, body[begin:], most, 'a chunk'):
+        if chunk.compression:
+            most = min(chunk.uncompressed_size, limits.CHUNK)
+            for block in unpacked(chunk.compression, chunk.data, most, 'a chunk'):
                 content += block
     return bytes(content)

@@ -5,47 +5,58 @@ MCAP files from front to back, finished or not.
 
 A file that was closed ends with a footer; one whose writer died does not, and is read up to where
 it is torn. The usual readers start at the footer, and so refuse just the files that matter after a
-crash.
+crash. What a record holds is parsed by ``mcap``; its frame, and a message within a chunk, are read
+here: where something is torn has to be known to the byte, and messages are many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 import os
 from pathlib import Path
 import struct
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 import zlib
+
+from mcap import records
+from mcap.data_stream import ReadDataStream
+from mcap.opcode import Opcode
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.unpacking import unpacked
 
 MAGIC: Final = b'\x89MCAP0\r\n'
 
 #: Name of the metadata of a file that was torn and made whole again, which says where.
 RECOVERED: Final = 'boundary_env_ros.recovered'
 
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 2, 3, 4, 5, 6
-_CHUNK_INDEX, _STATISTICS, _METADATA_INDEX, _DATA_END = 0x08, 0x0B, 0x0D, 0x0F
-_LAST_KNOWN: Final = 0x0F
+# A plain number: comparing with a member of an enum takes longer, and messages are many.
+_MESSAGE: Final = int(Opcode.MESSAGE)
+_LAST_KNOWN: Final = max(Opcode)
 _PRIVATE: Final = 0x80
 
 RECORD: Final = struct.Struct('<BQ')
 _MESSAGE_HEAD = struct.Struct('<HIQQ')
-_CHUNK_HEAD = struct.Struct('<QQQI')
-_FOOTER_BODY = struct.Struct('<QQI')
-_STATISTICS_HEAD = struct.Struct('<QHIIIIQQ')
-_COUNT = struct.Struct('<HQ')
-_END = RECORD.size + _FOOTER_BODY.size + len(MAGIC)
+_FOOTER_SIZE: Final = 8 + 8 + 4
+_END: Final = RECORD.size + _FOOTER_SIZE + len(MAGIC)
 
 #: Bytes of a record at most, of those that are read at all.
 _MOST: Final = {
-    _SCHEMA: limits.DEFINITION,
-    _CHANNEL: limits.DEFINITION,
-    _MESSAGE: limits.MESSAGE,
-    _CHUNK: limits.CHUNK,
+    Opcode.SCHEMA: limits.DEFINITION,
+    Opcode.CHANNEL: limits.DEFINITION,
+    Opcode.MESSAGE: limits.MESSAGE,
+    Opcode.CHUNK: limits.CHUNK,
 }
+_SUMMARY: Final = (
+    Opcode.SCHEMA,
+    Opcode.CHANNEL,
+    Opcode.CHUNK_INDEX,
+    Opcode.STATISTICS,
+    Opcode.METADATA_INDEX,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +127,8 @@ class McapScan:
         Where and why the file ends before its end; empty if it is whole. An unfinished file has
         one from the start, and after it was read through it is exact. One that was recovered has
         that of the file that it was made of: nobody knows what its writer had still to say.
+    holes
+        The log times between which messages were damaged, nanoseconds, as its recovery says.
     summary_start
         Where a finished file says that its summary begins; 0 if it has none.
 
@@ -145,13 +158,13 @@ class McapScan:
         self.summary_start = 0
         finished = len(end) == _END and end.endswith(MAGIC)
         if finished:
-            opcode, length = RECORD.unpack_from(end)
-            finished = opcode == _FOOTER and length == _FOOTER_BODY.size
-            self.summary_start = _FOOTER_BODY.unpack_from(end, RECORD.size)[0]
+            finished = RECORD.unpack_from(end) == (Opcode.FOOTER, _FOOTER_SIZE)
+            self.summary_start = parsed(records.Footer, end[RECORD.size :]).summary_start
         self._finished = finished
         self.tear = '' if finished else f'{path.name} was not closed by its writer'
+        self.holes: tuple[tuple[int, int], ...] = ()
         if finished:
-            self.tear = self._recovered()
+            self._read_recovery()
 
     @property
     def complete(self) -> bool:
@@ -195,8 +208,9 @@ class McapScan:
             with self.path.open('rb') as file:
                 for offset, opcode, body in self._records(file):
                     begin = offset
-                    if opcode in (_CHUNK, _MESSAGE):
-                        for channel, _, *times, data in messages_in(opcode, body, channels):
+                    if opcode in (Opcode.CHUNK, Opcode.MESSAGE):
+                        content = content_of(opcode, body)
+                        for channel, _, *times, data in in_chunk(content, channels):
                             yield channel, times[0], times[1], data
                     else:
                         channels.learn(opcode, body)
@@ -220,7 +234,7 @@ class McapScan:
     def _records(self, file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
         """Yield offset, opcode and content of the records of the data section that matter."""
         for offset, opcode, length in records_of(file, len(MAGIC), self._size):
-            if opcode in (_DATA_END, _FOOTER):
+            if opcode in (Opcode.DATA_END, Opcode.FOOTER):
                 return
             if opcode in _MOST:
                 yield offset, opcode, body_of(file, offset, opcode, length)
@@ -249,28 +263,27 @@ class McapScan:
             return
         with self.path.open('rb') as file:
             for offset, opcode, length in records_of(file, self.summary_start, end):
-                if opcode in (_SCHEMA, _CHANNEL, _CHUNK_INDEX, _STATISTICS, _METADATA_INDEX):
+                if opcode in _SUMMARY:
                     yield opcode, body_of(file, offset, opcode, length)
 
-    def _recovered(self) -> str:
-        """Return where the file was torn before it was made whole; empty if it never was."""
+    def _read_recovery(self) -> None:
+        """Learn where the file was torn before it was made whole, if it ever was."""
         try:
             for opcode, body in self.summary_records():
-                if opcode == _METADATA_INDEX:
-                    offset, length = struct.unpack_from('<QQ', body)
-                    name, _ = _string(body, 16)
-                    if name == RECOVERED:
-                        with self.path.open('rb') as file:
-                            file.seek(offset + RECORD.size)
-                            kept = file.read(min(length, limits.TEXT))
-                        _, begin = _string(kept, 0)
-                        _, begin = _string(kept, begin + 4)
-                        return f'{_string(kept, begin)[0]}; the rest was recovered'
-        except (BrokenError, struct.error, OverflowError):
+                if opcode != Opcode.METADATA_INDEX:
+                    continue
+                index = parsed(records.MetadataIndex, body)
+                if index.name == RECOVERED:
+                    with self.path.open('rb') as file:
+                        file.seek(index.offset + RECORD.size)
+                        kept = file.read(min(index.length, limits.TEXT))
+                    said = parsed(records.Metadata, kept).metadata
+                    self.tear = f'{said["tear"]}; the rest was recovered'
+                    self.holes = _holes(said['holes'])
+        except (BrokenError, KeyError, OverflowError, ValueError):
             pass  # Whoever reads the summary or the messages hears of it.
         except OSError as error:
             raise _unreadable(self.path, error) from error
-        return ''
 
     def _summary(self) -> Contents | None:
         """Return what the summary says; None if there is none, or one that says not enough."""
@@ -278,25 +291,26 @@ class McapScan:
         try:
             statistics = None
             for opcode, body in self.summary_records():
-                if opcode == _STATISTICS:
-                    statistics = body
+                if opcode == Opcode.STATISTICS:
+                    statistics = parsed(records.Statistics, body)
                 else:
                     channels.learn(opcode, body)
             if statistics is None:
                 return None
-            messages, *_, start, end = _STATISTICS_HEAD.unpack_from(statistics)
+            messages = statistics.message_count
             counts = dict.fromkeys(channels.all.values(), 0)
-            pairs = statistics[_STATISTICS_HEAD.size + 4 :]
-            for channel_id, count in _COUNT.iter_unpack(pairs):
+            for channel_id, count in statistics.channel_message_counts.items():
                 counts[channels.all[channel_id]] += count
             if sum(counts.values()) != messages:
                 return None
-        except (BrokenError, struct.error, KeyError):
+        except (BrokenError, KeyError):
             return None
         except OSError as error:
             raise _unreadable(self.path, error) from error
         return Contents(
-            counts=counts, start=start if messages else None, end=end if messages else None
+            counts=counts,
+            start=statistics.message_start_time if messages else None,
+            end=statistics.message_end_time if messages else None,
         )
 
 
@@ -312,40 +326,38 @@ class Channels:
 
     def learn(self, opcode: int, body: bytes) -> None:
         """Take note of a schema or a channel; other records are passed over."""
-        if opcode in (_SCHEMA, _CHANNEL) and len(body) > limits.DEFINITION:
+        if opcode not in (Opcode.SCHEMA, Opcode.CHANNEL):
+            return
+        if len(body) > limits.DEFINITION:
             raise BrokenError(
                 f'a definition of {len(body)} bytes, at most {limits.DEFINITION} are read'
             )
-        if opcode == _SCHEMA:
-            (number,) = struct.unpack_from('<H', body)
-            name, offset = _string(body, 2)
-            encoding, offset = _string(body, offset)
-            schema = (name, encoding, _prefixed(body, offset)[0])
-            if self._schemas.get(number) != schema:
-                self._schemas[number] = schema
+        if opcode == Opcode.SCHEMA:
+            found = parsed(records.Schema, body)
+            schema = (found.name, found.encoding, found.data)
+            if self._schemas.get(found.id) != schema:
+                self._schemas[found.id] = schema
                 self._count(body)
-        elif opcode == _CHANNEL:
-            number, of = struct.unpack_from('<HH', body)
-            topic, offset = _string(body, 4)
-            encoding, offset = _string(body, offset)
-            if of not in self._schemas:
-                raise BrokenError(f'the topic {topic} has no schema')
-            type_name, definition_encoding, definition = self._schemas[of]
-            channel = Channel(
-                topic=topic,
-                type=type_name,
-                encoding=encoding,
-                definition_encoding=definition_encoding,
-                definition=definition,
-                metadata=_texts(body, offset),
-            )
-            if self.all.get(number) != channel:
-                self._count(body)
-                self._topics += 1
-                if self._topics > limits.TOPICS:
-                    raise BrokenError(f'more than {limits.TOPICS} topics')
-                self.all[number] = channel
-                self._selected[number] = channel if self._wanted(channel) else None
+            return
+        found = parsed(records.Channel, body)
+        if found.schema_id not in self._schemas:
+            raise BrokenError(f'the topic {found.topic} has no schema')
+        type_name, definition_encoding, definition = self._schemas[found.schema_id]
+        channel = Channel(
+            topic=found.topic,
+            type=type_name,
+            encoding=found.message_encoding,
+            definition_encoding=definition_encoding,
+            definition=definition,
+            metadata=found.metadata,
+        )
+        if self.all.get(found.id) != channel:
+            self._count(body)
+            self._topics += 1
+            if self._topics > limits.TOPICS:
+                raise BrokenError(f'more than {limits.TOPICS} topics')
+            self.all[found.id] = channel
+            self._selected[found.id] = channel if self._wanted(channel) else None
 
     def _count(self, body: bytes) -> None:
         self._definitions += len(body)
@@ -358,21 +370,6 @@ class Channels:
             return self._selected[number]
         except KeyError:
             raise BrokenError(f'a message has no channel ({number})') from None
-
-
-def messages_in(
-    opcode: int, body: bytes, channels: Channels
-) -> Iterator[tuple[Channel, int, int, int, bytes]]:
-    """
-    Yield what :func:`in_chunk` does of a chunk, or of a message that stands outside of chunks.
-
-    Raises
-    ------
-    BrokenError, struct.error
-        If it is damaged.
-
-    """
-    return in_chunk(content_of(opcode, body), channels)
 
 
 def content_of(opcode: int, body: bytes) -> bytes:
@@ -456,11 +453,35 @@ def body_of(file: BinaryIO, offset: int, opcode: int, length: int) -> bytes:
     return file.read(length)
 
 
-def chunk_head(body: bytes) -> tuple[int, int, str, int]:
-    """Return size and checksum of what is in a chunk, its compression, and where that begins."""
-    _, _, size, crc = _CHUNK_HEAD.unpack_from(body)
-    compression, offset = _string(body, _CHUNK_HEAD.size)
-    return size, crc, compression, offset + 8
+class _Content(BytesIO):
+    """The content of a record, of which nobody is given less than was asked for."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__(body)
+        self._left = len(body)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return so many bytes."""
+        if size is None or not 0 <= size <= self._left:
+            raise BrokenError('a part of it ends behind its record')
+        self._left -= size
+        return super().read(size)
+
+
+def parsed(kind: Any, body: bytes) -> Any:
+    """
+    Return a record of one of the classes of :mod:`mcap.records`, given its content.
+
+    Raises
+    ------
+    BrokenError
+        If it is none.
+
+    """
+    try:
+        return kind.read(ReadDataStream(_Content(body)))
+    except UnicodeDecodeError as error:
+        raise BrokenError(f'a text is not UTF-8 ({error.reason})') from error
 
 
 def chunk_content(body: bytes) -> bytes:
@@ -473,50 +494,26 @@ def chunk_content(body: bytes) -> bytes:
         If it cannot be decompressed, or is not what the head of the chunk says.
 
     """
-    size, crc, compression, begin = chunk_head(body)
-    (length,) = struct.unpack_from('<Q', body, begin - 8)
+    chunk = parsed(records.Chunk, body)
+    size = chunk.uncompressed_size
     if size > limits.CHUNK:
         raise BrokenError(f'a chunk of {size} bytes, at most {limits.CHUNK} are read')
-    if begin + length > len(body):
-        raise BrokenError('a chunk ends behind its record')
     try:
-        packed = body[begin : begin + length]
-        content = b''.join(limits.unpacked(compression, packed, size, 'a chunk'))
+        content = b''.join(unpacked(chunk.compression, chunk.data, size, 'a chunk'))
     except RecordError as error:
         raise BrokenError(str(error)) from error
     if len(content) != size:
         raise BrokenError(f'a chunk holds {len(content)} bytes, not {size}')
-    if crc and zlib.crc32(content) != crc:
+    if chunk.uncompressed_crc and zlib.crc32(content) != chunk.uncompressed_crc:
         raise BrokenError('the checksum of a chunk is wrong')
     return content
 
 
-def _prefixed(body: bytes, offset: int) -> tuple[bytes, int]:
-    (length,) = struct.unpack_from('<I', body, offset)
-    end = offset + 4 + length
-    if end > len(body):
-        raise BrokenError('a text ends behind its record')
-    return body[offset + 4 : end], end
-
-
-def _string(body: bytes, offset: int) -> tuple[str, int]:
-    text, end = _prefixed(body, offset)
-    try:
-        return text.decode(), end
-    except UnicodeDecodeError as error:
-        raise BrokenError(f'a text is not UTF-8 ({error.reason})') from error
-
-
-def _texts(body: bytes, offset: int) -> dict[str, str]:
-    """Return a map of texts, as channels and metadata have it."""
-    (length,) = struct.unpack_from('<I', body, offset)
-    offset, end = offset + 4, min(offset + 4 + length, len(body))
-    found = {}
-    while offset < end:
-        name, offset = _string(body, offset)
-        found[name], offset = _string(body, offset)
-    return found
-
-
 def _unreadable(path: Path, error: OSError) -> RecordError:
     return RecordError(f'Expect to read {path}, actually: {error.strerror or error}.')
+
+
+def _holes(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the times between which a recovery found nothing, as it wrote them down."""
+    pairs = (part.split('-') for part in text.split())
+    return tuple((int(begin), int(end)) for begin, end in pairs)

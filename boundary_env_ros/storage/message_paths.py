@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 import re
 
-from boundary_env_ros.core.contract_reader import nearest
+from boundary_env_ros.core.contract_fault import nearest
 from boundary_env_ros.storage.definitions import Field, PRIMITIVES
 from boundary_env_ros.storage.message_types import (
     listing,

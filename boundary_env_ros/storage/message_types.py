@@ -4,8 +4,8 @@
 What is known here about message and service types, without importing ROS.
 
 Where ROS is installed, its ``share/<package>/msg/*.msg`` and ``srv/*.srv`` say everything. Where
-it is not, the definitions of the common packages come from ``rosbags``, if that is installed;
-about other packages nothing is known then, and nothing is claimed.
+it is not, the definitions of the common packages come from ``rosbags``; about other packages
+nothing is known then, and nothing is claimed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import difflib
 from functools import cache
-from importlib.util import find_spec
 import os
 from pathlib import Path
 import re
 import sys
 
-from boundary_env_ros.core.contract_reader import nearest
+from boundary_env_ros.core.contract_fault import nearest
 from boundary_env_ros.errors import Problem, RecordError
-from boundary_env_ros.storage.definitions import Field, fields_of, PRIMITIVES
+from boundary_env_ros.storage.definitions import Field, fields_of, parse_definition
 
 FLOATS = ('float32', 'float64')
 TEXTS = frozenset(['string', 'wstring'])
@@ -35,8 +34,6 @@ INTEGERS = {
 """Primitive integers, with their least and greatest value."""
 
 _LISTED = 12
-#: What stands in a message without fields, since C has no empty structure.
-_EMPTY = 'structure_needs_at_least_one_member'
 _MSG, _SRV = 'msg', 'srv'
 _REQUEST_ENDS = re.compile(r'^---\s*$', re.MULTILINE)
 
@@ -253,8 +250,6 @@ def _message_types(ament: str, own: str) -> MessageTypes:
     prefixes = [Path(entry) for entry in ament.split(os.pathsep) if entry]
     # Wheels put the packages of ROS under the prefix of the interpreter.
     prefixes.append(Path(own))
-    if find_spec('rosbags') is None:
-        return MessageTypes(prefixes)
     return MessageTypes(
         prefixes, rosbags_definitions, source='the definitions that rosbags has of ROS 2 Jazzy'
     )
@@ -267,63 +262,12 @@ def installed_types() -> tuple[str, ...]:
 
 @cache
 def rosbags_definitions() -> Mapping[str, Fields]:
-    """Return the message types that ``rosbags`` knows of ROS 2 Jazzy; it must be importable."""
+    """Return the message types that ``rosbags`` knows of ROS 2 Jazzy."""
     from rosbags.typesys import get_typestore, Stores
 
-    return fields_of_store(get_typestore(Stores.ROS2_JAZZY).fielddefs)
-
-
-def fields_of_store(
-    definitions: Mapping[str, tuple[object, Sequence[tuple[str, object]]]],
-) -> Mapping[str, Fields]:
-    """
-    Return the fields of each type.
-
-    Parameters
-    ----------
-    definitions
-        ``fielddefs`` of a type store of ``rosbags``.
-
-    """
+    store = get_typestore(Stores.ROS2_JAZZY)
+    texts = {name: store.generate_msgdef(name, ros_version=2)[0] for name in store.fielddefs}
+    # The first is the type itself, those inside it follow.
     return {
-        name: tuple(
-            field_of(member, description) for member, description in members if member != _EMPTY
-        )
-        for name, (_, members) in definitions.items()
+        name: next(iter(parse_definition(name, text).values())) for name, text in texts.items()
     }
-
-
-def field_of(name: str, description: object) -> Field:
-    """
-    Return a field as :mod:`rosbags` describes it.
-
-    Parameters
-    ----------
-    name
-        Of the field.
-    description
-        Pair of a node type (1 primitive, 2 message, 3 array, 4 sequence) and what belongs to it.
-
-    """
-    match description:
-        case (1, (str(primitive), _)):
-            return Field(name=name, type=primitive)
-        case (2, str(inner)):
-            package, _, last = inner.split('/')
-            # It has no word for wide strings, and takes them for messages of that name.
-            known = last in PRIMITIVES
-            return Field(name=name, type=last if known else f'{package}/{last}')
-        case (3 | 4 as kind, (item, int(size))):
-            inner_field = field_of(name, item)
-            is_array = kind == 3
-            return Field(
-                name=name,
-                type=inner_field.type,
-                array=True,
-                size=size if is_array else None,
-                most=None if is_array or not size else size,
-            )
-    raise RecordError(
-        f'Expect a description of the field {name!r} as rosbags 0.11 writes it, actually: '
-        f'{description!r}. Install boundary_env_ros with the extra `bags` anew.'
-    )

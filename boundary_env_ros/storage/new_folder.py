@@ -11,7 +11,7 @@ from pathlib import Path
 import shutil
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import sync_folder
+from boundary_env_ros.storage.atomic import sync_folder, taken
 
 
 @contextmanager
@@ -36,10 +36,7 @@ def new_folder(path: Path, what: str) -> Iterator[Path]:
 
     """
     if path.exists() or path.is_symlink():
-        raise RecordError(
-            f'Expect a place for {what}, actually: {path} exists already, not overwritten. '
-            'Choose another folder, or move the old one away.'
-        )
+        raise taken(path, what, 'folder')
     around = [parent for parent in path.parents if not parent.exists()]
     draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
     try:

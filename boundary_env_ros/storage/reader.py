@@ -14,17 +14,12 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mcap.records import Schema
-from mcap_ros2.decoder import DecoderFactory
-
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import METADATA
-from boundary_env_ros.storage.cdr import Decoder, record_decoder, walker
-from boundary_env_ros.storage.definitions import parse_definition
+from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.decoding import message_decoder, readable
 from boundary_env_ros.storage.jsonl import is_torn, read_jsonl
-from boundary_env_ros.storage.known_definitions import described
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
@@ -68,6 +63,11 @@ class _BagSource(RecordSource):
     def tear(self) -> str:
         """Return where the files are torn."""
         return self._bag.tear
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """Return the log times between which messages were damaged."""
+        return self._bag.holes
 
     def entries(self, *classes: type[Record]) -> Iterator[Entry]:
         """Yield the records of some classes."""
@@ -223,57 +223,4 @@ def _opened_folder(path: Path) -> RecordSource:
 
 
 def _record_decoder(channel: Channel) -> Decoder[Record]:
-    channel = _readable(channel)
-    definition = channel.definition.decode(errors='replace')
-    return record_decoder(RECORDS[channel.type], channel.type, definition)
-
-
-def message_decoder(channel: Channel) -> Callable[[bytes], Any]:
-    """
-    Return a function that decodes the messages of a channel; made when it is first called.
-
-    It raises :class:`~boundary_env_ros.errors.RecordError` for what is no such message, or has a
-    definition that nobody can read.
-    """
-    made: list[Callable[[bytes], Any]] = []
-
-    def decode(data: bytes) -> Any:
-        try:
-            if not made:
-                definition = _readable(channel).definition
-                parse_definition(channel.type, definition.decode(errors='replace'))
-                schema = Schema(id=1, name=channel.type, encoding='ros2msg', data=definition)
-                decoder = DecoderFactory().decoder_for('cdr', schema)
-                if decoder is None:
-                    raise ValueError('its definition cannot be read')
-                made.append(decoder)
-            if len(data) > limits.ELEMENTS:
-                # Only so many bytes can hold more elements than the limit allows.
-                if len(made) == 1:
-                    definition = _readable(channel).definition
-                    made.append(walker(channel.type, definition.decode(errors='replace')))
-                made[1](data)
-            return made[0](data)
-        except RecordError:
-            raise
-        except Exception as error:  # The decoder raises what it likes for bytes that are wrong.
-            raise RecordError(
-                f'Expect messages of type {channel.type} on {channel.topic}, actually: {error}. '
-                'Record them anew.'
-            ) from error
-
-    return decode
-
-
-def _readable(channel: Channel) -> Channel:
-    """Return a channel with a definition as ``.msg`` text."""
-    try:
-        if channel.encoding == 'cdr':
-            return described(channel)
-    except (RecordError, MissingDependency):
-        pass
-    raise RecordError(
-        f'Expect messages in CDR with a definition as .msg text on {channel.topic}, actually: '
-        f'{channel.encoding or "no encoding"} with {channel.definition_encoding or "none"}. '
-        'Record them with ROS 2 where the package with the messages is installed.'
-    )
+    return record_decoder(RECORDS[channel.type], channel.type, readable(channel))

@@ -183,6 +183,11 @@ class RecordSource(ABC):
         """
 
     @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """Return the log times between which a recovery found nothing, nanoseconds."""
+        return ()
+
+    @property
     def complete(self) -> bool:
         """Return whether the records are whole: closed by their writer, not torn by a crash."""
         return not self.tear

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 import fcntl
+import itertools
 import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -24,25 +25,21 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
-    BagFile,
-    BagTopic,
     folder_text,
     in_order,
     information_of,
     METADATA,
-    metadata_text,
-    qos_of_text,
 )
 from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
 from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
-from boundary_env_ros.storage.mcap_repair import Repair, repair
+from boundary_env_ros.storage.mcap_repair import described, Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
 #: What is being written, until it takes the place of the old file.
 DRAFT: Final = '.recovering'
-#: What the old file is called afterwards if not all of it could be read.
+#: What the old file is called afterwards if not all of it could be read; a second one is numbered.
 KEPT: Final = '.torn'
 
 Progress = Callable[[str, int, int], None]
@@ -157,7 +154,8 @@ class _Work:
         if found:
             custom_data['recovered'] = '; '.join(repaired.tear for _, repaired in found)
         if found or not _agrees(information, files):
-            text = folder_text(_described(files, custom_data, distro))
+            contents = {file.name: McapScan(file).contents() for file in files}
+            text = folder_text(described(contents, custom_data, distro))
             write_atomically(folder / METADATA, text.encode())
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
@@ -188,9 +186,7 @@ class _Work:
 
     def _put(self, path: Path, repaired: Repair) -> None:
         """Put a repaired file in the place of the torn one, which is kept if it held more."""
-        kept = path.with_name(f'{path.name}{KEPT}')
-        if (repaired.dropped or repaired.unreadable) and not kept.exists():
-            kept.hardlink_to(path)
+        kept = _keep(path) if repaired.dropped or repaired.unreadable else path
         _replace(path)
         rescued = f', {repaired.rescued} of them out of a torn chunk' if repaired.rescued else ''
         self._done.append(f'{path.name} is whole, with {repaired.messages} messages{rescued}')
@@ -252,9 +248,7 @@ class _Work:
             changes = _bring_up_to_date(store, run)
             unended = sum(1 for row in store.episodes() if not row.done)
         if changes or damage or not place.exists():
-            kept = place.with_name(f'{place.name}{KEPT}')
-            if damage and not kept.exists():
-                kept.hardlink_to(place)
+            kept = _keep(place) if damage else place
             for stale in _beside(place):
                 stale.unlink(missing_ok=True)
             _replace(place)
@@ -264,7 +258,7 @@ class _Work:
         if damage:
             self._lost.append(
                 f'marks on episodes that only {place.name} had, which is kept as '
-                f'{place.name}{KEPT}: {damage.rstrip(".")}'
+                f'{kept.name}: {damage.rstrip(".")}'
             )
         if unended:
             self._lost.append(
@@ -350,37 +344,6 @@ def _is_closed(path: Path) -> bool:
     return McapScan(path).complete
 
 
-def _described(files: Sequence[Path], custom_data: dict[str, str], ros_distro: str) -> str:
-    """Return the metadata of a bag of whole files."""
-    described: list[BagFile] = []
-    topics: dict[str, BagTopic] = {}
-    for path in files:
-        contents = McapScan(path).contents()
-        described.append(
-            BagFile(
-                name=path.name,
-                messages=sum(contents.counts.values()),
-                start=contents.start or 0,
-                end=contents.end or 0,
-            )
-        )
-        for channel, count in contents.counts.items():
-            before = topics.get(channel.topic)
-            topics[channel.topic] = BagTopic(
-                name=channel.topic,
-                type=channel.type,
-                type_hash=channel.metadata.get('topic_type_hash', ''),
-                qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
-                messages=count + (0 if before is None else before.messages),
-            )
-    return metadata_text(
-        files=described,
-        topics=list(topics.values()),
-        custom_data=custom_data,
-        ros_distro=ros_distro,
-    )
-
-
 def _agrees(information: Mapping[str, Any], files: Sequence[Path]) -> bool:
     """Return whether the metadata of a bag knows its files, and that they are complete."""
     named = information.get('relative_file_paths')
@@ -394,6 +357,17 @@ def _agrees(information: Mapping[str, Any], files: Sequence[Path]) -> bool:
 
 def _draft(path: Path) -> Path:
     return path.with_name(f'.{path.name}{DRAFT}')
+
+
+def _keep(path: Path) -> Path:
+    """Return what a damaged file is called from now on: another name for each that was damaged."""
+    for number in itertools.count(1):
+        kept = path.with_name(f'{path.name}{KEPT}' + (f'.{number}' if number > 1 else ''))
+        if not kept.exists():
+            kept.hardlink_to(path)
+        if kept.samefile(path):  # Also if a recovery that was ended had kept it already.
+            break
+    return kept
 
 
 def _replace(path: Path) -> None:

@@ -27,6 +27,7 @@ from boundary_env_ros.storage.bag_metadata import (
 )
 from boundary_env_ros.storage.mcap_scan import Channel, Contents, MAGIC, McapScan
 from boundary_env_ros.storage.sqlite_bag import SQLITE, SqliteFile
+from boundary_env_ros.storage.unpacking import unpacked
 
 _WAY_OUT = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
 _ZSTD = b'\x28\xb5\x2f\xfd'
@@ -49,6 +50,11 @@ class BagFile(Protocol):
     @property
     def tear(self) -> str:
         """Return where it is torn; empty if it is whole. Exact when it was read through."""
+        ...
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """Return the log times between which messages were damaged, nanoseconds."""
         ...
 
     @property
@@ -93,6 +99,11 @@ class Bag:
     def tear(self) -> str:
         """Return where it is torn, known when it was read through; empty if it is whole."""
         return '; '.join(file.tear for file in self.files if file.tear)
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """Return the log times between which messages were damaged, nanoseconds."""
+        return tuple(hole for file in self.files for hole in file.holes)
 
     @property
     def start(self) -> int | None:
@@ -254,6 +265,10 @@ class _ByMessage:
         return self.file.tear
 
     @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        return self.file.holes
+
+    @property
     def complete(self) -> bool:
         return self.file.complete
 
@@ -263,7 +278,7 @@ class _ByMessage:
     def messages(self, wanted: Wanted) -> Iterator[Raw]:
         for channel, logged, published, data in self.file.messages(wanted):
             where = f'{self.path}: a message of {channel.topic}'
-            blocks = limits.unpacked('zstd', data, limits.MESSAGE, where)
+            blocks = unpacked('zstd', data, limits.MESSAGE, where)
             yield channel, logged, published, b''.join(blocks)
 
 
@@ -281,13 +296,17 @@ class _Unpacked:
             shutil.disk_usage(inner.parent).free // 2,
         )
         with path.open('rb') as packed, inner.open('wb') as file:
-            for block in limits.unpacked('zstd', packed, most, path):
+            for block in unpacked('zstd', packed, most, path):
                 file.write(block)
         self._file = _file(inner)
 
     @property
     def tear(self) -> str:
         return self._file.tear
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        return self._file.holes
 
     @property
     def complete(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.atomic import making, write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,10 @@ class RunFolder:
             If something is there already, or the folder cannot be made.
 
         """
-        try:
+        with making(path, 'a new run', 'folder'):
             path.mkdir(parents=True, exist_ok=True)
-            taken = any(path.iterdir())
-        except FileExistsError:
-            taken = True
-        except OSError as error:
-            raise RecordError(
-                f'Expect to make the run folder {path}, actually: {error.strerror or error}. '
-                'Choose another place.'
-            ) from error
-        if taken:
-            raise RecordError(
-                f'Expect a place for a new run, actually: {path} exists already, not '
-                'overwritten. Choose another folder, or move the old one away.'
-            )
+            if any(path.iterdir()):
+                raise FileExistsError
         return cls(path)
 
     @classmethod
@@ -116,13 +105,13 @@ class RunFolder:
 
     @property
     def summary(self) -> Path:
-        """Return the summary, as JSON."""
+        """Return the summary as JSON: an export, which no command reads and no audit looks at."""
         return self.path / 'summary.json'
 
     @property
-    def overview(self) -> Path:
-        """Return the picture of what happened."""
-        return self.path / 'overview.png'
+    def report(self) -> Path:
+        """Return the page that explains the run."""
+        return self.path / 'report.html'
 
     def write_first_transition(self, transition: Transition) -> bool:
         """

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import json
 import os
 import time
@@ -442,7 +442,11 @@ class RunRecording:
         if transition.terminated or transition.truncated:
             state = EpisodeState.TERMINATED if transition.terminated else EpisodeState.TRUNCATED
             ending = _Ending(state, transition.cause, transition.declared_by)
-            if not self._agrees(transition.id.episode_id, ending):
+            known = self._endings.get(transition.id.episode_id)
+            if known == self._mine and (ending.state, ending.cause) == (known.state, known.cause):
+                # An environment that hung and woke up says the same; the first word stands.
+                transition = replace(transition, declared_by=known.declared_by)
+            elif not self._agrees(transition.id.episode_id, ending):
                 return
         self._episodes.add_step(transition, now=self._system_time())
 

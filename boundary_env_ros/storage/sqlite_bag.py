@@ -73,6 +73,7 @@ class SqliteFile:
 
     tear = ''
     complete = True
+    holes: tuple[tuple[int, int], ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path

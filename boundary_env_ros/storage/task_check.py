@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from boundary_env_ros.core.contract import Contract, FieldSpec, WaitStep
-from boundary_env_ros.core.contract_reader import nearest
-from boundary_env_ros.core.contract_reader import Path as KeyPath
+from boundary_env_ros.core.contract_fault import nearest
+from boundary_env_ros.core.contract_fault import Path as KeyPath
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import judge, sample, StepView, supply, Task

@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, FieldSp
 from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.observation import freeze
-from boundary_env_ros.core.obstacle_parser import obstacle_path
+from boundary_env_ros.core.safety import obstacle_path
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources import Lookup, Paths, Source, Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp

@@ -169,7 +169,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 def test_a_terminal_without_unicode_shows_everything() -> None:
     done = command_line('describe', 'warehouse_cart', PYTHONIOENCODING='ascii')
     assert (done.returncode, done.stderr) == (0, '')
-    assert 'capture       0.2 s  ####' in done.stdout
+    assert '  capture    0.2 s\n' in done.stdout
 
 
 def test_no_command_of_contracts_needs_ros_or_a_simulator() -> None:
@@ -179,7 +179,7 @@ def test_no_command_of_contracts_needs_ros_or_a_simulator() -> None:
         "codes = main(['check', 'warehouse_cart']), main(['describe', 'warehouse_cart'])\n"
         "codes += main(['diff', 'warehouse_cart', 'two_carts']), main(['schema'])\n"
         'assert codes == (0, 0, 2, 0), codes\n'
-        "loaded = {'rclpy', 'mujoco', 'matplotlib', 'nav_msgs'} & set(sys.modules)\n"
+        "loaded = {'rclpy', 'mujoco', 'nav_msgs'} & set(sys.modules)\n"
         'assert not loaded, loaded\n'
     )
     done = subprocess.run(

@@ -110,6 +110,7 @@ class Oracle:
         self.motion: tuple[Vector, int, int] | None = None
         self.last: Vector | None = None
         self.emitted: int | None = None
+        self.out: int | None = None
         self.goal: Vector | None = None
         self.stopped = False
         self.ticked_at: Instant | None = None
@@ -345,9 +346,9 @@ class Oracle:
 
     def seconds(self, now: Instant) -> float:
         """Return the time that the next command may make use of."""
-        if self.lockstep or self.emitted is None:
+        if self.lockstep or self.out is None:
             return self.contract.period
-        return min(now.steady - self.emitted, self.period) / NANOSECONDS
+        return min(now.steady - self.out, self.period) / NANOSECONDS
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -421,7 +422,7 @@ class Oracle:
             elif trigger is not Trigger.TIMER:
                 self.goal = wanted
             self.sent.add(decision, before, self.seconds(now), now.steady, begins)
-            self.last, self.emitted = command, now.steady
+            self.last, self.emitted, self.out = command, now.steady, now.steady
 
     def _check_heard(
         self, decision: GateDecision, request: ActionRequest, received: Instant

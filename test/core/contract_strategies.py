@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 import numpy as np
 
 from boundary_env_ros.core.contract import ActionKind, Contract, FieldSpec
-from boundary_env_ros.core.contract_parser import parse
-from boundary_env_ros.core.contract_reader import Reader
-from boundary_env_ros.core.field_parser import parse_fields
 from boundary_env_ros.core.message_parts import PARTS
 from boundary_env_ros.core.observation import ImageReference, Sample
 from boundary_env_ros.core.safety import STOPS_WITHIN
 from boundary_env_ros.core.sources import DECOMPRESSED, DEPTHS, ENCODINGS, Vector
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import Problem
+from boundary_env_ros.storage.contract.fields import parse_fields
+from boundary_env_ros.storage.contract.parser import parse
+from boundary_env_ros.storage.contract.reader import Reader
 
 Data = dict[str, Any]
 Draw = Any

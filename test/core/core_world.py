@@ -12,11 +12,11 @@ from pathlib import Path
 import yaml
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.storage.contract.parser import parse
 
 REPOSITORY = Path(__file__).parents[2]
 SHIPPED = REPOSITORY / 'config' / 'warehouse_cart.yaml'

@@ -95,6 +95,7 @@ class Witness:
         self.sequence = 0
         self.last: Vector | None = None
         self.emitted: int | None = None
+        self.out: int | None = None
         self.measured: Vector | None = None
         self.measured_at = 0
         self.measured_stamp: int | None = None
@@ -163,7 +164,7 @@ class Witness:
             self._check_permission(decision)
             self._check_motion(decision, now)
             self._check_stays_stopped(decision)
-            self.last, self.emitted = decision.command, now.steady
+            self.last, self.emitted, self.out = decision.command, now.steady, now.steady
             if decision.trigger is not Trigger.TIMER:
                 self.hand_changed = False
             if self.braking and self.rests(decision.command):
@@ -247,8 +248,8 @@ class Witness:
             assert decision.command == self.safe
             return
         seconds = period
-        if self.emitted is not None and self.contract.pacing is Pacing.REALTIME:
-            seconds = min(period, (now.steady - self.emitted) / NANOSECONDS)
+        if self.out is not None and self.contract.pacing is Pacing.REALTIME:
+            seconds = min(period, (now.steady - self.out) / NANOSECONDS)
         assert decision.time_step is not None
         assert abs(decision.time_step - seconds) <= ROUNDING
         braked = stopped or self._brakes_late(decision)

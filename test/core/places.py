@@ -12,7 +12,6 @@ from typing import Any
 from core_world import Path_, put, shipped_data, TASKS
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.decision import Measurement, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.ruling import rule
@@ -22,6 +21,7 @@ from boundary_env_ros.core.gate_rules.workspace import looks_back
 from boundary_env_ros.core.safety import Moves
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.storage.contract.parser import parse
 
 POSE: dict[str, Any] = {
     'topic': 'pose',

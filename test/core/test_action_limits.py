@@ -13,10 +13,10 @@ from gate_sequence import Sequence, TOOL
 import pytest
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
 
 RICH: dict[str, dict[str, object]] = rich_data()['action']  # type: ignore[assignment]
 ARM = RICH['arm']
@@ -172,10 +172,10 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         ('action', 'arm', 'duration'), 'at least period (0.1 s), with `acceleration` or `jerk`',
     ),
     # Curvature.
-    ('a curvature of one', {base('curvature'): [0]}, base('curvature'), 'at least 2 different'),
-    ('one twice', {base('curvature'): [0, 0]}, base('curvature'), 'at least 2 different'),
+    ('a curvature of one', {base('curvature'): [0]}, base('curvature'), 'two or more'),
+    ('one twice', {base('curvature'): [0, 0]}, base('curvature'), 'different whole'),
     ('beyond the group', {base('curvature'): [0, 2]}, base('curvature'), 'below 2'),
-    ('between two', {base('curvature'): [0, 0.5]}, base('curvature'), 'at least 2 different'),
+    ('between two', {base('curvature'): [0, 0.5]}, (*base('curvature'), 1), 'a whole number'),
     (
         'named twists',
         {base('curvature'): [0, 1], base('kind'): 'discrete',
@@ -214,8 +214,8 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         'no probe, in a group that stays where it is',
     ),
     # Rotation.
-    ('three of four', {tool('rotation'): [1, 2, 3]}, tool('rotation'), '4 different dimensions'),
-    ('five', {tool('rotation'): [0, 1, 2, 3, 4]}, tool('rotation'), '4 different dimensions'),
+    ('three of four', {tool('rotation'): [1, 2, 3]}, tool('rotation'), 'four dimensions'),
+    ('five', {tool('rotation'): [0, 1, 2, 3, 4]}, tool('rotation'), 'four dimensions'),
     ('not its own', {tool('rotation'): [1, 2, 3, 5]}, tool('rotation'), 'below 5'),
     (
         'half the numbers', {tool('low'): [0.0, -1, -1, -1, 0]}, (*tool('low'), 4),

@@ -15,7 +15,7 @@ import math
 
 from contract_strategies import actions, chunks, contracts
 from core_world import AGENT, DIGEST, request_for, Timepiece
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -41,8 +41,6 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, NamedValues, Transition
-
-_SETTINGS = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 class AnyTask:
@@ -286,7 +284,6 @@ def check(world: AnyWorld) -> None:
 
 
 @pytest.mark.parametrize('pacing', list(Pacing))
-@_SETTINGS
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_an_episode_under_any_contract_stays_within_it(
     pacing: Pacing, data: st.DataObject, seed: int
@@ -307,7 +304,6 @@ def test_an_episode_under_any_contract_stays_within_it(
     check(world)
 
 
-@_SETTINGS
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_sensors_that_fall_silent_are_marked_or_end_the_episode(
     data: st.DataObject, seed: int
@@ -332,7 +328,6 @@ def test_sensors_that_fall_silent_are_marked_or_end_the_episode(
                 assert by_name[spec.name].status is FieldStatus.STALE
 
 
-@_SETTINGS
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_every_request_of_the_holder_is_decided_once(data: st.DataObject, seed: int) -> None:
     world = AnyWorld(data.draw(contracts(images=False, tf=False)), Pacing.LOCKSTEP, seed)

@@ -11,7 +11,7 @@ from typing import Any
 from contract_strategies import actions, contracts
 from core_messages import quaternion as multiplied_out
 from core_world import rich
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -34,7 +34,6 @@ from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory, Vect
 RICH = rich()
 GROUPS = {group.name: group for group in RICH.action}
 REST = (0.1, -0.1, 0.04, 0.04, 0.0, 0.0, 0.0, 0.0)
-_MANY = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 
 def limits_of(contract: Contract) -> Limits:
@@ -132,7 +131,6 @@ def close(one: float, other: float, scale: float) -> bool:
     return abs(one - other) <= 1e-9 * max(1.0, scale)
 
 
-@_MANY
 @given(st.data())
 def test_action_and_command_mean_the_same_either_way(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False, tf=False))
@@ -151,7 +149,6 @@ def _bounds(contract: Contract) -> list[tuple[float, float]]:
     return list(zip(contract.flat('low'), contract.flat('high'), strict=True))
 
 
-@_MANY
 @given(st.data())
 def test_no_action_of_any_kind_gets_past_bounds_and_rates(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False, tf=False))
@@ -186,7 +183,6 @@ def test_no_action_of_any_kind_gets_past_bounds_and_rates(data: st.DataObject) -
                 assert abs(value) <= most or was + value == published
 
 
-@_MANY
 @given(st.data())
 def test_what_is_refused_says_of_which_dimension(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False, tf=False))

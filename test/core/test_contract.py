@@ -19,7 +19,6 @@ from boundary_env_ros.core import contract as contract_module
 from boundary_env_ros.core import safety as safety_module
 from boundary_env_ros.core import sources as sources_module
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of, require_same
 from boundary_env_ros.core.safety import (
     Corridor,
@@ -31,6 +30,7 @@ from boundary_env_ros.core.safety import (
 )
 from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.errors import ContractError, DigestMismatch
+from boundary_env_ros.storage.contract.parser import parse
 
 CONTRACT = shipped()
 

@@ -15,9 +15,9 @@ import pytest
 
 from boundary_env_ros.core.causes import BUILT_IN, Ending
 from boundary_env_ros.core.contract import Beyond, Pacing, TaskSpec, WhenStale
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.sources import Array, Beams, Joints
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
 
 Path = tuple[str | int, ...]
 MISSING = object()
@@ -249,7 +249,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'half a pixel', ('observation', 'front', 'shape'), [48.5, 64, 3],
-        ('observation', 'front', 'shape'), '[height, width, channels], whole numbers',
+        ('observation', 'front', 'shape', 0), 'a whole number, 1 or more',
     ),
     (
         'unknown key of an image', ('observation', 'front', 'low'), 0,

@@ -14,7 +14,6 @@ from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
 from episode_world import EpisodeWorld, NEAR_GOAL, START
 import pytest
 
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.decision import KeyValue, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.observation import FieldStatus
@@ -23,6 +22,7 @@ from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import RewardTerm
 from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from contract_strategies import actions, chunks, contracts
 from gate_bench import Bench
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from boundary_env_ros.core.decision import GateState, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.errors import Refused
 
-_SETTINGS = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 _pause = st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.16, 0.26, 0.41, 2.0])
 _usual = st.sampled_from(['ask', 'run'])
 _what = st.one_of(
@@ -43,7 +42,6 @@ def anywhere(bench: Bench, data: st.DataObject) -> tuple[float, ...]:
     return found
 
 
-@_SETTINGS
 @given(st.data())
 def test_whatever_happens_no_decision_of_any_contract_breaks_it(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False, tf=False))
@@ -93,7 +91,6 @@ def test_whatever_happens_no_decision_of_any_contract_breaks_it(data: st.DataObj
             bench.say(EpisodeState.RUNNING)
 
 
-@_SETTINGS
 @given(st.data())
 def test_at_the_end_every_robot_rests_and_nothing_more_is_said(data: st.DataObject) -> None:
     """However far it has to brake: what is left after that is silence."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core_world import status
 from gate_bench import Bench, reasons
-from gate_numbers import cruise, PERIOD, SAFETY, STOP, TICK
+from gate_numbers import cruise, PERIOD, RATE, SAFETY, STOP, TICK
 import pytest
 
 from boundary_env_ros.core.decision import GateState, Reason, Verdict
@@ -138,7 +138,7 @@ def test_every_lease_counts_its_requests_from_one(bench: Bench) -> None:
     assert bench.ask(0.0, 0.0, sequence=1).verdict is Verdict.ADMITTED
 
 
-def test_a_lease_right_after_another_begins_as_if_there_had_been_none(bench: Bench) -> None:
+def test_a_lease_right_after_another_begins_from_the_measured_state(bench: Bench) -> None:
     bench.ask(0.05, 0.0)
     bench.time.wait(PERIOD)
     bench.pulse()
@@ -146,15 +146,30 @@ def test_a_lease_right_after_another_begins_as_if_there_had_been_none(bench: Ben
     bench.say(EpisodeState.TRUNCATED)
     bench.tick()
     bench.episode = 'second'
+    bench.time.wait(PERIOD)
     decision = bench.start().ask(0.1, 0.0)
-    assert decision.time_step == PERIOD
     assert decision.previous_rate == ()
     assert decision.seeded
+
+
+def test_the_end_of_a_lease_saves_up_no_speed(bench: Bench) -> None:
+    bench.wait(PERIOD, policy=(0.1, 0.0))
+    bench.say(EpisodeState.TRUNCATED)
+    while bench.gate.status(bench.time.now).state is not GateState.DISARMED:
+        bench.wait(TICK)
+    assert bench.command == (0.0, 0.0)
+    bench.motion = (0.0, 0.0)
+    bench.episode = 'second'
+    bench.time.wait(TICK)
+    decision = bench.start().ask(0.8, 0.0)
+    assert decision.time_step == pytest.approx(TICK)
+    assert decision.command == pytest.approx((RATE[0] * TICK, 0.0))
 
 
 def test_a_robot_at_rest_need_not_wait_for_the_next_lease(bench: Bench) -> None:
     bench.ask(0.0, 0.0)
     bench.episode = 'second'
+    bench.time.wait(PERIOD)
     assert bench.start().ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 

@@ -50,7 +50,7 @@ def test_a_command_that_left_late_takes_its_delay_from_the_next() -> None:
     cruise(bench, 0.3)
     bench.time.wait(PERIOD / 4)
     bench.gate.went_out(bench.time.now)
-    bench.witness.emitted = bench.time.now.steady
+    bench.witness.out = bench.time.now.steady
     bench.time.wait(PERIOD / 2)
     bench.pulse()
     decision = bench.ask(HIGH[0], 0.0)

@@ -14,7 +14,7 @@ from typing import Any
 
 from core_world import rich, shipped
 from gate_bench import Bench
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
 
@@ -418,7 +418,8 @@ class StrictGateMachine(GateMachine):
     contract = STRICT
 
 
-_SETTINGS = settings(suppress_health_check=list(HealthCheck))
+# What is drawn here is an order of events, of which there are more than values.
+_SETTINGS = settings(max_examples=2 * settings().max_examples)
 TestGateMachine = GateMachine.TestCase
 TestGateMachine.settings = _SETTINGS
 TestChunkGateMachine = ChunkGateMachine.TestCase

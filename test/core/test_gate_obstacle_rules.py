@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.decision import Measurement, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.obstacles import AT_REST
@@ -25,6 +24,7 @@ from boundary_env_ros.core.gate_rules.stopping import stops
 from boundary_env_ros.core.safety import Corridor, Sector, Side
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import ContractError
+from boundary_env_ros.storage.contract.parser import parse
 
 FREE = (8.0, 8.0, 1.0, 1.0)
 SAME = {'dimension': 0, 'slow_distance': 0.95, 'slow_speed': 0.25, 'stop_distance': 0.5}

@@ -22,7 +22,6 @@ from boundary_env_ros.core.contract import (
     WhenStale,
     WorldStep,
 )
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.sources import (
     Array,
     Derived,
@@ -34,6 +33,7 @@ from boundary_env_ros.core.sources import (
     Trajectory,
 )
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
 
 RICH = rich()
 FIELDS = {spec.name: spec for spec in RICH.fields}
@@ -180,8 +180,8 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
         (OBSERVED, 'goal', 'unit'), 'the unit',
     ),
     ('no joints', (OBSERVED, 'joints', 'joints'), [], (OBSERVED, 'joints', 'joints'), 'at least'),
-    ('no shape', (OBSERVED, 'pads', 'shape'), [], (OBSERVED, 'pads', 'shape'), 'whole numbers'),
-    ('half a row', (OBSERVED, 'pads', 'shape'), [2.5, 3], (OBSERVED, 'pads', 'shape'), 'whole'),
+    ('no shape', (OBSERVED, 'pads', 'shape'), [], (OBSERVED, 'pads', 'shape'), 'one side'),
+    ('half a row', (OBSERVED, 'pads', 'shape'), [2.5, 3], (OBSERVED, 'pads', 'shape', 0), 'whole'),
     (
         'an unknown part', (OBSERVED, 'wrench', 'parts'), ['forces'],
         (OBSERVED, 'wrench', 'parts', 0), 'one of force, torque',
@@ -201,7 +201,7 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
     ),
     (
         'an unknown quantity', (OBSERVED, 'joints', 'quantity'), ['position', 'speed'],
-        (OBSERVED, 'joints', 'quantity', 1), 'one or some of position, velocity, effort',
+        (OBSERVED, 'joints', 'quantity', 1), 'one of position, velocity, effort',
     ),
     (
         'a quantity twice', (OBSERVED, 'joints', 'quantity'), ['position', 'position'],
@@ -214,7 +214,7 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
     ),
     (
         'a pad out of bounds', (OBSERVED, 'cloud', 'pad'), [0, 0, 10],
-        (OBSERVED, 'cloud', 'pad'), 'a value in [0, 9]',
+        (OBSERVED, 'cloud', 'pad', 2), 'a value in [0, 9]',
     ),
     (
         'a bound that float32 cannot hold', (OBSERVED, 'pose', 'high'), [1e39, 4.0, 3.2],

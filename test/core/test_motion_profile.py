@@ -20,7 +20,7 @@ import math
 import random
 import sys
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import numpy.typing as npt
@@ -168,7 +168,6 @@ def spelled_out(
     return steps, [time_step for _, time_step in steps]
 
 
-@settings(max_examples=300, deadline=None)
 @given(any_limits(), st.floats(0.0, 1.0), periods, st.lists(st.tuples(goals, parts), min_size=4))
 def test_every_limit_is_kept_whatever_goals_follow(
     one: One, start: float, period: float, course: list[tuple[float | None, float]]
@@ -202,7 +201,6 @@ def test_every_limit_is_kept_over_a_hundred_thousand_steps() -> None:
     assert max(state.acceleration[0] for state in states) > 0.99 * one.acceleration
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     any_limits(),
     st.floats(0.0, 1.0),
@@ -311,7 +309,6 @@ def fastest(one: One, distance: float) -> float:
     return rise + math.sqrt(rise**2 + 4.0 * distance / one.acceleration)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     any_limits(),
     st.floats(0.0, 1.0),
@@ -364,7 +361,6 @@ def test_between_two_goals_it_speeds_up_once_and_slows_down_once(seed: int) -> N
     assert way[top:] == pytest.approx(sorted(way[top:], reverse=True), abs=slack)
 
 
-@settings(max_examples=100, deadline=None)
 @given(any_limits(), st.floats(0.0, 1.0), periods, st.lists(st.tuples(goals, parts)), goals)
 def test_a_constant_goal_is_reached_from_any_motion(
     one: One,
@@ -449,7 +445,6 @@ def test_dimensions_do_not_know_each_other() -> None:
 # Braking -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
 @given(any_limits(), st.floats(0.0, 1.0), periods, st.lists(st.tuples(goals, parts)))
 def test_settling_is_a_goal_that_is_inside_and_stays_what_it_is(
     one: One, start: float, period: float, course: list[tuple[float | None, float]]
@@ -506,7 +501,6 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 limiting = st.floats(min_value=0.0, allow_nan=False)
 
 
-@settings(max_examples=500, deadline=None)
 @given(
     st.tuples(numbers, numbers),
     st.floats(min_value=0.0, allow_nan=False, allow_infinity=False),
@@ -545,7 +539,6 @@ def test_a_start_beyond_the_bounds_is_where_it_is(one: One) -> None:
         assert advance(limits(one), at_rest((1.5,)), (goal,), 0.1) == at_rest((1.5,))
 
 
-@settings(max_examples=300, deadline=None)
 @given(any_limits(), st.floats(1.0, 3.0), periods, st.lists(st.tuples(goals, parts), min_size=4))
 def test_from_beyond_the_bounds_it_only_comes_back_within_the_limits(
     one: One, start: float, period: float, course: list[tuple[float | None, float]]

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from core_world import rich
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
@@ -41,7 +41,6 @@ fill, message_class = conversions.fill, conversions.message_class
 
 RICH = rich()
 PREFIXES = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', sys.prefix).split(os.pathsep)]
-_FEW = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def numbers_of(message: Any, path: str) -> float:
@@ -235,7 +234,6 @@ SOURCES: list[tuple[str, Source]] = [
 
 
 @pytest.mark.parametrize(('type_name', 'source'), SOURCES, ids=[name for name, _ in SOURCES])
-@_FEW
 @given(data=st.data())
 def test_a_command_is_read_back_from_its_message_as_it_was(
     type_name: str, source: Source, data: st.DataObject
@@ -252,7 +250,6 @@ def test_a_command_is_read_back_from_its_message_as_it_was(
 turn = st.floats(-3.1, 3.1)
 
 
-@_FEW
 @given(roll=turn, pitch=st.floats(-1.5, 1.5), yaw=turn, x=number)
 def test_angles_of_a_pose_are_read_back_from_its_quaternion(
     roll: float, pitch: float, yaw: float, x: float

@@ -203,7 +203,6 @@ def same(one: Any, other: Any) -> bool:
 
 
 @each_record
-@settings(max_examples=25)
 @given(data=st.data())
 def test_every_record_survives_json(cls: type, data: st.DataObject) -> None:
     record = data.draw(records(cls))
@@ -212,7 +211,6 @@ def test_every_record_survives_json(cls: type, data: st.DataObject) -> None:
 
 
 @each_record
-@settings(max_examples=25)
 @given(data=st.data())
 def test_every_record_survives_its_message(cls: type, data: st.DataObject) -> None:
     record = data.draw(records(cls))

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 

@@ -124,7 +124,7 @@ def never_leaves(moved: IdealRobot, moves: Any, *, gone: bool = True) -> None:
     'place', [CART, SLED, SHUTTLE, YARD], ids=['cart', 'sled', 'shuttle', 'yard']
 )
 @given(data=st.data())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_a_body_never_leaves_even_if_the_gate_dies(
     place: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_body_never_leaves_even_if_the_gate_dies(
 
 @pytest.mark.parametrize('place', [CRANE, SLIDES], ids=['crane', 'slides'])
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_axes_never_leave_even_if_the_gate_dies(
     place: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -142,7 +142,7 @@ def test_axes_never_leave_even_if_the_gate_dies(
 
 @pytest.mark.parametrize('place', [CART, SLED, CRANE, YARD], ids=['cart', 'sled', 'crane', 'yard'])
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_what_is_not_computed_far_from_boundaries_changes_no_ruling(
     data: st.DataObject, place: dict[str, Any]
 ) -> None:
@@ -194,7 +194,7 @@ def test_the_part_that_passes_is_found_as_by_halves_and_sooner(
 
 @pytest.mark.parametrize('place', [CART, CRANE], ids=['cart', 'crane'])
 @given(data=st.data())
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_what_cannot_slow_down_at_once_is_stopped_rather_than_let_out(
     place: dict[str, Any], data: st.DataObject
 ) -> None:

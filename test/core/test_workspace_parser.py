@@ -11,11 +11,11 @@ from core_world import Path_, put, TASKS
 from places import CART, contract_with, CRANE, SLED, workspace_data
 import pytest
 
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.safety import Moves
 from boundary_env_ros.core.sources import Joints, Paths
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
 
 HALL: Path_ = ('safety', 'workspace', 'hall')
 
@@ -139,8 +139,8 @@ MISTAKES: list[tuple[dict[str, Any], dict[Path_, object], Path_, str]] = [
     (CART, {('unit',): ['m', 'cm', 'rad']}, ('unit',), 'one unit for x and y'),
     (CART, {('unit',): ['m', 'm', 'm']}, ('unit',), 'and rad'),
     (CART, {('dimensions',): [2]}, ('dimensions',), 'below 2'),
-    (CART, {('dimensions',): [0, 0]}, ('dimensions',), 'different dimensions'),
-    (CART, {('dimensions',): [0.5]}, ('dimensions',), 'different dimensions'),
+    (CART, {('dimensions',): [0, 0]}, ('dimensions',), 'different whole numbers'),
+    (CART, {('dimensions',): [0.5]}, ('dimensions', 0), 'a whole number'),
     (CART, {('dimensions',): [1], ('turn',): None, ('braking',): 0.5}, ('dimensions',), 'm/s'),
     (CART, {('turn',): 0}, ('turn',), 'not in `dimensions`'),
     (CART, {('turn',): 7}, ('turn',), 'a whole number from 0 to 1'),

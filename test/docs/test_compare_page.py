@@ -9,7 +9,7 @@ import pytest
 
 from boundary_env_ros.cli.command import Parser
 from boundary_env_ros.cli.compare import COMMAND
-from boundary_env_ros.evidence.comparing import open_loop, permutation, response, segments
+from boundary_env_ros.evidence.comparing import open_loop, permutation, response
 from boundary_env_ros.evidence.comparing.compare import ALPHA, RELEVANCE
 from boundary_env_ros.evidence.comparing.quantities import families, SECTIONS
 from boundary_env_ros.storage.contract_file import load
@@ -39,9 +39,6 @@ def test_numbers_are_those_of_the_code() -> None:
     assert f'{permutation.DEALS} drawn' in PAGE
     assert f'{response.SETTLED:.0%}'.replace('%', ' %') in PAGE
     assert f'({response.FEWEST_TAPS} to {response.MOST_TAPS} periods)' in PAGE
-    assert f'within {segments.EQUAL:.0%}'.replace('%', ' %') in PAGE
-    assert segments.LENGTH == 10
-    assert f'first {segments.EPISODES} episodes' in PAGE
 
 
 def test_reality_is_what_the_page_says_and_what_finds_it_exists() -> None:

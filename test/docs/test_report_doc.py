@@ -11,11 +11,11 @@ from pages import rows, section, text_of
 
 from boundary_env_ros.cli.report import COMMAND
 from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.report.reading import WAYS
 from boundary_env_ros.evidence.report.report import MOMENTS, Report
 from boundary_env_ros.evidence.report.signs import FAR, KINDS, LARGE
 from boundary_env_ros.evidence.report.suspicion import GAP, REPEATED
 from boundary_env_ros.evidence.report.timeline import EVENTS, LINES, MAP_COLUMNS, ROWS, SPANS
-from boundary_env_ros.evidence.run_story import PATHS, Story
 
 PAGE = text_of('doc/report.md')
 
@@ -39,7 +39,7 @@ def test_numbers_on_the_page_are_those_of_the_code() -> None:
         f'up to {LINES} values of a unit as lines, up to {ROWS} as a map',
         f'at most {MAP_COLUMNS} columns',
         f'{SPANS} spans of rules and {EVENTS} events',
-        f'the first {PATHS} episodes',
+        f'the first {WAYS} episodes',
     ):
         assert words in text, words
     assert MOMENTS == 5
@@ -62,7 +62,7 @@ def test_keys_of_the_facts_are_told() -> None:
     report = Report(
         name='', path='', begun='', pacing='', period=None,
         summary=Summary(contract='', digest='', software_version='', clients=()),
-        story=Story(), moments=(), rows=(), details={}, frames={}, notes=(),
+        ways=(), stages={}, moments=(), rows=(), details={}, frames={}, notes=(),
     )  # fmt: skip
     told = [
         name

@@ -87,5 +87,5 @@ def drive(
 
 
 def side_of(records: Iterable[object], contract: Contract, name: str) -> Side:
-    """Return a side that matches recorded pieces."""
+    """Return a side that is not replayed."""
     return read_side(records, contract, name=name, agent='cart')

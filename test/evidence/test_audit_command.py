@@ -98,7 +98,8 @@ def test_every_rule_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(['audit', '--help']) == 0
     out = capsys.readouterr().out
-    for code in ('  0  SUPPORTED', '  1  CONTRADICTED', '  2  wrong arguments', '  3  CONSISTENT'):
+    words = 'SUPPORTED', 'CONTRADICTED', 'wrong arguments', 'CONSISTENT', 'INCOMPLETE'
+    for code in (f'  {number}  {word}' for number, word in enumerate(words)):
         assert code in out
 
 

@@ -14,9 +14,11 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
 from bag_forging import Forge, measured, with_command
-from bag_maker import make_tape, MS, near, Tape, write_bag
+from bag_maker import make_tape, MS, near, Tape, type_of, wire, write_bag
 from lockstep_maker import LockstepBench
+from mcap.reader import make_reader
 from record_maker import Bench, Sent, STOP
+from storage_wire import definition
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateDecision, Verdict
@@ -24,8 +26,13 @@ from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+from boundary_env_ros.storage.mcap_log import McapLog
+from boundary_env_ros.storage.records import Entry, Message
+from boundary_env_ros.storage.recovery import recover
 
 RECORDER = '/boundary/recorder_status'
 
@@ -311,3 +318,72 @@ def test_step_that_was_cut_short_tells_what_it_is_excused_for(tmp_path: Path) ->
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
     assert report.excused['cut short']['field pose'] == 1, f'\n{report}'
+
+
+# What was damaged --------------------------------------------------------------------------------
+
+
+def write_chunks(folder: Path, tape: Tape) -> Path:
+    """Write a bag with a chunk for each half second, as a recorder does; return its file."""
+    with McapLog(folder) as log:
+        topics: set[str] = set()
+        flushed = 0
+        for sent in sorted(tape, key=lambda item: item.log_time):
+            kind = sent.type or type_of(type(sent.what))
+            if sent.topic not in topics:
+                topics.add(sent.topic)
+                log.add_topic(sent.topic, kind, *definition(kind))
+            log.write(sent.topic, wire(sent), sent.log_time, sent.publish_time)
+            if sent.log_time - flushed > 500 * MS:
+                log.flush()
+                flushed = sent.log_time
+    return folder / f'{folder.name}_0.mcap'
+
+
+@pytest.mark.parametrize('part', range(1, 8))
+def test_bag_that_lost_a_chunk_and_was_recovered_is_incomplete(
+    tape: Tape, tmp_path: Path, part: int
+) -> None:
+    file = write_chunks(tmp_path / 'bag', tape)
+    data = bytearray(file.read_bytes())
+    with file.open('rb') as stream:
+        summary = make_reader(stream).get_summary()
+    assert summary is not None
+    chunk = summary.chunk_indexes[part * len(summary.chunk_indexes) // 8]
+    data[chunk.chunk_start_offset + chunk.chunk_length // 2] ^= 0xFF
+    file.write_bytes(data)
+    recover(file.parent)
+    report = audit_path(file.parent)
+    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert 'were damaged' in str(report)
+
+
+def test_hole_that_a_record_claims_and_that_has_messages_in_it_excuses_nothing(
+    forge: Forge, tmp_path: Path
+) -> None:
+    silent = forge.steps[30].closed.ros.nanoseconds
+    forge.raw('/odom', lambda sent: None if sent.log_time > silent else sent)
+    begin = min(sent.log_time for sent in forge.tape)
+    write_bag(tmp_path / 'bag', forge.tape)
+    run = Run(tmp_path / 'bag')
+    terms = run.terms()
+    auditor = Auditor(
+        terms.contract, terms.task, run.topics, holes=[(begin, begin + 60 * NANOSECONDS)]
+    )
+    for piece in run.pieces(auditor.topics):
+        if isinstance(piece, Message):
+            auditor.message(piece)
+        elif isinstance(piece, Entry):
+            auditor.add(piece.record, piece.log_time)
+    assert auditor.report().outcome is Outcome.CONTRADICTED
+
+
+def test_last_requests_of_a_client_that_ended_leave_the_record_incomplete(
+    forge: Forge, audited: Auditing
+) -> None:
+    requests = [sent for sent in forge.tape if sent.topic == '/boundary/action_request']
+    gone = [sent for sent in requests if sent.what.lease_id == requests[-1].what.lease_id][-3:]
+    forge.tape = [sent for sent in forge.tape if not any(sent is one for one in gone)]
+    report = audited(forge.tape)
+    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.excused['cut off']['requests'] == 3

@@ -21,9 +21,11 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.index import IndexCheck
 from boundary_env_ros.evidence.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_table import status_of
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
@@ -296,6 +298,13 @@ def test_first_transition_that_was_taken_away_is_named(run: RunFolder) -> None:
         "UPDATE episodes SET ending = 'TERMINATED' WHERE ending = 'TRUNCATED'",
         'UPDATE episodes SET step_count = 1',
         'UPDATE episodes SET done = 0',
+        "UPDATE episodes SET seed = '999'",
+        "UPDATE episodes SET digest = 'sha256:another'",
+        "UPDATE episodes SET environment = 'another'",
+        "UPDATE episodes SET bag = '../another/bag'",
+        'UPDATE episodes SET interventions = 3',
+        "UPDATE episodes SET state = json_set(state, '$.client', 'another')",
+        "UPDATE episodes SET state = json_set(state, '$.seed', 999)",
         'DELETE FROM episodes WHERE rowid = 2',
         "UPDATE episodes SET episode_id = 'another' WHERE rowid = 1",
         'DROP TABLE episodes',
@@ -338,6 +347,36 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
     report = audit_path(run.path)
     assert rules_of(report) == {'index-agrees'}, f'\n{report}'
     assert "expect truncated by 'environment' for 'time_limit'" in str(report)
+
+
+def test_environment_that_was_declared_lost_twice_is_so_once_in_the_index(
+    run: RunFolder, record: list[Piece], loaded: LoadedContract
+) -> None:
+    place = max(i for i, piece in enumerate(record) if isinstance(piece, Transition))
+    step = record[place]
+    assert isinstance(step, Transition)
+    step = replace(
+        step,
+        terminated=False,
+        truncated=True,
+        cause='environment_lost',
+        declared_by='environment',
+    )
+    declared = replace(
+        status_of(step), declared_by='recorder', message='The environment has been silent.'
+    )
+    woken = [
+        piece
+        for piece in record[:place]
+        if not isinstance(piece, EpisodeStatus) or piece.id.episode_id != step.id.episode_id
+    ]
+    run.episodes.unlink()
+    # As the recorder: the first word stands, and the step counts.
+    write_index(run.episodes, [*woken, declared, replace(step, declared_by='recorder')])
+    check = IndexCheck(run.episodes)
+    for piece in (*woken, declared, step):
+        check.add(piece)
+    assert list(check.mismatches(torn=False)) == []
 
 
 def test_index_may_be_ahead_of_records_that_a_crash_tore(run: RunFolder) -> None:

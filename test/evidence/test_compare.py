@@ -55,7 +55,7 @@ def side(first: int, *planted: str, policy: str = 'scripted') -> Side:
 
 
 def held(a: Side, b: Side) -> Comparison:
-    return compare_sides(a, b, agent='cart', open_loop='recorded pieces are matched')
+    return compare_sides(a, b, agent='cart', open_loop='none')
 
 
 def names(comparison: Comparison) -> set[str]:
@@ -117,9 +117,7 @@ def test_enough_episodes_with_the_same_seeds_are_held_against_each_other_as_pair
         replace(
             whole,
             episodes=[
-                replace(e, key=f'{e.key} {turn}', episode_id=f'{e.episode_id} {turn}')
-                for turn in range(2)
-                for e in whole.episodes
+                replace(e, key=f'{e.key} {turn}') for turn in range(2) for e in whole.episodes
             ],
         )
         for whole in (one, other)
@@ -183,14 +181,6 @@ def test_recorded_commands_in_the_simulation_tell_the_other_robot_from_it() -> N
     assert drift[0] < drift[10] < drift[25]
 
 
-def test_without_a_simulation_recorded_pieces_with_equal_commands_are_matched() -> None:
-    comparison = held(side(1), side(201, 'actuator_delay'))
-    assert 'divergence.matched' in names(comparison)
-    comparison = held(side(1), side(101))
-    (finding,) = (f for f in comparison.findings if f.name == 'divergence.matched')
-    assert not finding.beyond_chance
-
-
 def test_why_nothing_is_replayed_is_told() -> None:
     contract = CONTRACT.contract
     assert simulations(contract, contract, 'none')[0] == (None, None)
@@ -231,7 +221,7 @@ def test_what_only_the_evaluator_sees_and_late_evidence_are_read(
     for episode in whole.episodes:
         assert 'evaluator.true_pose.level' in episode.values
         assert 'reset.duration' in episode.values, 'in realtime'
-    driven = [e for e in whole.episodes if e.client == 'goal_seeking']
+    driven = [e for e in whole.episodes if e.of.client == 'goal_seeking']
     late = sum(e.values['latency.unseen']['actuation'] for e in driven)
     without = read_side(
         [r for r in record if not isinstance(r, ActuationEvidence)],
@@ -414,4 +404,4 @@ def test_the_plain_data_has_everything_and_no_number_that_json_has_not() -> None
     assert facts['a']['success']['of'] == 8
     (delay,) = (f for f in facts['sections']['response'] if f['name'] == 'response.delay')
     assert delay['differs'] is True
-    assert delay['quantities'][0]['interval'][0] > 0.0
+    assert delay['quantities'][0]['low'] > 0.0

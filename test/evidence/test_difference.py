@@ -21,11 +21,11 @@ import pytest
 from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.core.contract import Confidence, ConfirmStep, Contract, Pacing
 from boundary_env_ros.core.contract_key import parts_of
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.safety import Moves, Side, Workspace
 from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.evidence.difference import difference
+from boundary_env_ros.storage.contract.parser import parse
 
 EVERY = [*SHIPPED, *GOOD]
 CONTRACTS = [parse(data_of(path)) for path in EVERY]
@@ -158,7 +158,7 @@ def test_a_change_of_any_part_is_found() -> None:
     assert len(tried) > 500
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_several_changes_are_found_too(data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(CONTRACTS))

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 import re
-import sys
 import tracemalloc
 from typing import Any
 
 from drafting_messages import cart_and_arm, header, make, MODES, SECOND, START, TYPES, write_bag
 from drafting_surveys import filled
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcap.writer import Writer
 import numpy as np
@@ -24,7 +23,7 @@ import yaml
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.fields import reader
 from boundary_env_ros.core.sources import Array, Joints, Paths
-from boundary_env_ros.errors import BoundaryError, MissingDependency, RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag, survey_bag
 from boundary_env_ros.evidence.drafting.survey import TopicSurvey
 from boundary_env_ros.storage.contract_file import loads
@@ -342,9 +341,6 @@ def outcome(path: Path) -> str:
     return 'actually: a contract'
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(
     cuts=st.lists(st.tuples(st.floats(0.0, 1.0), st.binary(min_size=1, max_size=9)), max_size=4),
     keep=st.floats(0.0, 1.0),
@@ -368,11 +364,3 @@ def test_no_damage_makes_it_stumble(
     file.write_bytes(data)
     for path in (bag, file):
         assert 'actually: ' in outcome(path)
-
-
-def test_without_rosbags_the_extra_is_named(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, 'rosbags', None)
-    with pytest.raises(MissingDependency, match='pip install rosbags'):
-        init_from_bag(bag)

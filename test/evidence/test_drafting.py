@@ -82,7 +82,6 @@ def is_scan(message: Any) -> bool:
     return 0.0 <= message.range_min <= message.range_max < math.inf
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     sensors=st.lists(st.tuples(st.sampled_from(SENSORS), SEEDS), max_size=3),
     commands=st.lists(st.tuples(st.sampled_from(COMMANDS), SEEDS), max_size=2),
@@ -114,7 +113,7 @@ def test_draft_of_any_messages_is_a_contract_whose_ranges_cover_them(
         assert all(low <= high for low, high in zip(group.low, group.high, strict=True))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     kinds=st.lists(st.sampled_from(SENSORS + COMMANDS), min_size=2, max_size=5),
     ends=st.lists(st.sampled_from(['', '/cmd', '/ground_truth']), min_size=5, max_size=5),
@@ -132,7 +131,6 @@ def test_same_survey_makes_the_same_text_in_whatever_order(
     assert draft(replace(survey, topics=tuple(topics))) == first
 
 
-@settings(max_examples=40, deadline=None)
 @given(name=st.text(max_size=12), kind=st.text(max_size=12), frame=st.text(max_size=8))
 def test_no_name_can_break_the_text(name: str, kind: str, frame: str) -> None:
     topic = number(f'/{name}', frames=(frame,) if frame else ())

@@ -334,7 +334,7 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert (client.episodes, client.success.of, client.success_of_terminated.of) == (1, 0, 0)
     mark = EpisodeMark(id=steps[-1].id, verdict=MarkVerdict.SUCCESS, who='anna')
     (client,) = summarise([first, *steps, mark]).clients
-    assert (client.success_by_marks.count, client.disagreements) == (1, ())
+    assert (client.success_by_marks.count, client.disagreements) == (1, [])
     report = audit_path(tmp_path / 'run')
     assert report.counts == {}
     assert {'judgement-recomputed', 'task-field-recomputed'} <= set(report.not_applied)
@@ -620,6 +620,19 @@ def test_time_line_of_simulated_time(clock: int, expected: int, *, knows: bool) 
     assert (line.middleware(9) is not None) is knows
 
 
+def test_nothing_is_there_before_its_simulated_stamp() -> None:
+    line = TimeLine(sim_time=True, has_clock=True)
+    line.ticked(5, 5)
+    assert [line.logged(9), line.logged(9, 12), line.logged(10), line.logged(13)] == [
+        9,
+        12,
+        12,
+        13,
+    ]
+    assert line.logged(14, stamp=14 + 2 * 10**9) == 14  # a wrong stamp
+    assert line.backwards == 0
+
+
 def test_stamps_of_another_clock_are_noticed() -> None:
     line = TimeLine(sim_time=False, has_clock=False)
     line.logged(10**18)
@@ -749,7 +762,8 @@ def test_simulated_time_is_that_of_the_clock_topic(
     assert audit_path(tmp_path / 'run').ok
     for step in made:
         assert step.closed.ros.clock is Clock.ROS
-        assert begin - 10**9 <= step.closed.ros.nanoseconds <= end
+        # The last sensors are ahead of the last `/clock`.
+        assert begin - 10**9 <= step.closed.ros.nanoseconds <= end + 50_000_000
         arrived = [field.arrived for field in step.after if field.source == '/odom']
         assert all(stamp is not None and stamp.clock is Clock.SYSTEM for stamp in arrived)
         assert all(f.age is not None and f.age < 1.0 for f in step.after if f.values[2:])

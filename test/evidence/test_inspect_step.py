@@ -62,12 +62,12 @@ def test_step_is_found_whole_with_all_that_belongs_to_it(
         if any(d.sequence == late.decision_sequence for d in t.decisions[t.decision :][:1])
     )
     found = find_step(run, step.id.episode_id, str(step.id.step))
-    assert same(found.transition, step)
-    assert found.late is not None
-    assert same(found.late, late)
+    assert same(found.step.transition, step)
+    assert found.step.late is not None
+    assert same(found.step.late, late)
     saw = next(p for p in record if isinstance(p, EvaluatorRecord) and p.id == step.id)
-    assert found.evaluator is not None
-    assert same(found.evaluator, saw)
+    assert found.step.truth is not None
+    assert same(found.step.truth, saw)
     text = tell_step(found)
     assert 'The evidence of the execution came after the step had been closed.' in text
     assert 'actuation    unknown' not in text
@@ -83,7 +83,8 @@ def test_step_is_found_whole_with_all_that_belongs_to_it(
 def test_tick_is_told_on_its_side_of_its_due_time(
     stopped: OneStep, error: float, told: str
 ) -> None:
-    step = replace(stopped, transition=replace(stopped.transition, tick_error=error))
+    changed = replace(stopped.step.transition, tick_error=error)
+    step = replace(stopped, step=replace(stopped.step, transition=changed))
     assert told in tell_step(step)
 
 
@@ -92,17 +93,17 @@ def test_episodes_are_counted_from_one_in_the_order_of_the_record(
 ) -> None:
     ids = list(dict.fromkeys(t.id.episode_id for t in transitions))
     second = find_step(run, '2', '0')
-    assert (second.transition.id.episode_id, second.number) == (ids[1], 2)
-    assert (second.episodes, second.transition.kind) == (5, Kind.RESET)
+    assert (second.step.transition.id.episode_id, second.step.episode.number) == (ids[1], 2)
+    assert (second.episodes, second.step.transition.kind) == (5, Kind.RESET)
     last = find_step(run, 'last', 'last')
-    assert same(last.transition, transitions[-1])
+    assert same(last.step.transition, transitions[-1])
     assert last.last_step == transitions[-1].id.step
 
 
 def test_text_tells_instants_stages_ages_actions_rules_with_numbers_and_reward(
     stopped: OneStep,
 ) -> None:
-    text, now = tell_step(stopped), stopped.transition
+    text, now = tell_step(stopped), stopped.step.transition
     for instant in ('captured', 'observed', 'delivered', 'requested', 'received', 'commanded'):
         assert f'  {instant}' in text
     assert all(f'\n  {stage}' in text for stage in STAGES)
@@ -138,11 +139,18 @@ def test_reset_ending_events_and_marks_are_told(run: Path) -> None:
 def test_json_is_the_records_as_they_are(
     run: Path, stopped: OneStep, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    step = stopped.transition.id.step
-    arguments = ['inspect', str(run), '--episode', str(stopped.number), '--step', str(step)]
+    number, step = stopped.step.episode.number, stopped.step.transition.id.step
+    arguments = [
+        'inspect',
+        str(run),
+        '--episode',
+        str(number),
+        '--step',
+        str(step),
+    ]
     assert main([*arguments, '--json']) == 0
     told = json.loads(capsys.readouterr().out)
-    assert same(from_json(Transition, told['transition']), stopped.transition)
+    assert same(from_json(Transition, told['transition']), stopped.step.transition)
     assert told['signs'][0]['kind'] == 'stopped'
     assert main(arguments) == 0
     assert capsys.readouterr().out == f'{tell_step(stopped)}\n'

@@ -200,23 +200,3 @@ def test_it_says_how_many_episodes_it_takes() -> None:
     assert enough(1, 0.05, paired=False) == 4  # 2 / 70
     assert enough(1, 0.05, paired=True) == 6  # 2 / 64
     assert enough(40, 0.05, paired=False) == 7
-
-
-def test_distances_between_the_sides_are_held_against_those_within() -> None:
-    random = np.random.default_rng(5)
-    places = np.concatenate([random.normal(0.0, 1.0, 8), random.normal(6.0, 1.0, 8)])
-    sums = np.abs(places[:, np.newaxis] - places)
-    p, first, second, between = Deals(8, 8, paired=False).test_distances(sums, np.ones((16, 16)))
-    assert p < 0.001
-    assert between > 2.0 * max(first, second)
-    mixed = random.permutation(places)
-    sums = np.abs(mixed[:, np.newaxis] - mixed)
-    p, *_ = Deals(8, 8, paired=False).test_distances(sums, np.ones((16, 16)))
-    assert p > 0.05
-
-
-def test_distances_that_nobody_has_say_nothing() -> None:
-    nothing = np.zeros((6, 6))
-    p, *means = Deals(3, 3, paired=False).test_distances(nothing, nothing)
-    assert p == 1.0
-    assert all(map(math.isnan, means))

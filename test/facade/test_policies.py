@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -169,6 +170,16 @@ def test_after_the_last_recorded_action_the_safe_command_is_asked_for(tmp_path: 
     asked = [policy(SEEN).tolist() for _ in range(count + 2)]
     assert asked[-3] == list(steps[-1].requested_action)
     assert asked[-2:] == [[0.0, 0.0]] * 2
+
+
+def test_a_replay_can_be_warmed_up_where_no_action_means_the_safe_command(tmp_path: Path) -> None:
+    steps = record(CART, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 5)
+    with TransitionJsonl(tmp_path / 'arm.jsonl') as file:
+        for step in steps:
+            action = (0.1,) * 7 if step.kind is Kind.STEP else ()
+            file.append(replace(step, requested_action=action))
+    policy = ReplayPolicy(DOOR, tmp_path / 'arm.jsonl', other_contract=True)
+    assert policy(SEEN).tolist() == [0.1] * 7
 
 
 def test_nothing_to_replay_is_an_error_with_a_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from gymnasium import spaces
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -35,7 +35,6 @@ from boundary_env_ros.facade.spaces import (
 )
 
 TIME = Timepiece()
-_SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 # Observations ------------------------------------------------------------------------------------
@@ -65,7 +64,6 @@ def frozen(
     return freeze(specs, found, sources, observed=TIME.now, past=past)
 
 
-@_SETTINGS
 @given(st.data())
 def test_whatever_comes_what_is_delivered_is_in_the_space(data: st.DataObject) -> None:
     contract = data.draw(contracts())
@@ -92,7 +90,6 @@ def test_whatever_comes_what_is_delivered_is_in_the_space(data: st.DataObject) -
         past = (*past, {field.name: field.values for field in fields if field.values})[-3:]
 
 
-@_SETTINGS
 @given(st.data())
 def test_what_was_out_of_bounds_is_declared(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False))
@@ -119,7 +116,6 @@ def test_what_was_out_of_bounds_is_declared(data: st.DataObject) -> None:
             assert spec.name in ended
 
 
-@_SETTINGS
 @given(st.data())
 def test_every_value_of_the_state_is_in_its_bounds_too(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False))
@@ -131,7 +127,6 @@ def test_every_value_of_the_state_is_in_its_bounds_too(data: st.DataObject) -> N
             )
 
 
-@_SETTINGS
 @given(contract=contracts())
 def test_the_space_of_any_contract_needs_no_robot_and_holds_its_own_samples(
     contract: Contract,
@@ -219,9 +214,6 @@ def test_an_image_that_is_shown_again_is_a_copy() -> None:
 
 
 # Actions -----------------------------------------------------------------------------------------
-
-
-@_SETTINGS
 @given(st.data())
 def test_every_member_of_the_action_space_is_within_what_the_contract_allows(
     data: st.DataObject,
@@ -268,7 +260,6 @@ def test_every_member_of_the_action_space_is_within_what_the_contract_allows(
                     assert np.float32(value) == np.float32(low)
 
 
-@_SETTINGS
 @given(st.data())
 def test_an_action_becomes_the_numbers_of_all_groups_in_order(data: st.DataObject) -> None:
     contract = data.draw(contracts())

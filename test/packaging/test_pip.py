@@ -185,7 +185,7 @@ def test_without_the_extra_there_is_no_ros_and_the_rest_works(
 ) -> None:
     program = """
 import importlib.util
-for name in ('rclpy', 'std_msgs', 'mujoco', 'matplotlib'):
+for name in ('rclpy', 'std_msgs', 'mujoco'):
     assert importlib.util.find_spec(name) is None, name
 import boundary_env_ros.evidence, boundary_env_ros.facade, boundary_env_ros.storage
 from boundary_env_ros.storage.contract_file import load

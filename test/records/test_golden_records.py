@@ -134,6 +134,7 @@ def test_its_raw_messages_are_imported(run: Path, tmp_path: Path, capsys: Output
     (episode,) = json_of(capsys, 'episodes', imported)
     assert episode['step_count'] > 0
     assert episode['digest'] == facts(run)['episodes'][0]['digest']
+    assert json_of(capsys, 'audit', imported, expected=3)['errors'] == 0
 
 
 @golden_bag
@@ -145,5 +146,5 @@ def test_of_a_torn_copy_what_is_left_is_recovered(run: Path, capsys: Output) -> 
     (run / 'bag/metadata.yaml').unlink()
     assert main(['recover', str(run)]) == 0
     # Of its last episode there is no end.
-    after = json_of(capsys, 'audit', run, expected=3)['transitions']
+    after = json_of(capsys, 'audit', run, expected=4)['transitions']
     assert 0 < after < before

@@ -117,7 +117,7 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
         'first_transition.json',
         'episodes.sqlite',
         'summary.json',
-        'overview.png',
+        'report.html',
         'logs/safety_gate.log',
     ):
         assert (demo.run / name).stat().st_size > 0, name
@@ -138,7 +138,7 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
         'Audit: SUPPORTED.',
         'a truncation as failure',
         'latency p50 / p99',
-        'overview.png',
+        'report.html',
     ):
         assert said in demo.text
     for judge in ('audit', 'verdict'):

@@ -415,6 +415,27 @@ def test_full_queue_is_counted(bench: Bench) -> None:
     assert '/odom got lost' in bench.log()
 
 
+@pytest.mark.skipif(
+    int(Path('/proc/sys/net/core/rmem_max').read_text()) < 4_000_000,
+    reason='the kernel keeps less for a process that stands still: net.core.rmem_max',
+)
+def test_what_comes_while_the_recorder_stands_still_is_recorded(bench: Bench) -> None:
+    bench.record()
+    # Of commands their publisher keeps the last one alone: nobody sends one again.
+    command = bench.publisher(TwistStamped, 'cmd_vel', names.COMMAND)
+    image = bench.publisher(Image, 'camera/image_raw', names.SENSOR)
+    bench.process.send(signal.SIGSTOP)
+    for number in range(20):
+        image(Image(data=bytes(60_000)))
+        message = TwistStamped()
+        message.header.frame_id = str(number)
+        command(message)
+    bench.process.send(signal.SIGCONT)
+    bench.until(lambda: len(bench.on_disk('camera/image_raw')) == 20, 'all images')
+    bench.until(lambda: numbers(bench.on_disk('cmd_vel')) == [*range(20)], 'all commands')
+    assert bench.status().lost == 0
+
+
 def test_environment_that_died_is_declared_lost_and_signed(bench: Bench) -> None:
     bench.record()
     status = bench.publisher(msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED)

@@ -297,11 +297,11 @@ def test_who_only_looks_is_answered_while_a_step_waits(
     began = client.reset(options=CLEAR)
     robot = world.processes['simulated_robot']
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    asked = len(world.decisions())
     robot.send(signal.SIGSTOP)
     try:
         waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
         waiting.start()
-        asked = len(world.decisions())
         world.probe.until(lambda: len(world.decisions()) > asked, _SOON, 'the waiting step')
         assert client.observe().id.step == 0
         assert client.spaces().contract == 'warehouse_cart'
@@ -321,11 +321,11 @@ def test_closing_ends_a_step_that_waits(world: World, client: BoundaryClient) ->
     client.reset(options=CLEAR)
     robot = world.processes['simulated_robot']
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    asked = len(world.decisions())
     robot.send(signal.SIGSTOP)
     try:
         waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
         waiting.start()
-        asked = len(world.decisions())
         world.probe.until(lambda: len(world.decisions()) > asked, _SOON, 'the waiting step')
         client.end()
         waiting.join(_SOON)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import math
 
 from door_hand import grasp, lead, MS, only, payloads
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -73,9 +73,7 @@ def test_another_seed_gives_other_noise_but_the_same_motion():
         assert not np.array_equal(last[1][camera].pixels, last[2][camera].pixels)
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12)
 @given(cuts=st.lists(st.integers(0, 400 * MS), max_size=12))
 def test_no_cutting_of_time_into_calls_changes_anything(cuts, fingerprint):
     whole, cut = DoorArm(), DoorArm()

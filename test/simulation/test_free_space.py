@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -45,7 +45,6 @@ def test_distance_to_a_box_is_measured_to_its_faces_and_corners():
     assert box.distance((0.2, 0.1), (0.2, 0.1)) == 0.0
 
 
-@settings(max_examples=60)
 @given(a=POINTS, b=POINTS, clearance=st.floats(0.0, 0.6))
 def test_line_is_free_exactly_when_all_its_points_are(a, b, clearance):
     shares = np.linspace(0.0, 1.0, 200)

@@ -9,7 +9,7 @@ import itertools
 import math
 import sys
 
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -83,9 +83,7 @@ def test_steps_of_two_milliseconds_give_what_one_long_step_gives(fingerprint):
     assert cut.true_state == whole.true_state
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12)
 @given(cuts=st.lists(st.integers(0, 400 * MS), max_size=12))
 def test_no_cutting_of_time_into_calls_changes_anything(cuts, fingerprint):
     whole, cut = WarehouseCart(), WarehouseCart()

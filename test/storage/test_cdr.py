@@ -8,18 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache
 
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from mcap.records import Schema
-from mcap_ros2.decoder import DecoderFactory
+import numpy as np
 import pytest
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from storage_wire import cdr, definition, EXCHANGED, records, transition, type_of
 
 from boundary_env_ros.core.decision import StepId
 from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import record_decoder
+from boundary_env_ros.storage.cdr import Message, record_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.records import ContractDescription, RECORDS
 
@@ -28,15 +28,11 @@ STEP_ID = 'boundary_env_ros/msg/StepId'
 
 @cache
 def decoders(cls: type):
-    """Return the direct way and the long way from bytes to a record."""
+    """Return the direct way from bytes to a record, and the way to any message."""
     text, _ = definition(type_of(cls))
-    schema = Schema(id=1, name=type_of(cls), encoding='ros2msg', data=text.encode())
-    other = DecoderFactory().decoder_for('cdr', schema)
-    assert other is not None
-    return record_decoder(cls, type_of(cls), text), other
+    return record_decoder(cls, type_of(cls), text), record_decoder(Message, type_of(cls), text)
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 @pytest.mark.parametrize('cls', [*RECORDS.values(), *EXCHANGED], ids=lambda cls: cls.__name__)
 def test_any_record_is_read_as_decoding_and_converting_reads_it(cls: type, data) -> None:
@@ -50,7 +46,7 @@ def test_any_record_is_read_as_decoding_and_converting_reads_it(cls: type, data)
 def test_values_have_the_types_of_their_hints(cls: type) -> None:
     direct, _ = decoders(cls)
 
-    @settings(max_examples=5, suppress_health_check=list(HealthCheck), deadline=None)
+    @settings(max_examples=5)
     @given(records(cls))
     def check(record: object) -> None:
         message = cdr(record)
@@ -78,7 +74,6 @@ def test_message_whose_last_text_is_cut_is_a_record_error() -> None:
         direct(cdr(described)[:-2])
 
 
-@settings(suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 def test_bytes_that_are_wrong_are_a_record_or_a_record_error(data) -> None:
     direct, _ = decoders(Transition)
@@ -167,3 +162,66 @@ def test_numbers_are_widened_to_what_the_record_holds() -> None:
     assert repr(read(message)) == repr(
         Widened(values=(-1.0, 1.0), value=7.0, maybe=None, signed=-2, names=('n',), flag=True)
     )
+
+
+EVERYTHING = f"""bool flag
+byte raw
+char letter
+int8 a
+uint64 b
+float32 c
+string text
+bool[] flags
+uint8[] data
+int16[3] fixed
+float64[] numbers
+string[2] names
+mine/Part lambda
+mine/Part[] parts
+{SEPARATOR}
+MSG: mine/Part
+int32 x
+mine/Nothing[2] nothing
+{SEPARATOR}
+MSG: mine/Nothing
+"""
+
+
+@pytest.mark.parametrize('little', [True, False])
+def test_any_message_is_what_another_implementation_wrote(little: bool) -> None:
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(EVERYTHING, 'mine/msg/X'))
+    nothing = [store.types['mine/msg/Nothing'](0)] * 2
+    part = store.types['mine/msg/Part']
+    wrote = store.types['mine/msg/X'](
+        *(True, 100, 97, -3, 2**63, 0.5, 'é'),
+        *(np.array([True, False]), np.arange(5, dtype=np.uint8), np.arange(-1, 2, dtype=np.int16)),
+        *(np.array([1.5, -2.5]), ['', 'n'], part(7, nothing), [part(8, nothing)]),
+    )
+    data = bytes(store.serialize_cdr(wrote, 'mine/msg/X', little_endian=little))
+    read = record_decoder(Message, 'mine/msg/X', EVERYTHING)
+    found = vars(message := read(data))
+    assert message.__slots__ == tuple(found)
+    assert message.parts[0].__slots__ == ('x', 'nothing')
+    nothing = (Message(), Message())
+    assert found.pop('lambda') == Message(x=7, nothing=nothing)
+    assert found.pop('parts') == (Message(x=8, nothing=nothing),)
+    assert [each.tolist() for each in map(found.pop, ('flags', 'fixed', 'numbers'))] == [
+        [True, False],
+        [-1, 0, 1],
+        [1.5, -2.5],
+    ]
+    assert found == {
+        'flag': True,
+        'raw': 100,
+        'letter': 97,
+        'a': -3,
+        'b': 2**63,
+        'c': 0.5,
+        'text': 'é',
+        'data': bytes(range(5)),
+        'names': ('', 'n'),
+    }
+    for length in range(4, len(data) - 1):
+        with pytest.raises(RecordError, match='Expect a message with its definition'):
+            read(data[:length])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 from storage_wire import cdr, definition, EXCHANGED, records, transition, type_of, typestore
@@ -23,7 +23,6 @@ def encoder(cls: type) -> RecordEncoder:
     return RecordEncoder(cls, type_of(cls), definition(type_of(cls))[0])
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 @pytest.mark.parametrize('cls', [*RECORDS.values(), *EXCHANGED], ids=lambda cls: cls.__name__)
 def test_any_record_is_written_as_another_implementation_writes_it(cls: type, data) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 import re
 from types import SimpleNamespace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.safety import Obstacle, Side
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
 from boundary_env_ros.storage import contract_file
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import (
     find,
@@ -397,7 +397,6 @@ def mutated(text: str, kind: str, at: int, what: object) -> str:
     return '\n'.join([*lines[:at], *new, *lines[at + 1 :]])
 
 
-@settings(max_examples=60, deadline=None)
 @given(mutations=st.lists(mutation, min_size=1, max_size=3))
 def test_a_mutated_file_is_read_or_refused_by_name(
     mutations: list[tuple[str, int, object]],

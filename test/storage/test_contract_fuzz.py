@@ -17,19 +17,19 @@ import sys
 from typing import Any
 
 from contract_corpus import data_of, GOOD, SCHEMA, SHIPPED
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import jsonschema
 import pytest
 import yaml
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.describe import as_data, describe
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.facade.spaces import action_space, observation_space
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.yaml_text import YamlText
@@ -203,7 +203,6 @@ def turned(data: Any, name: Key = '') -> Any:
     return [turned(item) for item in data] if isinstance(data, list) else data
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=contract_data())
 def test_any_contract_is_sound_and_layout_does_not_change_it(data: dict[str, Any]) -> None:
     contract = parse(data)
@@ -220,7 +219,6 @@ def test_any_contract_is_sound_and_layout_does_not_change_it(data: dict[str, Any
         assert not difference(contract, again).changes
 
 
-@settings(max_examples=40, deadline=None)
 @given(one=contract_data(), other=contract_data())
 def test_any_two_contracts_can_be_compared(one: dict[str, Any], other: dict[str, Any]) -> None:
     found = difference(parse(one), parse(other))

@@ -12,16 +12,17 @@ from contract_corpus import data_of, REPOSITORY, SHIPPED
 import jsonschema
 import pytest
 
-from boundary_env_ros.core import change, contract, contract_key, safety_parser
+from boundary_env_ros.core import change, contract, contract_key
 from boundary_env_ros.core.contract_key import Key
-from boundary_env_ros.core.contract_parser import parse
-from boundary_env_ros.core.contract_reader import Reader
 from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.safety import Safety
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.describe import as_data
 from boundary_env_ros.evidence.difference import difference
+from boundary_env_ros.storage.contract import safety
+from boundary_env_ros.storage.contract.parser import parse
+from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract_schema import schema
 from boundary_env_ros.storage.contract_tables import with_tables
 
@@ -44,7 +45,7 @@ class WiderSafety(Safety):
 @pytest.fixture(autouse=True)
 def _with_the_key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(contract, 'Safety', WiderSafety)
-    monkeypatch.setattr(safety_parser, 'Safety', WiderSafety)
+    monkeypatch.setattr(safety, 'Safety', WiderSafety)
     contract_key._parts_of.cache_clear()
     yield
     contract_key._parts_of.cache_clear()

@@ -14,9 +14,6 @@ from contract_corpus import BAD, data_of, GOOD, SCHEMA, SHIPPED
 import jsonschema
 import pytest
 
-from boundary_env_ros.core import contract_parser
-from boundary_env_ros.core.contract_parser import parse
-from boundary_env_ros.core.contract_reader import Reader
 from boundary_env_ros.core.decision import Reason
 from boundary_env_ros.core.derived import FUNCTIONS
 from boundary_env_ros.core.latency import STAGES
@@ -24,6 +21,8 @@ from boundary_env_ros.core.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources import DECOMPRESSED, DEPTHS, ENCODINGS, MOST_VALUES
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage import contract_schema
+from boundary_env_ros.storage.contract.parser import parse
+from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.yaml_text import YamlText
 
 CONTENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding='utf-8'))
@@ -118,7 +117,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, path: Path) -> set[tuple[Where, str]]
         readers.append(self)
 
     monkeypatch.setattr(Reader, '__init__', remember)
-    contract_parser.parse(data_of(path))
+    parse(data_of(path))
     monkeypatch.undo()
     return {
         (general(reader.path), key)
@@ -195,10 +194,11 @@ def test_its_words_are_those_of_the_parser() -> None:
     assert {*PARTS, *ARRAYS} <= set(DEFINITIONS['message_type']['examples'])
     derive = DEFINITIONS['derive']
     assert derive['properties']['function']['enum'] == list(FUNCTIONS)
-    for rule, (name, function) in zip(derive['allOf'], FUNCTIONS.items(), strict=True):
-        assert rule['if']['properties']['function']['enum'] == [name]
-        parameters = set(rule['then']['propertyNames']['enum']) - {'function', 'of'}
-        assert parameters == ({function.parameter} if function.parameter else set())
+    needed = {
+        rule['if']['properties']['function']['enum'][0]: rule['then']['required'][0]
+        for rule in derive['allOf']
+    }
+    assert needed == {name: f.parameter for name, f in FUNCTIONS.items() if f.parameter}
     top = CONTENT['properties']
     assert set(top['latency_budget']['properties']) == {'of', *STAGES}
     reasons = top['episode']['properties']['on_stop']['propertyNames']['enum']

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract_parser import parse
 from boundary_env_ros.core.safety import Moves, Workspace
 from boundary_env_ros.core.sources import Paths
 from boundary_env_ros.resources import share_directory, share_file
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.contract_types import problems_of, TypeCheck
 from boundary_env_ros.storage.message_types import Fields, MessageTypes, rosbags_definitions

@@ -36,13 +36,14 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.cdr import record_decoder
+from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_table import APPLICATION_ID, SCHEMA_VERSION
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
-from boundary_env_ros.storage.reader import message_decoder, open_records
+from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.rosbag2 import offers_of_bag
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -266,6 +267,10 @@ MANY = b'\0\1\0\0\xff\xff\xff\xff'
 EMPTY = f'mine/E[] many\n{SEPARATOR}\nMSG: mine/E\n'
 
 
+def inside(name: str, fields: str) -> str:
+    return f'{SEPARATOR}\nMSG: mine/{name}\n{fields}\n'
+
+
 @pytest.mark.parametrize(
     ('text', 'data', 'said'),
     [
@@ -279,10 +284,6 @@ EMPTY = f'mine/E[] many\n{SEPARATOR}\nMSG: mine/E\n'
 )
 def test_message_without_measure_is_one_error(text: str, data: bytes, said: str) -> None:
     assert said in contained(lambda: decode(text, data))
-
-
-def inside(name: str, fields: str) -> str:
-    return f'{SEPARATOR}\nMSG: mine/{name}\n{fields}\n'
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 import zlib
 
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -28,7 +28,6 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.pixels import pixels_of
 
 PIL_Image = pytest.importorskip('PIL.Image', reason='needs boundary_env_ros[images]')
-_FEW = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def field(
@@ -70,7 +69,6 @@ def pixels(draw: Any, dtype: str, channels: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize('encoding', DECOMPRESSED)
-@_FEW
 @given(data=st.data())
 def test_a_png_comes_out_as_it_was_put_in(encoding: str, data: st.DataObject) -> None:
     channels, dtype = ENCODINGS[encoding]
@@ -174,7 +172,6 @@ def test_a_small_file_with_a_very_large_image_is_refused_before_it_is_unpacked()
             pixels_of(field('mono8', 4, 5, 'png'), message(data, 'png'))
 
 
-@_FEW
 @given(
     form=st.sampled_from(['png', 'jpeg']),
     changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=3)), max_size=4),

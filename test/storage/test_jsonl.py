@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 from storage_wire import records, transition
@@ -40,7 +40,6 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     assert reader.line == 5
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
 @given(records(Transition))
 def test_any_transition_survives_the_round_trip(record: Transition) -> None:
     line = dump_line(record)

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from pathlib import Path
 import sqlite3
-import sys
 
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 
-from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.storage import known_definitions
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.definitions import parse_definition
-from boundary_env_ros.storage.known_definitions import described, known_definition, known_hash
+from boundary_env_ros.storage.known_definitions import known_definition, known_hash
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 
@@ -69,24 +68,23 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures('place')
 @pytest.mark.parametrize('kind', [TWIST, TRANSITION])
 def test_definition_that_is_missing_is_the_known_one(kind: str) -> None:
-    found = described(channel(kind))
-    assert found.definition_encoding == 'ros2msg'
+    found = definition_text(channel(kind))
     text, _ = typestore().generate_msgdef(kind, ros_version=2)
-    assert parse_definition(kind, found.definition.decode()) == parse_definition(kind, text)
+    assert parse_definition(kind, found) == parse_definition(kind, text)
 
 
 def test_definition_as_idl_becomes_one_as_text() -> None:
     text = f'{"=" * 80}\n'.join(('', WHEEL, SLIP))
-    found = described(channel('acme_msgs/msg/Wheel', 'ros2idl', text))
-    fields = parse_definition('acme_msgs/msg/Wheel', found.definition.decode())
+    found = definition_text(channel('acme_msgs/msg/Wheel', 'ros2idl', text))
+    fields = parse_definition('acme_msgs/msg/Wheel', found)
     assert [f.name for f in fields['acme_msgs/Wheel']] == ['speed', 'slip']
     (ratio,) = fields['acme_msgs/Slip']
     assert (ratio.type, ratio.size) == ('float32', 2)
 
 
 def test_definition_as_text_is_left_as_it_is() -> None:
-    one = channel('acme_msgs/msg/Odd', 'ros2msg', 'float64 odd\n')
-    assert described(one) is one
+    text = 'float64 odd\n'
+    assert definition_text(channel('acme_msgs/msg/Odd', 'ros2msg', text)) == text
 
 
 @pytest.mark.parametrize(
@@ -99,18 +97,7 @@ def test_definition_as_text_is_left_as_it_is() -> None:
 )
 def test_type_that_nobody_knows_is_named(one: Channel, said: str) -> None:
     with pytest.raises(RecordError, match=said):
-        described(one)
-
-
-def test_without_rosbags_it_is_asked_for_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, 'rosbags', None)
-    monkeypatch.setenv('AMENT_PREFIX_PATH', '/nowhere/else')
-    monkeypatch.setattr('sys.prefix', '/nowhere')
-    known_definitions._jazzy.cache_clear()
-    with pytest.raises(MissingDependency, match='`pip install rosbags`'):
-        known_definition(TWIST)
+        definition_text(one)
 
 
 def test_hash_is_of_the_definition_and_not_of_the_name() -> None:

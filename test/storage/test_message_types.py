@@ -26,7 +26,6 @@ from boundary_env_ros.storage.message_paths import (
     resolve,
 )
 from boundary_env_ros.storage.message_types import (
-    field_of,
     message_types,
     MessageTypes,
     Mismatch,
@@ -336,11 +335,6 @@ def test_where_ros_is_installed_a_type_that_only_rosbags_has_is_not(tmp_path: Pa
 
 def test_nothing_is_known_without_ros_and_rosbags(tmp_path: Path) -> None:
     assert MessageTypes([tmp_path]).is_empty
-
-
-def test_description_of_another_rosbags_is_an_error_with_a_way_out() -> None:
-    with pytest.raises(RecordError, match='as rosbags 0.11 writes it, actually: .*Install'):
-        field_of('x', (7, 'new'))
 
 
 @needs_ros

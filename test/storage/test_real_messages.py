@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 import sys
 
-from hypothesis import given, HealthCheck, settings
+from hypothesis import given, settings
 import pytest
 from storage_wire import definition, records
 
@@ -41,7 +41,7 @@ def test_hash_of_the_installed_definition_is_that_of_our_files(type_name: str) -
 def test_any_record_comes_back_from_a_bag(tmp_path: Path, type_name: str, cls: type) -> None:
     written: list[object] = []
 
-    @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
+    @settings(max_examples=15)
     @given(records(cls))
     def write(record: object) -> None:
         message = to_message(record, new_message)

@@ -306,7 +306,7 @@ for place in ('new', 'made'):
 def test_place_that_is_read_only_is_refused_by_name(tmp_path: Path) -> None:
     made = f'mkdir {tmp_path}/made\nmount -o remount,ro {tmp_path}'
     new, other = small_disk(tmp_path, program_of(_REFUSED, tmp_path), options=made).splitlines()
-    assert f'Expect to make the run folder {tmp_path}/new, actually: Read-only file system' in new
+    assert f'Expect to make {tmp_path}/new, actually: Read-only file system' in new
     assert f'{tmp_path}/made/contract.yaml, actually: Read-only file system' in other
 
 

@@ -380,6 +380,14 @@ def test_bytes_that_cannot_be_read_are_kept_beside_the_new_file(recording: Recor
     )
     assert (run.bag / 'bag_0.mcap.torn').read_bytes() == torn
     assert len(by_rosbags(run.bag)) == len(by_mcap(file)) == 11
+    # So is what a second crash damages, beside the first.
+    again = file.read_bytes()[:-200] + b'\x7f' * 300
+    file.write_bytes(again)
+    assert any(
+        'the old file is kept as bag_0.mcap.torn.2' in lost for lost in recover(run.path).lost
+    )
+    assert (run.bag / 'bag_0.mcap.torn').read_bytes() == torn
+    assert (run.bag / 'bag_0.mcap.torn.2').read_bytes() == again
 
 
 def test_marks_in_the_index_survive(recording: Recording) -> None:

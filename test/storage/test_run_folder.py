@@ -32,7 +32,7 @@ def test_new_run_gets_an_empty_folder(tmp_path: Path, made_before: bool) -> None
             run.transitions,
             run.episodes,
             run.summary,
-            run.overview,
+            run.report,
         )
     ] == [
         'bag',
@@ -41,7 +41,7 @@ def test_new_run_gets_an_empty_folder(tmp_path: Path, made_before: bool) -> None
         'transitions.jsonl',
         'episodes.sqlite',
         'summary.json',
-        'overview.png',
+        'report.html',
     ]
 
 
@@ -60,7 +60,7 @@ def test_file_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
-    with pytest.raises(RecordError, match='Expect to make the run folder .*/file/run'):
+    with pytest.raises(RecordError, match='Expect to make .*/file/run'):
         RunFolder.create(tmp_path / 'file' / 'run')
 
 

@@ -209,6 +209,20 @@ def test_environment_that_lives_after_all_changes_nothing_but_is_told_of(
     assert records[-1] == end
 
 
+def test_environment_that_woke_up_and_says_the_same_adds_its_last_step(
+    recording: Recording,
+) -> None:
+    recording.hear('/episode_status', RUNNING)
+    recording.hear('/transition', transition(0))
+    assert recording.look_until(0.0, 3.0)
+    ending = {'cause': 'environment_lost', 'declared_by': 'environment'}
+    recording.hear('/transition', replace(transition(1), truncated=True, **ending), 3.1)
+    assert list(recording.made.notices()) == []
+    row = recording.row()
+    assert (row.step_count, row.declared_by) == (1, 'recorder')
+    assert row.episode_return == transition(0).reward + transition(1).reward
+
+
 def test_status_that_a_transition_overtook_is_no_contradiction(recording: Recording) -> None:
     recording.hear('/episode_status', RUNNING)
     recording.hear('/transition', replace(transition(1), terminated=True, **SUCCESS))

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -51,7 +51,6 @@ def judged(
     return {**{term.name: term.value for term in outcome.terms}, 'cause': outcome.cause}
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**63))
 def test_a_seed_alone_decides_the_sample(seed: int) -> None:
     assert sample(seed) == sample(seed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,18 +30,17 @@ from boundary_env_ros.evidence.comparing.comparison import (
 from boundary_env_ros.evidence.comparing.obstacles import reach_of
 from boundary_env_ros.evidence.comparing.open_loop import open_loop, OpenLoop
 from boundary_env_ros.evidence.comparing.permutation import Deals, enough, holm
-from boundary_env_ros.evidence.comparing.quantities import families, Family
-from boundary_env_ros.evidence.comparing.segments import distances, EPISODES, LENGTH
+from boundary_env_ros.evidence.comparing.quantities import families
 from boundary_env_ros.evidence.comparing.side import Episode, read_side, Side
 from boundary_env_ros.evidence.comparing.tables import tables
-from boundary_env_ros.evidence.comparing.testing import finding_of, matched, with_correction
+from boundary_env_ros.evidence.comparing.testing import finding_of, with_correction
 from boundary_env_ros.evidence.difference import difference
-from boundary_env_ros.evidence.run_files import read_all, Run
+from boundary_env_ros.evidence.run_files import counted, read_all, Run
 from boundary_env_ros.evidence.statistics import Proportion
 
 Told = Callable[[str, int], None]
 
-#: Name of a simulation that stands for: none, match recorded pieces instead.
+#: Name of a simulation that stands for none.
 NO_SIMULATION = 'none'
 
 #: Chance of any false alarm, and the least share of a span that counts, if nothing else is said.
@@ -48,9 +48,6 @@ ALPHA, RELEVANCE = 0.05, 1e-4
 
 #: Share of the episodes that must have a partner with their seed and start, to be tested as pairs.
 _PAIRED = 0.8
-
-#: Records between two words about how far the reading is.
-_EVERY = 200
 
 
 def compare_paths(
@@ -92,7 +89,8 @@ def compare_paths(
                 f'{f" that is valid ({terms.problem})" if terms.problem else ""}. Without it '
                 'nobody knows what its numbers mean.'
             )
-        sides.append((str(path), _telling(read_all(run), str(path), told), terms.contract))
+        telling = partial(told, str(path)) if told else lambda number: None
+        sides.append((str(path), counted(read_all(run), telling), terms.contract))
     (name_a, records_a, contract_a), (name_b, records_b, contract_b) = sides
     return compare(
         records_a,
@@ -138,7 +136,7 @@ def compare(
         Of A and of B, whose episodes; empty: those of all clients.
     simulation
         Installed robot that commands are replayed in; empty: the one with the name of A's
-        contract, ``none``: match recorded pieces instead.
+        contract, ``none``: in none.
     alpha
         Chance of any false alarm over all tests.
     relevance
@@ -203,11 +201,12 @@ def compare_sides(
         known, others = families(a.contract), families(b.contract)
         kept = [f for name, f in known.items() if name in others and not reach.blocks(name)]
         design = _design(a, b, alpha / len(kept), notes)
-        for found, name in _tested(design, kept, alpha, matching=not reach.blocks('divergence')):
+        for table in tables(kept, design.first, design.second):
+            found = finding_of(table, design.deals, alpha)
             if isinstance(found, Finding):
                 findings.append(found)
             elif found:
-                untested[name] = found
+                untested[table.family.name] = found
         findings = with_correction(
             findings, holm([f.p for f in findings]), alpha=alpha, relevance=relevance
         )
@@ -284,12 +283,10 @@ def simulations(
         if name:
             raise RecordError(
                 f'Expect a simulation that the recorded commands can be replayed in, actually: '
-                f'{why.rstrip(".")}. Name another robot, or {NO_SIMULATION!r} to match recorded '
-                'pieces.'
+                f'{why.rstrip(".")}. Name another robot, or {NO_SIMULATION!r}.'
             )
     return (None, None), (
-        f'Instead of a replay in a simulation ({why.rstrip(".")}), recorded pieces of '
-        f'{LENGTH} steps with equal commands are matched.'
+        f'The recorded commands are replayed in no simulation ({why.rstrip(".")}).'
     )
 
 
@@ -340,22 +337,6 @@ def _design(a: Side, b: Side, least: float, notes: list[str]) -> _Design:
     )
 
 
-def _tested(
-    design: _Design, kept: Sequence[Family], alpha: float, *, matching: bool
-) -> Iterator[tuple[Finding | str, str]]:
-    """Yield what came of each family, or why nothing did, and its name."""
-    for table in tables(kept, design.first, design.second):
-        yield finding_of(table, design.deals, alpha), table.family.name
-    episodes = (*design.first, *design.second)
-    if matching and any(episode.pieces is not None for episode in episodes):
-        first, second = (side[:EPISODES] for side in (design.first, design.second))
-        deals = design.deals
-        if len(first) < len(design.first) or len(second) < len(design.second):
-            deals = Deals(len(first), len(second), paired=deals.paired)
-        sums, counts = distances([episode.pieces for episode in (*first, *second)])
-        yield matched(sums, counts, deals), 'divergence.matched'
-
-
 def _too_few(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
         if len(side.episodes) < 2:
@@ -381,7 +362,7 @@ def _too_weak(design: _Design, tests: int, alpha: float) -> Iterator[str]:
 
 
 def _notes(a: Side, b: Side) -> Iterator[str]:
-    same = {e.episode_id for e in a.episodes} & {e.episode_id for e in b.episodes}
+    same = {e.of.key for e in a.episodes} & {e.of.key for e in b.episodes}
     if same:
         yield (
             f'{_episodes(len(same))} on both sides: of the same record nothing can be learnt '
@@ -401,7 +382,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
                 f'{_episodes(imported)} imported, of {side.name}: no gate decided in them, so '
                 'they have no rates; nobody knows their seeds.'
             )
-        unjudged = sum(not episode.judged for episode in side.episodes)
+        unjudged = sum(not episode.of.judged for episode in side.episodes)
         if unjudged:
             yield (
                 f'{_episodes(unjudged)} without a judgement, of {side.name}: their task lacked '
@@ -424,8 +405,9 @@ def _episodes(count: int) -> str:
 
 def _summary(side: Side) -> SideSummary:
     episodes, contract = side.episodes, side.contract
-    judged = [episode for episode in episodes if episode.judged]
-    successes = sum(e.cause == SUCCESS and not e.truncated for e in judged)
+    judged = [episode for episode in episodes if episode.of.judged]
+    terminated = sum(not e.of.truncated for e in judged)
+    successes = sum(e.of.cause == SUCCESS and not e.of.truncated for e in judged)
     drift = {}
     for name, (total, count) in side.drift.items():
         with np.errstate(invalid='ignore', divide='ignore'):
@@ -439,19 +421,12 @@ def _summary(side: Side) -> SideSummary:
         steps=side.steps,
         clients=dict(side.clients),
         software=dict(side.software),
-        endings=dict(Counter(e.cause for e in episodes)),
+        endings=dict(Counter(e.of.cause for e in episodes)),
         success=Proportion(count=successes, of=len(judged)),
-        success_of_terminated=Proportion(count=successes, of=sum(not e.truncated for e in judged)),
+        success_of_terminated=Proportion(count=successes, of=terminated),
         left_out=dict(side.left_out),
         unreadable=side.unreadable,
         replayed=side.replayed,
         not_replayed=dict(side.not_replayed),
         drift=drift,
     )
-
-
-def _telling(records: Iterable[object], name: str, told: Told | None) -> Iterator[object]:
-    for number, record in enumerate(records):
-        if told is not None and number % _EVERY == 0:
-            told(name, number)
-        yield record

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-import math
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,10 @@ from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.evidence.comparing.quantities import Family, SECTIONS
 from boundary_env_ros.evidence.difference import Difference
+from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.statistics import Proportion
 
 Array = npt.NDArray[np.float64]
-Json = object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +52,6 @@ class Quantity:
     p: float
     span: float
     size: float
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as plain data; null stands for what is not known, or infinite."""
-        return {
-            'label': self.label,
-            'unit': self.unit,
-            'a': _finite(self.first),
-            'b': _finite(self.second),
-            'difference': _finite(self.difference),
-            'interval': [_finite(self.low), _finite(self.high)],
-            'p': _finite(self.p),
-            'span': _finite(self.span),
-            'size': _finite(self.size),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,19 +104,14 @@ class Finding:
         """Return the greatest size of what makes the difference; 0 if nothing does."""
         return max((abs(quantity.size) for quantity in self.shown), default=0.0)
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
+        told = ('p', 'corrected', 'least', 'beyond_chance', 'differs', 'episodes', 'quantities')
         return {
             'name': self.name,
             'what': self.family.what,
-            'p': _finite(self.p),
-            'corrected': _finite(self.corrected),
-            'least_p': _finite(self.least),
-            'beyond_chance': self.beyond_chance,
-            'differs': self.differs,
-            'episodes': list(self.episodes),
+            **{name: plain(getattr(self, name)) for name in told},
             'shown': [quantity.label for quantity in self.shown],
-            'quantities': [quantity.to_json() for quantity in self.quantities],
         }
 
 
@@ -165,26 +145,6 @@ class SideSummary:
     not_replayed: Mapping[str, int]
     drift: Mapping[str, Array] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return it as plain data."""
-        return {
-            'name': self.name,
-            'contract': self.contract,
-            'digest': self.digest,
-            'pacing': self.pacing,
-            'episodes': self.episodes,
-            'steps': self.steps,
-            'clients': dict(self.clients),
-            'software': dict(self.software),
-            'endings': dict(self.endings),
-            'success': _proportion(self.success),
-            'success_of_terminated': _proportion(self.success_of_terminated),
-            'left_out': dict(self.left_out),
-            'unreadable': self.unreadable,
-            'replayed': self.replayed,
-            'not_replayed': dict(self.not_replayed),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -206,7 +166,7 @@ class Comparison:
     untested
         Families that were not, and why.
     open_loop
-        How divergence was found: replayed in which simulation, or matched, and why.
+        In which simulation the commands were replayed, or why in none.
     paired
         Whether every episode was held against the one with its seed.
     alpha, relevance
@@ -264,60 +224,29 @@ class Comparison:
         """Return the findings of one section."""
         return tuple(f for f in self.findings if f.family.section == section)
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
+        told = (
+            'exit_code comparable obstacles agent notes alpha relevance paired least needed '
+            'open_loop untested privileged'
+        )
         return {
-            'exit_code': self.exit_code,
-            'comparable': self.comparable,
-            'obstacles': list(self.obstacles),
-            'agent': self.agent,
-            'a': self.a.to_json(),
-            'b': self.b.to_json(),
+            **{name: plain(getattr(self, name)) for name in told.split()},
+            'a': fields_of(self.a, without=('drift',)),
+            'b': fields_of(self.b, without=('drift',)),
             'contracts': {
-                'meaning': self.contracts.meaning.name.lower(),
-                'changes': [
-                    {
-                        'path': change.path,
-                        'meaning': change.meaning.name.lower(),
-                        'a': change.before,
-                        'b': change.after,
-                        'why': change.why,
-                    }
-                    for change in self.contracts.changes
-                ],
-                'privileged': list(self.privileged),
+                'meaning': plain(self.contracts.meaning),
+                **plain(self.contracts),
             },
-            'notes': list(self.notes),
-            'alpha': self.alpha,
-            'relevance': self.relevance,
             'tests': len(self.findings),
-            'paired': self.paired,
-            'least_p': _finite(self.least),
-            'episodes_needed': self.needed,
-            'open_loop': self.open_loop,
             'differences': [finding.name for finding in self.differences],
             'sections': {
                 section: [finding.to_json() for finding in self.of_section(section)]
                 for section in SECTIONS
             },
-            'untested': dict(self.untested),
         }
 
 
 def contract_name(contract: Contract) -> str:
     """Return name and version of a contract."""
     return f'{contract.name} {contract.version}'
-
-
-def _proportion(value: Proportion) -> dict[str, Json]:
-    interval: Sequence[float] | None = value.interval
-    return {
-        'count': value.count,
-        'of': value.of,
-        'value': value.value,
-        'interval': None if interval is None else list(interval),
-    }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.comparing.quantities import (
 )
 from boundary_env_ros.evidence.comparing.response import identify
 from boundary_env_ros.evidence.comparing.tape import FieldTrack, Tape
-from boundary_env_ros.evidence.late import LATE_STAGES
+from boundary_env_ros.evidence.episodes import LATE_STAGES
 
 Array = npt.NDArray[np.float64]
 
@@ -179,22 +179,24 @@ def _unseen(tape: Tape, contract: Contract) -> tuple[int, int]:
 
 def _rates(tape: Tape) -> Iterator[tuple[str, Mapping[str, float]]]:
     # Where no gate was, nothing is known of what it would have done.
-    if tape.steps and not tape.imported:
+    steps = tape.episode.steps
+    if steps and not tape.imported:
         for name in ('clipped', 'intervened', 'by_hand', 'overruns'):
-            yield f'rates.{name}', {name: tape.rates[name] / tape.steps}
-        yield 'rates.reasons', {n: count / tape.steps for n, count in tape.reasons.items()}
+            yield f'rates.{name}', {name: tape.rates[name] / steps}
+        yield 'rates.reasons', {n: count / steps for n, count in tape.reasons.items()}
 
 
 def _outcome(tape: Tape, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
-    yield 'outcome.endings', {tape.cause: 1.0}
-    yield 'outcome.length', {'length': tape.steps * contract.period}
-    if not tape.judged:
+    episode = tape.episode
+    yield 'outcome.endings', {episode.cause: 1.0}
+    yield 'outcome.length', {'length': episode.steps * contract.period}
+    if not episode.judged:
         return
-    success = float(tape.cause == SUCCESS and not tape.truncated)
+    success = float(episode.cause == SUCCESS and not episode.truncated)
     yield 'outcome.success', {'success': success}
-    if not tape.truncated:
+    if not episode.truncated:
         yield 'outcome.success_of_terminated', {'success': success}
-    yield 'outcome.return', {'return': tape.reward}
+    yield 'outcome.return', {'return': episode.total}
     yield 'outcome.reward_terms', tape.terms
 
 

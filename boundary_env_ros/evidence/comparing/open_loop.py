@@ -127,7 +127,9 @@ class OpenLoop:
         # Where the robot really stood, as far as somebody said so.
         if all(len(achieved.get(item.name, ())) == len(item.values) for item in target):
             target = tape.reset.achieved
-        answer = self._robot.reset(ResetWorld(seed=tape.seed, target=target), self._now)
+        answer = self._robot.reset(
+            ResetWorld(seed=tape.episode.first.seed, target=target), self._now
+        )
         if answer.error:
             return f'its start cannot be simulated: {answer.error}'
         shift = self._now + settle - tape.closed[0]

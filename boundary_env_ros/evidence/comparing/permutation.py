@@ -269,54 +269,6 @@ class Deals:
                 high[i] = max(float(-np.partition(-highs, few)[few]), d)
         return low, high
 
-    # Distances -----------------------------------------------------------------------------------
-
-    def test_distances(self, sums: Array, counts: Array) -> tuple[float, float, float, float]:
-        """
-        Test whether episodes of different sides are farther apart than those of one side.
-
-        Parameters
-        ----------
-        sums, counts
-            Sum and number of the distances between two episodes, shape (episodes, episodes),
-            those of the first side before those of the second; the diagonal does not count.
-
-        Returns
-        -------
-        p, within the first, within the second, between
-            Mean distances; NaN where there are none. p is 1 if there is nothing to compare.
-
-        """
-        rows = self._rows
-        if self.paired:
-            turned = (1.0 - rows) / 2.0
-            rows = np.concatenate([turned, 1.0 - turned], axis=1)
-        sums, counts = (m - np.diag(np.diag(m)) for m in (sums, counts))
-
-        def means(second: Array) -> tuple[Array, Array, Array]:
-            first = 1.0 - second
-            one, other, between = (
-                ((a @ sums) * b).sum(axis=1) / np.maximum(((a @ counts) * b).sum(axis=1), 1e-300)
-                for a, b in ((first, first), (second, second), (first, second))
-            )
-            return one, other, between
-
-        label = np.repeat([0.0, 1.0], [self.first, self.second])[np.newaxis]
-        held = [
-            float((a @ counts @ b.T)[0, 0])
-            for a, b in ((1 - label, 1 - label), (label, label), (1 - label, label))
-        ]
-        if min(held) == 0.0:
-            return 1.0, math.nan, math.nan, math.nan
-        first, second, between = (float(m[0]) for m in means(label))
-        found = between - (first + second) / 2.0
-        dealt = means(rows)
-        excess = dealt[2] - (dealt[0] + dealt[1]) / 2.0
-        spread = float(np.abs(sums).max()) * _TIE
-        count = int((excess >= found - spread).sum())
-        p = count / len(rows) if self.exhaustive else (1 + count) / (1 + len(rows))
-        return p, first, second, between
-
 
 def holm(ps: Sequence[float]) -> tuple[float, ...]:
     """

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.evidence.late import LATE_STAGES
+from boundary_env_ros.evidence.episodes import LATE_STAGES
 
 #: By family and label, the number of one episode.
 Values: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -122,39 +122,29 @@ def _of_resets(contract: Contract) -> Iterator[Family]:
     yield Family(name='reset.duration', what='time that the reset took', units={'duration': 's'})
 
 
+#: What is told of the numbers of a field, and what it is.
+_OF_NUMBERS: Mapping[str, str] = {
+    'level': 'mean value',
+    'spread': 'standard deviation',
+    'noise': 'what jumps from step to step (robust, of second differences)',
+    'at_reset': 'first value after the reset, against what the reset achieved if that tells more',
+}
+
+
 def _of_fields(contract: Contract) -> Iterator[Family]:
     for spec in contract.fields:
         start = f'{section_of(contract, spec)}.{spec.name}'
         labels = labels_of(spec)
-        units = dict(zip(labels, spec.unit, strict=False))
-        spans = {
-            label: high - low
-            for label, low, high in zip(labels, spec.low, spec.high, strict=False)
-            if math.isfinite(high - low)
-        }
         turns = frozenset(
             label for label, turn in zip(labels, turning(spec), strict=False) if turn
         )
-        if labels:
+        for name, what in _OF_NUMBERS.items() if labels else ():
             yield Family(
-                name=f'{start}.level', what='mean value', units=units, spans=spans, turns=turns
-            )
-            yield Family(
-                name=f'{start}.spread', what='standard deviation', units=units, spans=spans
-            )
-            yield Family(
-                name=f'{start}.noise',
-                what='what jumps from step to step (robust, of second differences)',
-                units=units,
-                spans=spans,
-            )
-            yield Family(
-                name=f'{start}.at_reset',
-                what='first value after the reset, against what the reset achieved if that tells '
-                'more',
-                units=units,
-                spans=spans,
-                turns=turns,
+                name=f'{start}.{name}',
+                what=what,
+                units=dict(zip(labels, spec.unit, strict=False)),
+                spans=_spans(spec),
+                turns=turns if name in ('level', 'at_reset') else frozenset(),
             )
         if spec.topic:
             yield Family(name=f'{start}.age', what='mean age', units={'age': 's'})
@@ -165,13 +155,19 @@ def _of_fields(contract: Contract) -> Iterator[Family]:
             )
 
 
+def _spans(spec: FieldSpec) -> dict[str, float]:
+    """Return how far each number of a field reaches, where its bounds say it."""
+    bounds = zip(labels_of(spec), spec.low, spec.high, strict=False)
+    return {label: high - low for label, low, high in bounds if math.isfinite(high - low)}
+
+
 def _of_latency(contract: Contract) -> Iterator[Family]:
     for stage in STAGES:
         budget = contract.latency_budget.get(stage)
+        late = ', longer where no feedback shows it' if stage in LATE_STAGES else ''
         yield Family(
             name=f'latency.{stage}',
-            what='time of a step'
-            + (', longer where no feedback shows it' if stage in LATE_STAGES else ''),
+            what=f'time of a step{late}',
             units={'median': 's', 'p90': 's'},
             spans={} if budget is None else {'median': budget, 'p90': budget},
         )
@@ -194,14 +190,11 @@ def _of_rates() -> Iterator[Family]:
 
 
 def _of_outcome() -> Iterator[Family]:
-    yield Family(
-        name='outcome.success', what='a truncation counts as failure', spans={'success': 1.0}
-    )
-    yield Family(
-        name='outcome.success_of_terminated',
-        what='of the episodes that terminated',
-        spans={'success': 1.0},
-    )
+    for name, what in (
+        ('success', 'a truncation counts as failure'),
+        ('success_of_terminated', 'of the episodes that terminated'),
+    ):
+        yield Family(name=f'outcome.{name}', what=what, spans={'success': 1.0})
     yield Family(name='outcome.endings', what='share of episodes with this cause', absent=0.0)
     yield Family(name='outcome.return', what='sum of rewards')
     yield Family(name='outcome.reward_terms', what='sum of this term', absent=0.0)
@@ -211,38 +204,24 @@ def _of_outcome() -> Iterator[Family]:
 def _of_commands(contract: Contract) -> Iterator[Family]:
     for spec in contract.fields:
         if spec.topic and not spec.is_image:
-            labels = labels_of(spec)
             yield Family(
                 name=f'divergence.{spec.name}',
                 what='root mean square distance from the simulation under the same commands',
-                units=dict(zip(labels, spec.unit, strict=False)),
-                spans={
-                    label: high - low
-                    for label, low, high in zip(labels, spec.low, spec.high, strict=False)
-                    if math.isfinite(high - low)
-                },
+                units=dict(zip(labels_of(spec), spec.unit, strict=False)),
+                spans=_spans(spec),
             )
     labels = contract.command_dimensions
-    units = dict(zip(labels, contract.command_unit, strict=True))
-    seconds, periods = dict.fromkeys(labels, 's'), dict.fromkeys(labels, contract.period)
-    yield Family(
-        name='response.delay', what='mean time behind the command', units=seconds, spans=periods
-    )
-    yield Family(
-        name='response.settling', what='time to 80 % of a step', units=seconds, spans=periods
-    )
-    yield Family(
-        name='response.gain',
-        what='final measured over commanded',
-        spans=dict.fromkeys(labels, 1.0),
-    )
-    yield Family(
-        name='response.residual',
-        what='root mean square of what a linear response leaves',
-        units=units,
-        spans={
-            label: span
-            for label, span in zip(labels, command_spans(contract), strict=True)
-            if math.isfinite(span)
-        },
-    )
+    periods = dict.fromkeys(labels, contract.period)
+    reach = dict(zip(labels, command_spans(contract), strict=True))
+    for name, what, units, spans in (
+        ('delay', 'mean time behind the command', dict.fromkeys(labels, 's'), periods),
+        ('settling', 'time to 80 % of a step', dict.fromkeys(labels, 's'), periods),
+        ('gain', 'final measured over commanded', {}, dict.fromkeys(labels, 1.0)),
+        (
+            'residual',
+            'root mean square of what a linear response leaves',
+            dict(zip(labels, contract.command_unit, strict=True)),
+            {label: span for label, span in reach.items() if math.isfinite(span)},
+        ),
+    ):
+        yield Family(name=f'response.{name}', what=what, units=units, spans=spans)

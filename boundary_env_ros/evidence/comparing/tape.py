@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros.core.decision import Trigger
 from boundary_env_ros.core.gate_rules.turns import intervenes
-from boundary_env_ros.core.imported import is_import, is_unknown
+from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
+from boundary_env_ros.evidence.episodes import Episode, Step
 
 
 @dataclass(slots=True)
@@ -54,10 +55,10 @@ class Tape:
 
     Attributes
     ----------
+    episode
+        The episode.
     imported
         Whether it was made from a bag: no gate decided in it, and nobody knows its seed.
-    judged
-        Whether the task could judge all its steps; of an imported episode it may lack something.
     closed
         When each observation was frozen, ns of the ROS clock; the first is that of the reset.
     commands
@@ -71,17 +72,8 @@ class Tape:
 
     """
 
-    episode_id: str
-    seed: int
-    client: str = ''
-    reset: ResetRecord | None = None
-    whole: bool = False
+    episode: Episode
     imported: bool = False
-    judged: bool = True
-    steps: int = 0
-    reward: float = 0.0
-    cause: str = ''
-    truncated: bool = False
     closed: list[int] = field(default_factory=list)
     commands: list[tuple[int, Vector]] = field(default_factory=list)
     measured: list[tuple[int, Vector]] = field(default_factory=list)
@@ -94,29 +86,30 @@ class Tape:
     reasons: Counter[str] = field(default_factory=Counter)
     terms: dict[str, float] = field(default_factory=dict)
 
-    def add(self, now: Transition) -> None:
-        """Take the next transition."""
+    @property
+    def reset(self) -> ResetRecord | None:
+        """Return what its reset did; None if the record does not have it."""
+        return self.episode.first.reset
+
+    def add(self, step: Step) -> None:
+        """Take its next step."""
+        now = step.transition
         self.closed.append(now.closed.ros.nanoseconds)
-        if is_import(now):
-            self.imported = True
-            self.judged = self.judged and not is_unknown(now, 'reward')
+        self.imported = self.imported or is_import(now)
         for found in (*now.after, *now.state):
             self.fields.setdefault(found.name, FieldTrack()).add(found)
-        self.reward += now.reward
+        for found in step.truth.fields if step.truth else ():
+            self.truth.setdefault(found.name, FieldTrack()).add(found)
         for term in now.reward_terms:
             self.terms[term.name] = self.terms.get(term.name, 0.0) + term.value
-        self.cause = self.cause or now.cause
-        self.truncated = self.truncated or now.truncated
         if now.kind is Kind.RESET:
-            self.reset, self.whole = now.reset, True
             return
-        self.steps += 1
         if now.measured_at is not None and now.measured_action:
             self.measured.append((now.measured_at.nanoseconds, now.measured_action))
-        if now.actuated is not None:
+        if now.actuated is not None or step.late is not None:
             self.seen.add(now.id.step)
         for name in STAGES:
-            duration = getattr(now.latency, name).duration
+            duration = step.stage(name).duration
             if duration is not None:
                 self.stages[name].append(duration)
         self._rate(now)
@@ -133,7 +126,5 @@ class Tape:
         self.rates['overruns'] += now.overrun
         self.reasons.update({r.reason.name.lower() for d in now.decisions for r in d.rules})
         for decision in now.decisions:
-            if not self.client and decision.request is not None:
-                self.client = decision.request.client
             if decision.published and decision.commanded is not None:
                 self.commands.append((decision.commanded.ros.nanoseconds, decision.command))

@@ -13,17 +13,10 @@ import numpy.typing as npt
 
 from boundary_env_ros.evidence.comparing.comparison import Finding, Quantity
 from boundary_env_ros.evidence.comparing.permutation import Deals
-from boundary_env_ros.evidence.comparing.quantities import Family
 from boundary_env_ros.evidence.comparing.tables import Table
 from boundary_env_ros.evidence.statistics import Proportion
 
 Array = npt.NDArray[np.float64]
-
-_MATCHED = Family(
-    name='divergence.matched',
-    what='distance between pieces with equal commands, over the span of the command: within A, '
-    'within B, and how much farther pieces of different sides are apart',
-)
 
 
 def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
@@ -68,36 +61,6 @@ def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
         beyond_chance=False,
         shown=(),
         values=(table.first[:, order], table.second[:, order]),
-    )
-
-
-def matched(sums: Array, counts: Array, deals: Deals) -> Finding | str:
-    """Return what a test of the distances between matching pieces gives; or why there is none."""
-    p, first, second, between = deals.test_distances(sums, counts)
-    if math.isnan(between):
-        return 'there are no pieces with equal commands within and between the sides'
-    quantity = Quantity(
-        label='distance',
-        unit='',
-        first=first,
-        second=second,
-        difference=between - (first + second) / 2.0,
-        low=math.nan,
-        high=math.nan,
-        p=p,
-        span=1.0,
-        size=math.nan,
-    )
-    return Finding(
-        family=_MATCHED,
-        p=p,
-        corrected=p,
-        quantities=(quantity,),
-        episodes=(deals.first, deals.second),
-        least=deals.least,
-        beyond_chance=False,
-        shown=(),
-        values=(np.empty((0, 1)), np.empty((0, 1))),
     )
 
 

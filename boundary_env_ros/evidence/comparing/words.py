@@ -12,10 +12,10 @@ import textwrap
 from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.evidence.comparing.comparison import (
     Comparison,
-    Finding,
     Quantity,
     SideSummary,
 )
+from boundary_env_ros.terminal import table
 
 #: Differences that are told one by one, and quantities of each.
 _TOLD, _QUANTITIES = 15, 3
@@ -105,19 +105,6 @@ def short(value: float) -> str:
     return '-' if not math.isfinite(value) else f'{value:.4g}'
 
 
-def small(comparison: Comparison) -> tuple[Finding, ...]:
-    """Return what is beyond chance, and too small to count."""
-    return tuple(f for f in comparison.findings if f.beyond_chance and not f.differs)
-
-
-def untested(comparison: Comparison) -> dict[str, list[str]]:
-    """Return what was not tested, by the reason."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for name, why in comparison.untested.items():
-        found[why.rstrip('.')].append(name)
-    return dict(found)
-
-
 def _lines(comparison: Comparison) -> Iterator[str]:
     for letter, side in (('A', comparison.a), ('B', comparison.b)):
         yield f'{letter}  {side.name}: {identity(side)}'
@@ -147,20 +134,30 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield ''
     yield method(comparison)
     yield f'Open loop: {comparison.open_loop}'
-    few = small(comparison)
-    if few:
-        yield f'Beyond chance, but too small to count: {", ".join(f.name for f in few)}'
-    weak = [f.name for f in comparison.too_weak]
-    same = [f.name for f in comparison.findings if not f.beyond_chance and f.name not in weak]
+    same = [f.name for f in comparison.findings if not f.beyond_chance]
+    same = [name for name in same if name not in {f.name for f in comparison.too_weak}]
     if same:
         sure = 'No difference beyond chance' if comparison.comparable else 'Not shown to differ'
         yield f'{sure}: {", ".join(same)}'
-    if weak:
-        yield f'Too few episodes have a value to show a difference: {", ".join(weak)}'
-    for why, names in untested(comparison).items():
-        yield f'Not tested, {why}: {", ".join(names)}'
+    yield from remarks(comparison)
     for note in comparison.notes:
         yield f'Note: {note}'
+
+
+def remarks(comparison: Comparison) -> Iterator[str]:
+    """Yield what could not be shown, or not be tested."""
+    small = tuple(f for f in comparison.findings if f.beyond_chance and not f.differs)
+    for what, few in (
+        ('Beyond chance, but too small to count', small),
+        ('Too few episodes have a value to show a difference', comparison.too_weak),
+    ):
+        if few:
+            yield f'{what}: {", ".join(f.name for f in few)}'
+    untested: defaultdict[str, list[str]] = defaultdict(list)
+    for name, why in comparison.untested.items():
+        untested[why.rstrip('.')].append(name)
+    for why, names in untested.items():
+        yield f'Not tested, {why}: {", ".join(names)}'
 
 
 def _wrapped(line: str) -> str:
@@ -184,11 +181,8 @@ def _differences(comparison: Comparison) -> Iterator[str]:
     if not rows:
         return
     rows.insert(0, ('', '', 'A', 'B', 'difference [interval]', 'd', 'p'))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     yield ''
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        yield ('  ' + '  '.join(cells)).rstrip()
+    yield from table(rows, indent=2)
     hidden = len(comparison.differences) - _TOLD
     if hidden > 0:
         yield f'  and {hidden} more, on the page (-o) and in --json'

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import re
 
-from boundary_env_ros.core.action_parser import implied_interface
+from boundary_env_ros.core.contract import implied_interface
 from boundary_env_ros.core.grammar import TOPIC, TYPE
 from boundary_env_ros.core.message_parts import ARRAYS
 from boundary_env_ros.evidence.drafting.feedback import feedback_of, FeedbackDraft

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal, ROUND_CEILING
 import math
-import re
 import textwrap
 from typing import TypeAlias
 
@@ -20,10 +20,6 @@ DECIDE = 'DECIDE'
 
 _WIDTH = 99
 _COLUMN = 44
-_MOST_PLACES = 300
-#: What begins like a number may be one to some reader.
-_PLAIN = re.compile(r'[A-Za-z_][\w./ ^-]*|\d+\.\d+\.\d+', re.ASCII)
-
 Scalar: TypeAlias = str | float | int | bool
 Value: TypeAlias = Scalar | Sequence[Scalar]
 
@@ -66,11 +62,11 @@ class Page:
 
     def section(self, key: str, depth: int = 0, comment: str = '') -> None:
         """Write a key that has keys below it."""
-        self._line(f'{"  " * depth}{scalar(key)}:', comment, depth)
+        self._line(f'{"  " * depth}{written(key)}:', comment, depth)
 
     def key(self, key: str, value: Value, depth: int = 0, comment: str = '') -> None:
         """Write a key and its value."""
-        self._line(f'{"  " * depth}{scalar(key)}: {written(value)}', comment, depth)
+        self._line(f'{"  " * depth}{written(key)}: {written(value)}', comment, depth)
 
     def raw(self, line: str, depth: int = 0, comment: str = '') -> None:
         """Write a line as it is."""
@@ -95,55 +91,12 @@ def _clean(text: str) -> str:
 
 def written(value: Value) -> str:
     """Return a value as YAML on one line."""
-    if isinstance(value, (str, float, int)):
-        return scalar(value)
-    return f'[{", ".join(scalar(item, inside=True) for item in value)}]'
-
-
-def scalar(value: Scalar, *, inside: bool = False) -> str:
-    """
-    Return a text or number as YAML.
-
-    Parameters
-    ----------
-    value
-        What is to be read back.
-    inside
-        Whether it stands in a list in brackets.
-
-    """
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    if isinstance(value, (int, float)):
-        return number(value)
-    plain = _PLAIN.fullmatch(value) and value == value.strip() and _reads_back(value)
-    # A path with an index would end the list that it stands in.
-    if plain or (not inside and re.fullmatch(r'[\w.]+\[\d+\]', value)):
-        return value
-    if re.fullmatch(r'(roll|pitch|yaw)\([\w.\[\]]+\)', value) and '[' not in value:
-        return value
-    quoted = value.replace("'", "''")
-    return f"'{quoted}'" if value.isprintable() else _escaped(value)
-
-
-def _escaped(text: str) -> str:
-    return '"' + ''.join(c if c.isalnum() else f'\\U{ord(c):08x}' for c in text) + '"'
-
-
-def _reads_back(text: str) -> bool:
-    return bool(yaml.safe_load(text) == text)
-
-
-def number(value: float) -> str:
-    """Return a number as YAML reads it back: ``1.0e-05``, not ``1e-05``, which is a text to it."""
-    if isinstance(value, int):
-        return str(value)
-    text = repr(float(value))
-    mantissa, e, exponent = text.partition('e')
-    if not e:
-        return text
-    sign = exponent if exponent.startswith('-') else f'+{exponent.lstrip("+")}'
-    return f'{mantissa if "." in mantissa else mantissa + ".0"}e{sign}'
+    if not isinstance(value, (str, float, int)):
+        return f'[{", ".join(map(written, value))}]'
+    # A line end in quotes would be one of the file, unless it is escaped.
+    style = '"' if isinstance(value, str) and not value.isprintable() else None
+    line = yaml.safe_dump([value], default_flow_style=True, default_style=style, width=math.inf)
+    return str(line).rstrip()[1:-1]
 
 
 def outward(low: float, high: float, digits: int = 2) -> tuple[float, float]:
@@ -167,17 +120,9 @@ def outward(low: float, high: float, digits: int = 2) -> tuple[float, float]:
 
 
 def _rounded_up(value: float, places: int) -> float:
-    if abs(places) > _MOST_PLACES:
-        return value
-    unit = 10.0 ** abs(places)
-    scaled = value * unit if places >= 0 else value / unit
-    # What is a whole number but for the last bit of a float shall stay it, if it is not less.
-    for whole in (round(scaled), math.ceil(scaled), math.ceil(scaled) + 1):
-        result = whole / unit if places >= 0 else whole * unit
-        if result >= value:
-            # Never -0.0, which is no number to a reader.
-            return result + 0.0
-    return value
+    step = Decimal(1).scaleb(-places)
+    # Never -0.0, which is no number to a reader.
+    return float(Decimal(repr(value)).quantize(step, ROUND_CEILING)) + 0.0
 
 
 def inward(low: float, high: float, digits: int = 2) -> tuple[float, float]:

@@ -10,25 +10,25 @@ ending of an environment that died, and evidence of an actuation may come late.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 import math
 
 from boundary_env_ros.core.commands import as_action
 from boundary_env_ros.core.contract import Contract, FieldSpec
 from boundary_env_ros.core.decision import StepId, Trigger
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.images import Image
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.mark import agreed, EpisodeMark
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import ActuationEvidence, Kind, ResetRecord, Transition
+from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence import episodes as read
+from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
-from boundary_env_ros.storage.records import Entry
 
 #: Who declares the ending of an episode that the record breaks off in.
 EXPORT = 'export'
@@ -203,11 +203,6 @@ class EpisodeStream:
         self._contract, self._agent = contract, agent
         self._specs, self._pictures, self._gaps = images, pictures, gaps
         self._marks = Marks() if marks is None else marks
-        self._head: Head | None = None
-        self._told_head = False
-        self._held_back: Step | None = None
-        self._status: EpisodeStatus | None = None
-        self._sight: tuple[int, Sight] | None = None
         self._command: Vector | None = None
 
     def follow(
@@ -224,108 +219,51 @@ class EpisodeStream:
             Is told of each of them.
 
         """
-        for entry in entries:
-            told()
-            if not isinstance(entry, Entry):
+        seen: tuple[int, Sight] | None = None
+        begun = False
+        for step in Episodes(_counted(entries, told)):
+            now = step.transition
+            if now.id.agent != self._agent:
                 continue
-            record = entry.record
-            if isinstance(record, Transition):
-                if record.id.agent == self._agent:
-                    yield from self._add(record, entry.log_time)
-            elif isinstance(record, EpisodeStatus):
-                self._hear_ending(record)
-            elif isinstance(record, ActuationEvidence):
-                self._hear_evidence(record)
-        yield from self._close()
+            if now is step.episode.first:
+                seen, self._command, begun = None, None, False
+            if now.kind is Kind.RESET:
+                seen = (now.id.step, self._see(now.after, step.log_time))
+                self._gaps.without_steps += step.last
+                continue
+            if not begun:
+                begun = True
+                yield Head(first=step.episode.first, marked=self._marks.of(now.id))
+            if seen is not None and seen[0] == now.id.step - 1:
+                before = seen[1]
+            else:
+                # A step that stands there twice makes up for none that is lost.
+                lost = 0 if seen is None else now.id.step - 1 - seen[0]
+                self._gaps.lost_steps += max(lost, 0)
+                self._command = None  # what was sent in between is not known
+                before = self._see(now.before, step.log_time)
+            after = self._see(now.after, step.log_time)
+            seen = (now.id.step, after)
+            yield self._step(step, before, after)
 
-    def _add(self, transition: Transition, log_time: int) -> Iterator[Head | Step]:
-        step = transition.id.step
-        begins = transition.kind is Kind.RESET
-        if begins or not self._is_of_present(transition):
-            yield from self._close()
-            self._head = Head(first=transition, marked=self._marks.of(transition.id))
-            self._told_head = False
-            self._sight, self._command = None, None
-        if begins:
-            self._sight = (step, self._see(transition.after, log_time))
-            return
-        yield from self._pass_on()
-        if self._sight is not None and self._sight[0] == step - 1:
-            before = self._sight[1]
-        else:
-            # A step that stands there twice makes up for none that is lost.
-            lost = 0 if self._sight is None else step - 1 - self._sight[0]
-            self._gaps.lost_steps += max(lost, 0)
-            self._command = None  # what was sent in between is not known
-            before = self._see(transition.before, log_time)
-        after = self._see(transition.after, log_time)
-        self._sight = (step, after)
-        applied, origin = self._applied(transition)
-        self._held_back = Step(
-            transition=transition,
+    def _step(self, step: read.Step, before: Sight, after: Sight) -> Step:
+        now = step.transition
+        applied, origin = self._applied(now)
+        terminated, truncated, cause, declared_by = _ending(step)
+        return Step(
+            transition=now,
             before=before,
             after=after,
             applied=applied,
             origin=origin,
-            intervened=intervention_in(transition, self._contract) is not None,
-            actuated=transition.actuated,
-            terminated=transition.terminated,
-            truncated=transition.truncated,
-            cause=transition.cause,
-            declared_by=transition.declared_by,
+            intervened=intervention_in(now, self._contract) is not None,
+            actuated=step.late.actuated if step.late else now.actuated,
+            last=step.last,
+            terminated=terminated,
+            truncated=truncated,
+            cause=cause,
+            declared_by=declared_by,
         )
-
-    def _is_of_present(self, transition: Transition) -> bool:
-        return self._head is not None and self._head.first.id.episode_id == (
-            transition.id.episode_id
-        )
-
-    def _hear_ending(self, status: EpisodeStatus) -> None:
-        if status.id.agent == self._agent and status.state.over:
-            self._status = status
-
-    def _hear_evidence(self, evidence: ActuationEvidence) -> None:
-        step = self._held_back
-        if step is None or evidence.id.agent != self._agent or step.actuated is not None:
-            return
-        decision = step.transition.answer
-        if decision is not None and decision.sequence == evidence.decision_sequence:
-            self._held_back = replace(step, actuated=evidence.actuated)
-
-    # What goes out -------------------------------------------------------------------------------
-
-    def _pass_on(self) -> Iterator[Head | Step]:
-        if self._held_back is None:
-            return
-        if not self._told_head and self._head is not None:
-            self._told_head = True
-            yield self._head
-        yield self._held_back
-        self._held_back = None
-
-    def _close(self) -> Iterator[Head | Step]:
-        if self._head is None:
-            return
-        step, status = self._held_back, self._status
-        if step is None:
-            self._gaps.without_steps += 1
-        else:
-            self._held_back = replace(self._ended(step, status), last=True)
-            yield from self._pass_on()
-        self._head = self._status = None
-
-    def _ended(self, step: Step, status: EpisodeStatus | None) -> Step:
-        if step.terminated or step.truncated:
-            return step
-        if status is not None and status.id.episode_id == step.transition.id.episode_id:
-            return replace(
-                step,
-                terminated=status.state is EpisodeState.TERMINATED,
-                truncated=status.state is EpisodeState.TRUNCATED,
-                cause=status.cause,
-                declared_by=status.declared_by,
-            )
-        return replace(step, truncated=True, declared_by=EXPORT)
 
     # Values --------------------------------------------------------------------------------------
 
@@ -364,3 +302,19 @@ class EpisodeStream:
         if before is not None:
             return as_action(groups, before, before), Origin.HELD
         return (math.nan,) * self._contract.action_size, Origin.UNKNOWN
+
+
+def _ending(step: read.Step) -> tuple[bool, bool, str, str]:
+    """Return whether a step terminates or truncates its episode, why, and who says so."""
+    now, episode = step.transition, step.episode
+    if not step.last:
+        return now.terminated, now.truncated, now.cause, now.declared_by
+    if not episode.cause:
+        return False, True, '', EXPORT
+    return not episode.truncated, episode.truncated, episode.cause, episode.declared_by
+
+
+def _counted(entries: Iterable[object], told: Callable[[], None]) -> Iterator[object]:
+    for entry in entries:
+        told()
+        yield entry

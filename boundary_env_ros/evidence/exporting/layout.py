@@ -77,50 +77,26 @@ def _time(instant: Instant | Stamp | None) -> int:
     return instant.ros.nanoseconds if isinstance(instant, Instant) else instant.nanoseconds
 
 
-_Of = Callable[[Step], Any]
-
-_TIMES: Mapping[str, tuple[str, _Of]] = {
-    'time_captured': (
-        'the sensor captured what the action answers (the field of the reaction time)',
-        lambda step: step.transition.captured,
-    ),
-    'time_observed': ('the observation was frozen', lambda step: step.transition.observed),
-    'time_delivered': ('the policy had it', lambda step: step.transition.delivered),
-    'time_requested': ('the policy sent its action', lambda step: step.transition.requested),
-    'time_received': ('the gate had it', lambda step: step.transition.received),
-    'time_commanded': ('the gate sent the command', lambda step: step.transition.commanded),
-    'time_actuated': ('first evidence that the robot executed it', lambda step: step.actuated),
-    'time_measured': (
-        'the measured action was captured',
-        lambda step: step.transition.measured_at,
-    ),
-    'time_closed': ('the step was closed', lambda step: step.transition.closed),
+#: Instants of a step, and what happened then.
+_TIMES: Mapping[str, str] = {
+    'captured': 'the sensor captured what the action answers (the field of the reaction time)',
+    'observed': 'the observation was frozen',
+    'delivered': 'the policy had it',
+    'requested': 'the policy sent its action',
+    'received': 'the gate had it',
+    'commanded': 'the gate sent the command',
+    'actuated': 'first evidence that the robot executed it',
+    'measured': 'the measured action was captured',
+    'closed': 'the step was closed',
 }
-
-_ACTIONS: Mapping[str, tuple[str, bool, _Of]] = {
-    'action_requested': (
-        'asked for by the policy, action space; NaN: nothing was',
-        False,
-        lambda step: step.transition.requested_action,
-    ),
-    'action_admitted': (
-        'left of it by the gate, action space; NaN: nothing was',
-        False,
-        lambda step: step.transition.admitted_action,
-    ),
-    'action_commanded': (
-        'sent to the robot in answer to it, command space; NaN: nothing was',
-        True,
-        lambda step: step.transition.commanded_action,
-    ),
-    'action_measured': (
-        'what the robot did, command space; NaN: not measured',
-        True,
-        lambda step: step.transition.measured_action,
-    ),
+#: Stages of the action, and what each is.
+_ACTIONS: Mapping[str, str] = {
+    'requested': 'asked for by the policy, action space; NaN: nothing was',
+    'admitted': 'left of it by the gate, action space; NaN: nothing was',
+    'commanded': 'sent to the robot in answer to it, command space; NaN: nothing was',
+    'measured': 'what the robot did, command space; NaN: not measured',
 }
-
-_FLAGS: Mapping[str, tuple[str, str, _Of]] = {
+_FLAGS: Mapping[str, tuple[str, str, Callable[[Step], Any]]] = {
     'action_origin': (
         'int64',
         'source of the applied action: 0 unknown, 1 admitted, 2 last command of the step, 3 held',
@@ -189,9 +165,10 @@ class Layout:
 
     def _step_columns(self) -> Iterator[Column]:
         contract = self.contract
-        for name, (text, commanded, _) in _ACTIONS.items():
+        for stage, text in _ACTIONS.items():
+            commanded = stage in ('commanded', 'measured')
             yield Column(
-                name=name,
+                name=f'action_{stage}',
                 dtype='float64',
                 text=text,
                 shape=(contract.command_size if commanded else contract.action_size,),
@@ -200,9 +177,9 @@ class Layout:
             )
         for name, (dtype, text, _) in _FLAGS.items():
             yield Column(name=name, dtype=dtype, text=text)
-        for name, (text, _) in _TIMES.items():
-            text = f'when {text}, ns on the ROS clock; {UNKNOWN_TIME}: unknown'
-            yield Column(name=name, dtype='int64', text=text, unit=('ns',))
+        for name, what in _TIMES.items():
+            text = f'when {what}, ns on the ROS clock; {UNKNOWN_TIME}: unknown'
+            yield Column(name=f'time_{name}', dtype='int64', text=text, unit=('ns',))
 
     def _sight_columns(self) -> Iterator[Column]:
         for spec in (*self.numbers, *self.images):
@@ -236,17 +213,19 @@ class Layout:
 
     def step_values(self, step: Step) -> dict[str, Any]:
         """Return the columns of a step."""
-        values: dict[str, Any] = {}
-        for column in self.of_step:
-            name = column.name
-            if name in _ACTIONS:
-                found = _ACTIONS[name][2](step)
-                values[name] = np.asarray(found, 'float64') if found else column.fill
-            elif name in _FLAGS:
-                values[name] = _FLAGS[name][2](step)
-            else:
-                values[name] = _time(_TIMES[name][1](step))
-        return values
+        now = step.transition
+        times = {name: getattr(now, name, None) for name in _TIMES}
+        times |= {'actuated': step.actuated, 'measured': now.measured_at}
+        actions = {f'action_{stage}': getattr(now, f'{stage}_action') for stage in _ACTIONS}
+        fills = {column.name: column.fill for column in self.of_step}
+        return {
+            **{
+                name: np.asarray(action, 'float64') if action else fills[name]
+                for name, action in actions.items()
+            },
+            **{name: value(step) for name, (_, _, value) in _FLAGS.items()},
+            **{f'time_{name}': _time(instant) for name, instant in times.items()},
+        }
 
     def sight_values(self, sight: Sight) -> dict[str, Any]:
         """Return the columns of an observation."""

@@ -228,21 +228,20 @@ class LeRobotWriter:
     def _write_tasks(self) -> None:
         # Read with pandas, whose index the tasks are.
         arrow = self._arrow
-        index = {
-            'name': 'task',
-            'field_name': 'task',
-            'pandas_type': 'unicode',
-            'numpy_type': 'object',
-            'metadata': None,
-        }
-        column = {
-            'name': 'task_index',
-            'field_name': 'task_index',
-            'pandas_type': 'int64',
-            'numpy_type': 'int64',
-            'metadata': None,
-        }
-        pandas = {'index_columns': ['task'], 'column_indexes': [], 'columns': [column, index]}
+        columns = [
+            {
+                'name': name,
+                'field_name': name,
+                'pandas_type': pandas_type,
+                'numpy_type': numpy_type,
+                'metadata': None,
+            }
+            for name, pandas_type, numpy_type in (
+                ('task_index', 'int64', 'int64'),
+                ('task', 'unicode', 'object'),
+            )
+        ]
+        pandas = {'index_columns': ['task'], 'column_indexes': [], 'columns': columns}
         schema = arrow.schema(
             [('task_index', arrow.int64()), ('task', arrow.string())],
             metadata={'pandas': json.dumps(pandas)},

@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from boundary_env_ros.core.fields import stamp_of
 from boundary_env_ros.core.observation import Sample
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -29,9 +30,9 @@ from boundary_env_ros.evidence.importing.listening import (
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.importing.writing import RunWriter
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
+from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.new_folder import new_folder
-from boundary_env_ros.storage.reader import message_decoder
 from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 
 _OFTEN = 500
@@ -229,7 +230,7 @@ class _Importer:
 
     def _placed(
         self, progress: Progress, total: int | None
-    ) -> Iterator[tuple[int, Channel, int, int, bytes]]:
+    ) -> Iterator[tuple[int, Channel, int, int, bytes, Any]]:
         """Yield the messages of the contract's topics, each with its place on the time line."""
 
         def wanted(channel: Channel) -> bool:
@@ -238,16 +239,19 @@ class _Importer:
             return listened_to and channel.type == self._types.get(topic)
 
         for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
-            if self._renamed(channel.topic) == CLOCK:
+            topic = self._renamed(channel.topic)
+            if topic == CLOCK:
                 clock = self._decoded(channel, data)
                 if clock is not None:
                     stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
                     self._time.ticked(stamp, logged)
-            now = self._time.logged(logged)
+            read = topic in self._copied and self._is_read(topic)
+            message = self._decoded(channel, data) if read else None
+            now = self._time.logged(logged, None if message is None else stamp_of(message))
             if number % _OFTEN == 0:
                 progress(number, total)
             if now is not None:
-                yield now, channel, logged, published, data
+                yield now, channel, logged, published, data, message
 
     def _decoded(self, channel: Channel, data: bytes) -> Any:
         decoder = self._decoders.get(channel)
@@ -278,7 +282,7 @@ class _Importer:
             self._writer.describe(now)
         self._advance(now - 1)
         commands, marks = [], []
-        for channel, logged, published, data in messages:
+        for channel, logged, published, data, message in messages:
             topic = self._renamed(channel.topic)
             if topic not in self._copied:
                 continue  # What `/clock` says is what the log times of the run are.
@@ -291,7 +295,6 @@ class _Importer:
                 published=published,
                 now=now,
             )
-            message = self._decoded(channel, data) if self._is_read(topic) else None
             if message is None:
                 continue
             self._hear(topic, message, logged, published)

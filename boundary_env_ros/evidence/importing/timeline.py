@@ -9,6 +9,10 @@ from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
 #: No log time of a running robot is so far from its stamps, unless they are of two clocks.
 _APART = 86_400 * NANOSECONDS
 
+#: By so much a stamp may be ahead of the last ``/clock``, which comes after the sensors of a step.
+#: More than that is a wrong stamp.
+_AHEAD = NANOSECONDS
+
 #: Host of the log times where nobody says which it is: durations to the stamps of a sensor then
 #: have an unknown uncertainty, as between two hosts whose offset was never measured.
 RECORDER = 'recorder of the bag'
@@ -19,7 +23,8 @@ class TimeLine:
     The contract's ROS clock, as far as a bag knows it.
 
     Without simulated time that is the recorder's system clock, by the log times. With it, the last
-    ``/clock``; or the log times again, if there is none or they are of the same clock.
+    ``/clock``; or the log times again, if there is none or they are of the same clock. Nothing is
+    there before its simulated stamp.
 
     Parameters
     ----------
@@ -53,13 +58,18 @@ class TimeLine:
         self._host = host or RECORDER
         self._robot_host = robot_host or host
         self.now: int | None = None
+        self._last: int | None = None
         self.backwards = 0
         self.stamps_apart: bool | None = None
 
-    def logged(self, log_time: int) -> int | None:
-        """Take the log time of the next message; return where the time line is."""
+    def logged(self, log_time: int, stamp: int | None = None) -> int | None:
+        """Take log time and stamp of the next message; return where the time line is."""
         if not self.by_clock:
             self._go_to(log_time)
+        if self.now is None or self._last is None or stamp is None:
+            return self.now
+        if self._clock is Clock.ROS and stamp - self._last <= _AHEAD:
+            self.now = max(self.now, stamp)
         return self.now
 
     def ticked(self, clock: int, log_time: int) -> None:
@@ -74,8 +84,9 @@ class TimeLine:
             self._go_to(clock)
 
     def _go_to(self, time: int) -> None:
-        self.backwards += self.now is not None and time < self.now
-        self.now = time if self.now is None else max(self.now, time)
+        self.backwards += self._last is not None and time < self._last
+        self._last = time if self._last is None else max(self._last, time)
+        self.now = self._last if self.now is None else max(self.now, self._last)
 
     def instant(self, nanoseconds: int) -> Instant:
         """Return a moment of the time line; the steady reading is the same, for want of any."""

@@ -19,7 +19,8 @@ from boundary_env_ros.evidence.importing.listening import OWN
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.known_definitions import described, known_definition, known_hash
+from boundary_env_ros.storage.decoding import definition_text
+from boundary_env_ros.storage.known_definitions import known_definition, known_hash
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -84,7 +85,7 @@ class RunWriter:
         }
         for channel in channels:
             if channel.type not in definitions:
-                text = described(channel).definition.decode(errors='replace')
+                text = definition_text(channel)
                 definitions[channel.type] = (text, known_hash(channel.type, text))
         self._topics: set[str] = set()
         self.messages = self.unjudged = 0

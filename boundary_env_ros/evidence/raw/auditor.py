@@ -10,7 +10,7 @@ topics overtake each other on their way to the recorder.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 import math
 
@@ -110,6 +110,8 @@ class RawAuditor:
         Takes what is found.
     host
         Host whose clock the log times are of; empty: that of the recorder.
+    holes
+        The log times between which messages were damaged.
 
     """
 
@@ -120,8 +122,9 @@ class RawAuditor:
         topics: Mapping[str, str],
         find: Find,
         host: str = '',
+        holes: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.tape = Tape(contract, topics, find, host)
+        self.tape = Tape(contract, topics, find, host, holes)
         self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         # The agents whose gate is heard itself, and those whose decisions only the steps carry.
         self._gate_speaks: set[str] = set()

@@ -175,6 +175,10 @@ class CommandChecks:
             self._tape.asked[use.name] += 1
             self._tape.excuse('early', use.name)
             return  # The recorder heard of this gate only later.
+        if self._tape.damaged(command.log_time) and self._is_in_bounds(command.values, use):
+            self._tape.asked[use.name] += 1
+            self._tape.excuse('damaged', use.name)
+            return
         self._tape.find(
             sensors.command_decided,
             Mismatch(

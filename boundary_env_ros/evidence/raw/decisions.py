@@ -294,13 +294,15 @@ class DecisionChecks:
         """
         Return the log time up to which the gate surely received.
 
-        For longer than the timeout of the sensors it does not go by what it had before. A decision
-        that tells nothing of what it received is no evidence that nothing came.
+        For longer than the timeout of the sensors it does not go by what it had before, but stops.
+        A decision that tells nothing of what it received is no evidence that nothing came.
         """
         had = [m.received_steady for m in decision.measurements if m.received_steady]
         if decision.received is not None:
             had.append(decision.received.steady)
         silent = instant.steady - max(had, default=instant.steady)
+        if decision.verdict is Verdict.STOPPED:
+            return now - silent
         return now - min(silent, to_nanoseconds(self._limits.safety.sensor_timeout))
 
     def _rule_again(self, decision: GateDecision, said: dict[str, Measurement]) -> None:

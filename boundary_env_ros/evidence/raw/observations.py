@@ -112,6 +112,7 @@ class ObservationChecks:
         self._tape = tape
         self._task = task
         self._past: dict[str, deque[Mapping[str, Vector]]] = {}
+        self._last: dict[str, StepId] = {}
         self._missed: dict[tuple[str, str], int] = {}
         # For longer than that the gate would stop.
         self._most_deaf = to_nanoseconds(tape.contract.safety.sensor_timeout)
@@ -162,7 +163,10 @@ class ObservationChecks:
             begun=self._tape.on_tape(start.closed),
             cut_short=_cut_short(now),
         )
-        if now.kind is Kind.RESET:
+        last = self._last.get(now.id.agent)
+        self._last[now.id.agent] = now.id
+        if now.kind is Kind.RESET or last is None or last.step + 1 != now.id.step:
+            # Of what was before a missing step the record only has what this one says.
             self._past.pop(now.id.agent, None)
         past = self._past.setdefault(now.id.agent, deque(maxlen=PAST))
         specs = (*contract.observation, *contract.state)

@@ -59,6 +59,7 @@ class PublishedChecks:
         self._first: dict[str, int] = {}
         self._granted: _Waiting[int] = _Waiting()
         self._heard: _Waiting[int] = _Waiting()
+        self._last: _Waiting[tuple[int, int]] = _Waiting()
 
     # Taking --------------------------------------------------------------------------------------
 
@@ -66,6 +67,7 @@ class PublishedChecks:
         """Take a request as the policy published it."""
         self._first.setdefault('request', log_time)
         self._heard.first((request.lease_id,), request.sequence)
+        self._last.put((request.lease_id,), (request.sequence, log_time))
         key = (request.lease_id, request.sequence)
         found = self._requests.get(key)
         if found is None:
@@ -111,6 +113,12 @@ class PublishedChecks:
             self._tape.asked['requests'] += 1
             self._tape.excuse('early', 'requests')
             return
+        if not found and self._was_cut_off(request, log_time):
+            self._tape.asked['requests'] += 1
+            self._tape.excuse('cut off', 'requests')
+            return
+        if not found and self._tape.lost_one('requests', log_time):
+            return
         self._tape.find(
             rule,
             Mismatch(
@@ -139,6 +147,15 @@ class PublishedChecks:
         if heard is not None:
             return request.sequence < heard
         return log_time - self._granted.first((request.lease_id,), log_time) < BEGINNING
+
+    def _was_cut_off(self, request: ActionRequest, log_time: int) -> bool:
+        """
+        Return whether a request was among the last under its lease.
+
+        A client that ends takes with it what a recorder that stood still has not received.
+        """
+        sequence, heard = self._last.get((request.lease_id,), (request.sequence, 0))
+        return request.sequence > sequence and log_time - heard < BEGINNING
 
     def answered(self, decision: GateDecision, log_time: int) -> None:
         """Take note of a decision, whose request is answered with it."""
@@ -173,6 +190,8 @@ class PublishedChecks:
             if log_time - first < _LATE:
                 self._tape.asked['observations'] += 1
                 self._tape.excuse('early', 'observations')
+                return
+            if self._tape.lost_one('observations', log_time):
                 return
             actual, expected = 'none of that step', 'an observation that was published'
         elif same(observation.fields, transition.after) and observation.observed == (

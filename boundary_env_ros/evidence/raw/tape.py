@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,6 +25,9 @@ BEGINNING = 2 * NANOSECONDS
 
 #: Reports of advances (lockstep) that are remembered.
 _REPORTS = 128
+
+#: Nanoseconds that a message may have taken to the recorder which has no log time any more.
+_BEFORE = NANOSECONDS // 2
 
 #: Messages that got lost, of which further records may speak, that are remembered.
 _MISSED = 256
@@ -65,6 +68,8 @@ class Tape:
         Takes what is found.
     host
         Host whose clock the log times are of; empty: that of the recorder.
+    holes
+        The log times between which messages were damaged.
 
     Attributes
     ----------
@@ -80,12 +85,18 @@ class Tape:
     """
 
     def __init__(
-        self, contract: Contract, topics: Mapping[str, str], find: Find, host: str = ''
+        self,
+        contract: Contract,
+        topics: Mapping[str, str],
+        find: Find,
+        host: str = '',
+        holes: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.contract = contract
         self.lockstep = contract.pacing is Pacing.LOCKSTEP
         self.topics = topics
         self.find = find
+        self._holes = holes
         self.wiring: dict[str, Wiring] = {
             agent: wired(contract, agent, topics) for agent in contract.agents
         }
@@ -203,6 +214,10 @@ class Tape:
             When the recorder had what speaks of it.
 
         """
+        if self.damaged(log_time if sent is None else sent):
+            self.asked[use.name] += 1
+            self.excuse('damaged', use.name)
+            return True
         first = self.window(use).first
         if first is None:
             early = True
@@ -220,6 +235,21 @@ class Tape:
             self._missed.append(missing)
         self.asked[use.name] += 1
         self.excuse('early' if early else 'lost', use.name)
+        return True
+
+    def damaged(self, at: int) -> bool:
+        """Return whether what was sent at a time may have been where the record is damaged."""
+        return any(begin - _BEFORE <= at <= end for begin, end in self._holes)
+
+    def lost_one(self, name: str, log_time: int) -> bool:
+        """Return whether a record may honestly be missing that has no topic of a sensor."""
+        reason = 'damaged' if self.damaged(log_time) else 'lost'
+        if reason == 'lost':
+            if self._lost <= self._forgiven:
+                return False
+            self._forgiven += 1
+        self.asked[name] += 1
+        self.excuse(reason, name)
         return True
 
     # Time ----------------------------------------------------------------------------------------

@@ -105,37 +105,21 @@ def choose(
     Returns
     -------
     tuple
-        The pictures of the moments, then an even choice of the others of each episode.
+        The pictures of the moments, then an even choice of the others.
 
     """
-    chosen: dict[tuple[int, str, int], Wanted] = {}
-    streams: list[list[Wanted]] = []
+    chosen: dict[Wanted, None] = {}
     for episode, found in pictures.items():
-        by_field: dict[str, list[Picture]] = {}
-        for picture in found:
-            by_field.setdefault(picture.field, []).append(picture)
-        for field, one in by_field.items():
+        for field in dict.fromkeys(picture.field for picture in found):
+            one = [picture for picture in found if picture.field == field]
             for step in moments.get(episode, ()):
                 near = min(one, key=lambda picture: abs(picture.step - step))
-                chosen[episode, field, near.step] = Wanted(episode, near)
-            streams.append([Wanted(episode, picture) for picture in one])
-    first = tuple(chosen.values())[: budget.count]
-    left = budget.count - len(first)
-    rest = [[w for w in s if (w.episode, w.picture.field, w.picture.step) not in chosen]
-            for s in streams]  # fmt: skip
-    return (*first, *_evenly(rest, left))
-
-
-def _evenly(streams: Sequence[Sequence[Wanted]], count: int) -> list[Wanted]:
-    """Return as many as there may be, from short streams all and from long ones every n-th."""
-    chosen: list[Wanted] = []
-    left = sorted(streams, key=len)
-    while left:
-        one, *left = left
-        share = min(len(one), count // (len(left) + 1))
-        count -= share
-        chosen += [one[i * len(one) // share] for i in range(share)]
-    return chosen
+                chosen[Wanted(episode, near)] = None
+    every = [Wanted(episode, picture) for episode, found in pictures.items() for picture in found]
+    rest = [wanted for wanted in every if wanted not in chosen]
+    first = tuple(chosen)[: budget.count]
+    left = min(budget.count - len(first), len(rest))
+    return (*first, *(rest[i * len(rest) // left] for i in range(left)))
 
 
 class Frames:

@@ -9,25 +9,24 @@ camera topics of its bag a third time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.evidence.report.drawing import Drawing
+from boundary_env_ros.evidence.episodes import Episodes, Key
+from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import choose, Frame, Frames, pillow_is_there
+from boundary_env_ros.evidence.report.labels import Labels
+from boundary_env_ros.evidence.report.places import Places, places_of, UNKNOWN_PLACES
 from boundary_env_ros.evidence.report.reading import Reading
-from boundary_env_ros.evidence.report.report import EpisodeRow, Key, Limits, Report
+from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
 from boundary_env_ros.evidence.report.suspicion import Moment
-from boundary_env_ros.evidence.report.timeline import Picture
-from boundary_env_ros.evidence.run_files import marks_in_index, read_all, Run
-from boundary_env_ros.evidence.run_story import places_of, tell, UNKNOWN_PLACES
+from boundary_env_ros.evidence.report.timeline import Picture, Timeline
+from boundary_env_ros.evidence.run_files import counted, marks_in_index, read_all, Run
 from boundary_env_ros.storage.reader import open_records
 
 Told = Callable[[str], None]
-
-#: Records between two words about the progress.
-_OFTEN = 500
 
 
 def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: None) -> Report:
@@ -54,19 +53,26 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     terms = run.terms()
     contract = terms.contract
     places = places_of(contract) if contract else UNKNOWN_PLACES
-    first = Reading(contract)
-    marks = marks_in_index(path)
-    story = tell(first.through(chain(_counted(read_all(run), 'reading', told), marks)), places)
-    moments = first.finish()
+    first = Reading(contract, places)
+    records = counted(read_all(run), lambda n: told(f'reading: {n} records'))
+    steps = Episodes(chain(records, marks_in_index(path)))
+    for step in steps:
+        first.add(step)
+    moments = first.finish(steps.marks)
     rows = tuple(first.rows.values())
     for row in _drawn(rows, moments, limits.episodes):
         row.drawn = True
-    notes = [*_trouble(run, first, terms.problem), *_left_out(rows, limits)]
-    second = Drawing(first.rows, first.marks, contract, places, limits.columns)
-    for record in _counted(read_all(run), 'drawing', told):
-        second.add(record)
-    second.finish()
-    frames = _frames(run, contract, second.pictures, _steps(moments, first.rows), limits, notes)
+    notes = [*_trouble(run, steps, terms.problem), *_left_out(rows, limits)]
+    details: dict[int, dict[str, Json]] = {}
+    pictures: dict[int, list[Picture]] = {}
+    records = counted(read_all(run), lambda n: told(f'drawing: {n} records'))
+    again = Episodes(records, contract)
+    for row, timeline in _timelines(again, first.rows, contract, places, limits.columns):
+        for mark in steps.marks.get((row.agent, row.episode_id), ()):
+            timeline.event(mark.id.step, 'mark', f'{mark.verdict.name.lower()} by {mark.who}')
+        details[row.number] = timeline.to_json()
+        pictures[row.number] = sorted(timeline.pictures, key=lambda picture: picture.step)
+    frames = _frames(run, contract, pictures, _steps(moments, first.rows), limits, notes)
     return Report(
         name=path.resolve().name,
         path=str(path),
@@ -74,20 +80,36 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
         pacing=first.pacing,
         period=contract.period if contract else None,
         summary=first.summary,
-        story=story,
+        ways=tuple(first.ways.values()),
+        stages=first.stages,
         moments=moments,
         rows=rows,
-        details=second.details,
+        details=details,
         frames=frames,
         notes=tuple(notes),
     )
 
 
-def _counted(records: Iterable[object], doing: str, told: Told) -> Iterator[object]:
-    for number, record in enumerate(records):
-        if number % _OFTEN == 0:
-            told(f'{doing}: {number} records')
-        yield record
+def _timelines(
+    steps: Episodes,
+    rows: Mapping[Key, EpisodeRow],
+    contract: Contract | None,
+    places: Places,
+    columns: int,
+) -> Iterator[tuple[EpisodeRow, Timeline]]:
+    """Read the record again, and yield each drawn episode with its time line when it is over."""
+    labels = Labels(contract)
+    running: dict[Key, Timeline] = {}
+    for step in steps:
+        key = step.episode.key
+        row = rows[key]
+        if not row.drawn:
+            continue
+        if key not in running:
+            running[key] = Timeline(row.records, columns, labels, places, row.message)
+        running[key].add(step)
+        if step.last:
+            yield row, running.pop(key)
 
 
 def _drawn(
@@ -153,14 +175,14 @@ def _frames(
 # What is to be known about the page --------------------------------------------------------------
 
 
-def _trouble(run: Run, reading: Reading, problem: str) -> Iterator[str]:
+def _trouble(run: Run, steps: Episodes, problem: str) -> Iterator[str]:
     if problem:
         yield f'The contract in the record cannot be used: {problem}'
     if run.tear:
         yield f'The record is torn: {run.tear}.'
-    if reading.not_read:
-        named = '; '.join(f'{one.place}: {one.why}' for one in reading.unreadable)
-        yield f'{reading.not_read} records cannot be read: {named}'
+    if steps.not_read:
+        named = '; '.join(f'{one.place}: {one.why}' for one in steps.unreadable)
+        yield f'{steps.not_read} records cannot be read: {named}'
 
 
 def _left_out(rows: tuple[EpisodeRow, ...], limits: Limits) -> Iterator[str]:

@@ -46,6 +46,8 @@ class Labels:
         self._fields = {spec.name: spec for spec in contract.fields} if contract else {}
         self._values: dict[tuple[str, int], tuple[Label, ...]] = {}
         self._groups = contract.action if contract else ()
+        #: What each stage of the latency may take.
+        self.budget = dict(contract.latency_budget) if contract else {}
         self.command = tuple(
             Label(chart=name, name='', unit=unit)
             for group in self._groups

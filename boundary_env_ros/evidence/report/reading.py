@@ -1,157 +1,139 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The first reading of a record: its figures, its list of episodes, its suspicious moments."""
+"""The first reading of a record: figures, list of episodes, ways and suspicious moments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate_rules.turns import intervenes
+from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.evidence.episodes import Episode, Key, Step
 from boundary_env_ros.evidence.figures import Summary
-from boundary_env_ros.evidence.report.report import EpisodeRow, Key, MOMENTS
+from boundary_env_ros.evidence.report.places import Places, point_in
+from boundary_env_ros.evidence.report.report import EpisodeRow, MOMENTS, StageCounts, Way
 from boundary_env_ros.evidence.report.signs import over_time
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
-from boundary_env_ros.evidence.run_files import Unreadable
 from boundary_env_ros.evidence.summary import Summariser
 
-#: Records that cannot be read, of which the page says why.
-NAMED = 3
+#: Episodes whose way is drawn; those after them are only counted.
+WAYS = 60
 
 
 class Reading:
     """
-    Looks at each record that passes through.
+    Looks at each step of a record.
 
     Parameters
     ----------
     contract
         None if it is not known.
+    places
+        Fields that are places in the plane.
 
     Attributes
     ----------
     rows
-        The episodes, in the order of the record.
-    marks
-        What people say of each.
+        The episodes, in the order in which they begin.
+    ways
+        The ways of the first of them.
+    stages
+        Latency by stage.
     begun, pacing
-        See :class:`~.report.Report`.
-    unreadable, not_read
-        The first records that cannot be read, and how many there are.
+        When the first step was closed, and how steps are paced; empty if that is not known.
     summary
-        The figures, after :meth:`finish`.
+        The figures; complete after :meth:`finish`.
 
     """
 
-    def __init__(self, contract: Contract | None) -> None:
+    def __init__(self, contract: Contract | None, places: Places) -> None:
         self.rows: dict[Key, EpisodeRow] = {}
+        self.ways: dict[int, Way] = {}
+        self.stages = {stage: StageCounts() for stage in STAGES}
         self.begun = ''
         self.pacing = ''
-        self.marks: dict[Key, list[EpisodeMark]] = {}
-        self.unreadable: list[Unreadable] = []
-        self.not_read = 0
-        self._contract = contract
+        self.summary: Summary
+        self._contract, self._places = contract, places
         self._summariser = Summariser(contract)
         self._suspects = Suspects(contract)
-        self._began: dict[Key, int] = {}
-        self.summary: Summary
 
-    def through(self, records: Iterable[object]) -> Iterator[object]:
-        """Yield the records on, having looked at each."""
-        for record in records:
-            self._summariser.add(record)
-            if isinstance(record, Transition):
-                self._step(record)
-            elif isinstance(record, EpisodeStatus):
-                self._status(record)
-            elif isinstance(record, EpisodeMark):
-                self._mark(record)
-            elif isinstance(record, Unreadable):
-                self.not_read += 1
-                if len(self.unreadable) < NAMED:
-                    self.unreadable.append(record)
-            yield record
-
-    def finish(self) -> tuple[Moment, ...]:
-        """Return the moments; the summary is complete then."""
-        self.summary = self._summariser.summary()
-        by_id = {row.episode_id: row for row in self.rows.values()}
-        for client in self.summary.clients:
-            for one in client.disagreements:
-                row = by_id.get(one.episode_id)
-                if row is not None:
-                    why = f'ended: {one.ending}; people say: {"; ".join(one.marks)}'
-                    self._suspects.disagreement(row.agent, row.episode_id, row.last_step, why)
-        return self._suspects.foremost(MOMENTS)
-
-    def _step(self, now: Transition) -> None:
-        key = (now.id.agent, now.id.episode_id)
-        row = self.rows.get(key)
+    def add(self, step: Step) -> None:
+        """Take the next step."""
+        self._summariser.add(step)
+        now, episode = step.transition, step.episode
+        row = self.rows.get(episode.key)
         if row is None:
-            row = self.rows[key] = EpisodeRow(
-                number=len(self.rows) + 1,
-                agent=now.id.agent,
-                episode_id=now.id.episode_id,
-                seed=now.seed,
-            )
-            self._began[key] = now.closed.steady
-            self._first(now)
-        for decision in now.decisions:
-            if decision.request is not None and not row.client:
-                row.client = decision.request.client
+            row = self._begin(episode)
         row.records += 1
-        row.steps += now.kind is Kind.STEP
         row.last_step = max(row.last_step, now.id.step)
-        row.seconds = self._seconds(now, row, self._began[key])
-        row.total += now.reward
+        row.seconds = self._seconds(now, row, episode)
         row.overruns += now.overrun
         row.stopped += any(d.verdict is Verdict.STOPPED for d in now.decisions)
         row.intervened += any(map(intervenes, now.decisions))
         row.stale += any(f.status is not FieldStatus.FRESH for f in now.after)
-        if now.cause and not row.cause:
-            row.cause, row.declared_by = now.cause, now.declared_by
-            row.how = 'truncated' if now.truncated else 'terminated'
-        row.message = row.message or over_time(now.cause, self._contract)
         row.suspicion = max(row.suspicion, self._suspects.add(now))
+        if episode.number <= WAYS:
+            self._go(self.ways.setdefault(episode.number, Way(number=episode.number)), step)
+        if now.kind is Kind.STEP:
+            for name, counts in self.stages.items():
+                counts.add(step.stage(name))
+        if step.last:
+            self._end(row, episode)
 
-    def _first(self, now: Transition) -> None:
-        if len(self.rows) > 1:
-            return
-        self.pacing = now.pacing.name.lower()
-        if now.closed.ros.clock is Clock.SYSTEM:
-            moment = datetime.fromtimestamp(now.closed.ros.nanoseconds / NANOSECONDS, timezone.utc)
-            self.begun = moment.isoformat(sep=' ', timespec='seconds')
+    def finish(self, marks: Mapping[Key, Sequence[EpisodeMark]]) -> tuple[Moment, ...]:
+        """Take what people said of the episodes, and return the moments to look at first."""
+        for key, row in self.rows.items():
+            for mark in marks.get(key, ()):
+                text = f'{mark.verdict.name.lower()} by {mark.who}'
+                row.marks.append(text + (f': {mark.note}' if mark.note else ''))
+        self.summary = self._summariser.summary(marks)
+        by_id = {row.episode_id: row for row in self.rows.values()}
+        for client in self.summary.clients:
+            for one in client.disagreements:
+                row = by_id[one.episode_id]
+                why = f'ended: {one.ending}; people say: {"; ".join(one.marks)}'
+                self._suspects.disagreement(row.agent, row.episode_id, row.last_step, why)
+        return self._suspects.foremost(MOMENTS)
 
-    def _seconds(self, now: Transition, row: EpisodeRow, began: int) -> float:
+    def _begin(self, episode: Episode) -> EpisodeRow:
+        first = episode.first
+        if not self.rows:
+            self.pacing = first.pacing.name.lower()
+            closed = first.closed.ros
+            if closed.clock is Clock.SYSTEM:
+                moment = datetime.fromtimestamp(closed.nanoseconds / NANOSECONDS, timezone.utc)
+                self.begun = moment.isoformat(sep=' ', timespec='seconds')
+        row = self.rows[episode.key] = EpisodeRow(
+            number=episode.number,
+            agent=first.id.agent,
+            episode_id=first.id.episode_id,
+            seed=first.seed,
+        )
+        return row
+
+    def _end(self, row: EpisodeRow, episode: Episode) -> None:
+        row.client, row.steps, row.total = episode.client, episode.steps, episode.total
+        row.cause, row.how, row.declared_by = episode.cause, episode.how, episode.declared_by
+        announced = '' if episode.status is None else episode.status.message
+        row.message = over_time(episode.cause, self._contract) or announced
+        if row.number in self.ways:
+            self.ways[row.number].cause = episode.cause
+
+    def _seconds(self, now: Transition, row: EpisodeRow, episode: Episode) -> float:
         if now.closed.ros.clock is Clock.ROS and self._contract is not None:
             return round(row.last_step * self._contract.period, 3)
-        return round((now.closed.steady - began) / NANOSECONDS, 3)
+        return round((now.closed.steady - episode.first.closed.steady) / NANOSECONDS, 3)
 
-    def _status(self, status: EpisodeStatus) -> None:
-        row = self.rows.get((status.id.agent, status.id.episode_id))
-        if row is None:
-            return
-        row.client = row.client or status.client
-        if status.state.over:
-            row.message = row.message or status.message
-            if not row.cause:
-                row.cause, row.declared_by = status.cause, status.declared_by
-                truncated = status.state is EpisodeState.TRUNCATED
-                row.how = 'truncated' if truncated else 'terminated'
-
-    def _mark(self, mark: EpisodeMark) -> None:
-        key = (mark.id.agent, mark.id.episode_id)
-        row, marks = self.rows.get(key), self.marks.setdefault(key, [])
-        if row is None or mark in marks:
-            return
-        marks.append(mark)
-        text = f'{mark.verdict.name.lower()} by {mark.who}'
-        text += f': {mark.note}' if mark.note else ''
-        row.marks.append(text)
+    def _go(self, way: Way, step: Step) -> None:
+        after, truth = step.transition.after, step.truth.fields if step.truth else ()
+        where, seen = point_in(after, self._places.position), point_in(truth, self._places.truth)
+        way.observed += [] if where is None else [where]
+        way.truth += [] if seen is None else [seen]
+        way.goal = way.goal or point_in(after, self._places.goal)

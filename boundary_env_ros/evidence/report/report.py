@@ -4,20 +4,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 import math
-from typing import TypeAlias
 
+from boundary_env_ros.core.latency import LatencyStage
 from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
+from boundary_env_ros.evidence.report.places import Point
 from boundary_env_ros.evidence.report.signs import KINDS, Sign
 from boundary_env_ros.evidence.report.suspicion import Moment
-from boundary_env_ros.evidence.run_story import BINS, SHORTEST, Story
+from boundary_env_ros.evidence.statistics import Quantiles
 
-#: Agent and id of an episode.
-Key: TypeAlias = tuple[str, str]
+#: Bins of the latency, from and to s, so many for each power of ten.
+SHORTEST, LONGEST, BINS = 1e-5, 10.0, 12
 
 #: Version of the plain data.
 FORMAT = 1
@@ -96,6 +99,35 @@ class EpisodeRow:
 
 
 @dataclass(slots=True, kw_only=True)
+class Way:
+    """The way of one episode in the plane, as observed and as an evaluator saw it."""
+
+    number: int
+    cause: str = ''
+    observed: list[Point] = field(default_factory=list)
+    truth: list[Point] = field(default_factory=list)
+    goal: Point | None = None
+
+
+@dataclass(slots=True)
+class StageCounts:
+    """Durations of one stage in logarithmic bins."""
+
+    bins: Counter[int] = field(default_factory=Counter)
+    quantiles: Quantiles = field(default_factory=Quantiles)
+    budget: float | None = None
+
+    def add(self, stage: LatencyStage) -> None:
+        """Count one duration; what is shorter or longer than the bins is in the outermost."""
+        self.budget = stage.budget if self.budget is None else self.budget
+        if stage.duration is None:
+            return
+        self.quantiles.add(stage.duration)
+        inside = min(max(stage.duration, SHORTEST), LONGEST * 0.999)
+        self.bins[math.floor(math.log10(inside / SHORTEST) * BINS)] += 1
+
+
+@dataclass(slots=True, kw_only=True)
 class Report:
     """
     What a page tells.
@@ -108,8 +140,8 @@ class Report:
         When the first step was closed, ISO 8601; empty under simulated time.
     pacing, period
         As in the record and the contract; empty and None if not known.
-    summary, story
-        The figures, and what the overview draws.
+    summary, ways, stages
+        The figures, and what is drawn of the whole run.
     moments
         The most suspicious, the first first.
     rows
@@ -129,7 +161,8 @@ class Report:
     pacing: str
     period: float | None
     summary: Summary
-    story: Story
+    ways: tuple[Way, ...]
+    stages: Mapping[str, StageCounts]
     moments: tuple[Moment, ...]
     rows: tuple[EpisodeRow, ...]
     details: Mapping[int, Mapping[str, Json]]
@@ -151,17 +184,12 @@ class Report:
             'period': self.period,
             'notes': list(self.notes),
             'summary': self.summary.to_json(),
-            'stages': {name: self._stage(name) for name in self.story.stages},
+            'stages': {name: self._stage(name) for name in self.stages},
             'moments': [
                 {
                     'episode': self.number_of(moment),
-                    'agent': moment.agent,
-                    'episode_id': moment.episode_id,
-                    'first_step': moment.first_step,
-                    'last_step': moment.last_step,
-                    'step': moment.step,
+                    **fields_of(moment, without=('sign', 'also')),
                     'score': round(moment.score, 1),
-                    'alike': moment.alike,
                     **_sign(moment.sign),
                     'also': [_sign(sign) for sign in moment.also],
                 }
@@ -169,16 +197,16 @@ class Report:
             ],
             'episodes': [
                 {
-                    **_finite(asdict(row)),
+                    **plain(row),
                     'timeline': self.details.get(row.number),
-                    'frames': [asdict(frame) for frame in self.frames.get(row.number, ())],
+                    'frames': plain(self.frames.get(row.number, ())),
                 }
                 for row in self.rows
             ],
         }
 
     def _stage(self, name: str) -> dict[str, Json]:
-        counts = self.story.stages[name]
+        counts = self.stages[name]
         return {
             'budget': counts.budget,
             'known': counts.quantiles.count,
@@ -193,10 +221,3 @@ class Report:
 
 def _sign(sign: Sign) -> dict[str, Json]:
     return {'kind': sign.kind, 'meaning': KINDS[sign.kind].sentence, 'why': sign.why}
-
-
-def _finite(row: dict[str, Json]) -> dict[str, Json]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in row.items()
-    }

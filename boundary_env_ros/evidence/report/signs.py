@@ -50,41 +50,40 @@ class SignKind:
 
 #: Every kind of sign, the most suspicious first.
 KINDS: Mapping[str, SignKind] = {
-    'emergency_stop': SignKind(weight=100, sentence='the emergency stop was pressed'),
-    'competing_publisher': SignKind(
-        weight=95, sentence='somebody else published on a command topic'
-    ),
-    'machinery_lost': SignKind(
-        weight=90, sentence='the episode ended because a part of the boundary failed'
-    ),
-    'not_finite': SignKind(
-        weight=88,
-        sentence='a reward, an observation or a request held a number that is not finite',
-    ),
-    'impossible_time': SignKind(
-        weight=85,
-        sentence='a value was captured after it was used, a stage took less than no '
-        'time, or a clock jumped',
-    ),
-    'gap': SignKind(weight=80, sentence='steps are missing in the record'),
-    'silence': SignKind(
-        weight=75, sentence='the gate stopped because somebody was silent, late or blind'
-    ),
-    'stopped': SignKind(weight=70, sentence='the gate stopped the robot'),
-    'rejected': SignKind(weight=65, sentence='the gate rejected an action'),
-    'judged_otherwise': SignKind(weight=60, sentence='people say otherwise than the environment'),
-    'takeover': SignKind(weight=50, sentence='a person had the robot'),
-    'missing': SignKind(weight=45, sentence='a field of the observation had never come'),
-    'overrun': SignKind(weight=40, sentence='the tick came before an action'),
-    'held': SignKind(weight=38, sentence='the gate repeated the last command'),
-    'stale': SignKind(weight=35, sentence='a field of the observation was too old'),
-    'bad_ending': SignKind(weight=30, sentence='the episode ended in anything but success'),
-    'changed': SignKind(weight=28, sentence='the admitted action lies far from the requested one'),
-    'not_followed': SignKind(weight=24, sentence='the robot did something far from the command'),
-    'over_budget': SignKind(weight=18, sentence='a stage took longer than its budget'),
-    'out_of_range': SignKind(
-        weight=15, sentence='a value of the observation lay outside its bounds'
-    ),
+    name: SignKind(weight=weight, sentence=sentence)
+    for name, weight, sentence in (
+        ('emergency_stop', 100, 'the emergency stop was pressed'),
+        ('competing_publisher', 95, 'somebody else published on a command topic'),
+        ('machinery_lost', 90, 'the episode ended because a part of the boundary failed'),
+        (
+            'not_finite',
+            88,
+            'a reward, an observation or a request held a number that is not finite',
+        ),
+        (
+            'impossible_time',
+            85,
+            (
+                'a value was captured after it was used, a stage took less than no time, '
+                'or a clock jumped'
+            ),
+        ),
+        ('gap', 80, 'steps are missing in the record'),
+        ('silence', 75, 'the gate stopped because somebody was silent, late or blind'),
+        ('stopped', 70, 'the gate stopped the robot'),
+        ('rejected', 65, 'the gate rejected an action'),
+        ('judged_otherwise', 60, 'people say otherwise than the environment'),
+        ('takeover', 50, 'a person had the robot'),
+        ('missing', 45, 'a field of the observation had never come'),
+        ('overrun', 40, 'the tick came before an action'),
+        ('held', 38, 'the gate repeated the last command'),
+        ('stale', 35, 'a field of the observation was too old'),
+        ('bad_ending', 30, 'the episode ended in anything but success'),
+        ('changed', 28, 'the admitted action lies far from the requested one'),
+        ('not_followed', 24, 'the robot did something far from the command'),
+        ('over_budget', 18, 'a stage took longer than its budget'),
+        ('out_of_range', 15, 'a value of the observation lay outside its bounds'),
+    )
 }
 
 _SILENCE = frozenset(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import textwrap
 
 from boundary_env_ros.core.contract import Contract
@@ -12,15 +12,15 @@ from boundary_env_ros.core.decision import GateDecision, Measurement
 from boundary_env_ros.core.events import EventKind
 from boundary_env_ros.core.gate_words import sentences, unusable
 from boundary_env_ros.core.imported import imported_from, is_unknown
-from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
-from boundary_env_ros.evidence.late import late_stages
 from boundary_env_ros.evidence.report.labels import Label, Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
 from boundary_env_ros.evidence.report.signs import KINDS
+from boundary_env_ros.terminal import table
 
 _WIDTH = 100
 
@@ -40,22 +40,26 @@ def tell_step(one: OneStep) -> str:
 
 
 def _lines(one: OneStep) -> Iterator[str]:
-    now = one.transition
+    now, episode = one.step.transition, one.step.episode
     seed = _UNKNOWN if is_unknown(now, 'seed') else now.seed
     labels = Labels(one.contract)
     yield (
-        f'Episode {one.number} of {one.episodes}, step {now.id.step} of {one.last_step} '
+        f'Episode {episode.number} of {one.episodes}, step {now.id.step} of {one.last_step} '
         f'({now.kind.name.lower()})'
     )
-    yield from _table(
+    yield from table(
         [
             ('episode id', now.id.episode_id),
             ('agent', now.id.agent),
-            ('client', f'{one.client or "(no request)"} {now.client_version}'.rstrip()),
+            (
+                'client',
+                f'{episode.client or "(no request)"} {now.client_version}'.rstrip(),
+            ),
             ('contract', f'{now.contract} {now.contract_version}, {now.id.digest}'),
             ('software', f'{now.software_version}, {now.pacing.name.lower()}, seed {seed}'),
             *([('wrappers', ', '.join(now.wrappers))] if now.wrappers else []),
-        ]
+        ],
+        indent=2,
     )
     if one.signs:
         yield from _title('Why one might look at it')
@@ -70,9 +74,9 @@ def _lines(one: OneStep) -> Iterator[str]:
     if now.state:
         yield from _title('State, which no policy is sent')
         yield from _observation((), now.state, labels)
-    if one.evaluator is not None:
+    if one.step.truth is not None:
         yield from _title('Evaluator only')
-        yield from _observation((), one.evaluator.fields, labels)
+        yield from _observation((), one.step.truth.fields, labels)
     yield from _action(now, labels)
     yield from _decisions(now, one.contract)
     yield from _outcome(one)
@@ -83,8 +87,8 @@ def _lines(one: OneStep) -> Iterator[str]:
 
 
 def _instants(one: OneStep) -> Iterator[str]:
-    now = one.transition
-    actuated = now.actuated or (one.late.actuated if one.late else None)
+    now = one.step.transition
+    actuated = now.actuated or (one.step.late.actuated if one.step.late else None)
     moments: list[tuple[str, Stamp | Instant | None]] = [
         ('captured', now.captured),
         ('observed', now.observed),
@@ -115,10 +119,10 @@ def _instants(one: OneStep) -> Iterator[str]:
         )
     after = 'observed' if now.observed else 'closed'
     yield from _title(f'Instants, and how long after "{after}"')
-    yield from _table(rows, right=(1, 2, 3))
+    yield from table(rows, right=(1, 2, 3), indent=2)
     source, quantum = now.actuated_source, now.actuated_quantum
-    if one.late is not None:
-        source, quantum = one.late.source, one.late.quantum
+    if one.step.late is not None:
+        source, quantum = one.step.late.source, one.step.late.quantum
         yield '  The evidence of the execution came after the step had been closed.'
     if actuated is not None and quantum is not None:
         yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
@@ -137,15 +141,11 @@ def _ms(nanoseconds: int) -> str:
 
 
 def _stages(one: OneStep) -> Iterator[str]:
-    now = one.transition
-    late: dict[str, LatencyStage] = {}
-    if one.late is not None:
-        budget = one.contract.latency_budget if one.contract else {}
-        late = late_stages(now, one.late, budget)
+    budget = one.contract.latency_budget if one.contract else {}
     yield from _title('Stages')
     rows: list[Row] = []
     for name in STAGES:
-        stage = late.get(name) or getattr(now.latency, name)
+        stage = one.step.stage(name, budget)
         if stage.duration is None:
             rows.append((name, _UNKNOWN, '', ''))
             continue
@@ -156,7 +156,7 @@ def _stages(one: OneStep) -> Iterator[str]:
         elif stage.uncertainty:
             notes.append(f'within {1000 * stage.uncertainty:.3g} ms')
         rows.append((name, f'{1000 * stage.duration:.3f} ms', budget_told, ', '.join(notes)))
-    yield from _table(rows, right=(1,))
+    yield from table(rows, right=(1,), indent=2)
 
 
 # What was seen -----------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def _values(
     for i, (label, value) in enumerate(zip(named, found.values, strict=True)):
         came = f'{_number(old[i])} ->' if i < len(old) else ''
         rows.append((label.name, came, _number(value), label.unit))
-    yield from _table(rows, right=(1, 2), indent=4)
+    yield from table(rows, right=(1, 2), indent=4)
 
 
 def _many(name: str, values: Vector, unit: str) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _actions(values: dict[str, Vector], labels: Sequence[Label]) -> Iterator[str
     for i, label in enumerate(labels):
         cells = (_number(v[i]) if i < len(v) else '-' for v in values.values())
         rows.append((label.chart, *cells, label.unit))
-    yield from _table(rows, right=tuple(range(1, len(values) + 1)))
+    yield from table(rows, right=tuple(range(1, len(values) + 1)), indent=2)
 
 
 def _decisions(now: Transition, contract: Contract | None) -> Iterator[str]:
@@ -307,7 +307,7 @@ def _decision(
         (measurement.name, _measured(measurement, contract))
         for measurement in decision.measurements
     ]
-    yield from _table(rows, indent=4)
+    yield from table(rows, indent=4)
 
 
 def _measured(measurement: Measurement, contract: Contract | None) -> str:
@@ -330,17 +330,17 @@ def _measured(measurement: Measurement, contract: Contract | None) -> str:
 
 
 def _outcome(one: OneStep) -> Iterator[str]:
-    now = one.transition
+    now = one.step.transition
     yield from _title('Outcome')
     rows: list[Row] = [('reward', _number(now.reward))]
     rows += [(f'  {term.name}', _number(term.value)) for term in now.reward_terms]
-    yield from _table(rows, right=(1,))
+    yield from table(rows, right=(1,), indent=2)
     if now.terminated or now.truncated:
         how = 'terminated' if now.terminated else 'truncated'
         yield f'  {how}: {now.cause}, declared by {now.declared_by or "nobody"}'
     else:
         yield '  the episode goes on'
-    for status in one.statuses:
+    for status in one.step.statuses:
         message = f': {status.message}' if status.message else ''
         cause = f', {status.cause}, declared by {status.declared_by}' if status.cause else ''
         yield from _wrapped(f'the episode is {status.state.name}{cause}{message}')
@@ -377,7 +377,7 @@ def _named(one: NamedValues) -> str:
 
 
 def _events(one: OneStep) -> Iterator[str]:
-    told = [e for e in one.events if e.kind not in (EventKind.REWARD, EventKind.SAFETY)]
+    told = [e for e in one.step.events if e.kind not in (EventKind.REWARD, EventKind.SAFETY)]
     yield from _title('Events')
     for event in told:
         yield from _wrapped(f'{event.kind.name.lower()}: {event.reason}')
@@ -406,19 +406,6 @@ def _wrapped(text: str, indent: int = 2) -> Iterator[str]:
     yield from textwrap.wrap(
         text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
-
-
-def _table(rows: Iterable[Row], *, right: Sequence[int] = (), indent: int = 2) -> Iterator[str]:
-    found = list(rows)
-    if not found:
-        return
-    widths = [max(len(row[i]) for row in found) for i in range(len(found[0]))]
-    for row in found:
-        cells = (
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield (' ' * indent + '  '.join(cells)).rstrip()
 
 
 def _number(value: float) -> str:

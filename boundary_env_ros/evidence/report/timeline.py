@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.events import EventKind
 from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.observation import FieldStatus, ImageReference, ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
+from boundary_env_ros.core.transition import EvaluatorRecord, Kind, ResetRecord, Transition
+from boundary_env_ros.evidence.episodes import Step
 from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
 from boundary_env_ros.evidence.report.labels import Label, Labels
-from boundary_env_ros.evidence.run_story import Places, Point, point_in
+from boundary_env_ros.evidence.report.places import Places, Point, point_in
 
 #: Values of one unit that are drawn as lines; of more a map is drawn, a row for each.
 LINES = 8
@@ -110,15 +113,19 @@ class Timeline:
         Names of the numbers.
     places
         Fields that are places in the plane.
+    message
+        Why it ended, besides the cause.
 
     """
 
-    def __init__(self, records: int, most: int, labels: Labels, places: Places) -> None:
+    def __init__(
+        self, records: int, most: int, labels: Labels, places: Places, message: str = ''
+    ) -> None:
         self._columns = Columns(records, most)
         self._map_columns = Columns(records, min(most, MAP_COLUMNS))
-        self._labels, self._places = labels, places
+        self._labels, self._places, self._message = labels, places, message
         count = self._columns.count
-        self._index = self._step = -1
+        self._index = -1
         self._zero: int | None = None
         self._return = 0.0
         self._time: list[float | int | None] = [None] * count
@@ -139,12 +146,12 @@ class Timeline:
 
     # Taking --------------------------------------------------------------------------------------
 
-    def add(self, now: Transition) -> None:
+    def add(self, taken: Step) -> None:
         """Take the next step."""
+        now = taken.transition
         self._index += 1
         column = self._columns.of(self._index)
         step, time = now.id.step, self._moment(now)
-        self._step = step
         self._time[column] = round(time, 4)
         self._last[column] = step
         if self._first[column] is None:
@@ -160,7 +167,7 @@ class Timeline:
         if now.kind is Kind.STEP:
             self._actions(now, column)
             for name in STAGES:
-                self._stage(column, name, getattr(now.latency, name))
+                self._stage(column, name, taken.stage(name, self._labels.budget))
             if now.tick_error is not None:
                 self._line('latency', 'tick late', '', 'ms', column, 1000 * now.tick_error)
             self._return += now.reward
@@ -169,25 +176,19 @@ class Timeline:
             if len(now.reward_terms) > 1:
                 for term in now.reward_terms:
                     self._line('reward', 'terms', term.name, '', column, term.value)
+        if now.reset is not None:
+            self.event(step, 'reset', _reset(now.reset, imported=bool(imported_from(now))))
+        if taken.truth is not None:
+            self._truth(taken.truth, column)
+        for event in taken.events:
+            if event.kind is EventKind.OPERATOR:
+                self.event(event.id.step, 'operator', event.reason)
+            elif event.kind is EventKind.TERMINATION:
+                kind = 'truncation' if event.truncated else 'termination'
+                why = f': {self._message}' if self._message else ''
+                self.event(event.id.step, kind, event.reason + why)
 
-    @property
-    def step(self) -> int:
-        """Return the number of the last step; -1 before the first."""
-        return self._step
-
-    @property
-    def column(self) -> int:
-        """Return the column of the last step."""
-        return self._columns.of(self._index)
-
-    def late(self, column: int, stages: dict[str, LatencyStage]) -> None:
-        """Take stages of an earlier step, which late evidence completes."""
-        for name, stage in stages.items():
-            self._stage(column, name, stage)
-
-    def truth(self, record: EvaluatorRecord) -> None:
-        """Take what only an evaluator sees of the last step."""
-        column = self._columns.of(max(self._index, 0))
+    def _truth(self, record: EvaluatorRecord, column: int) -> None:
         for found in record.fields:
             self._values('evaluator', found, column)
         self._path[1][column] = (
@@ -342,7 +343,7 @@ class Timeline:
 
     def to_json(self) -> dict[str, Json]:
         """Return what is drawn, as plain data."""
-        count = self.column + 1 if self._index >= 0 else 0
+        count = self._columns.of(self._index) + 1 if self._index >= 0 else 0
         return {
             'steps_per_column': self._columns.width,
             'time': self._time[:count],
@@ -401,6 +402,14 @@ class Timeline:
 
     def _told_path(self, path: list[Point | None]) -> list[Json]:
         return [None if p is None else [rounded(p[0]), rounded(p[1])] for p in path]
+
+
+def _reset(reset: ResetRecord, *, imported: bool) -> str:
+    if imported:
+        return 'begun by the import; the bag has no reset'
+    within = 'within' if reset.within_tolerance else 'NOT within'
+    told = f'reset with seed {reset.seed}, {within} tolerance'
+    return told + (f', confirmed by {reset.confirmed_by}' if reset.confirmed_by else '')
 
 
 def _verdict(now: Transition) -> Verdict | None:

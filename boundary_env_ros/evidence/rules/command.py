@@ -293,12 +293,12 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
     expected: float | None = None
     most = period
     last = link.published
-    first = last is None or begins_anew(last, decision)
-    if limits.contract.pacing is Pacing.LOCKSTEP or (first and link.before is not None):
+    if limits.contract.pacing is Pacing.LOCKSTEP:
         expected = period
-    elif last is not None and not first:
+    elif last is not None and last.sequence < decision.sequence:  # else it is of another gate
         passed = elapsed(last.commanded, decision.decided)
-        if passed is not None:
+        # Between two episodes it may have braked, which is in no step.
+        if passed is not None and not begins_anew(last, decision):
             expected = min(max(passed, 0.0), period)
         # A decision is made before its command is out, so this much time at most has passed.
         bound = elapsed(last.commanded, decision.commanded)

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from boundary_env_ros.core.decision import GateDecision, Verdict
+from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.verdict.unlike import decided, Unlike
+from boundary_env_ros.terminal import table
 
 #: Differences of one episode that are kept, and that are printed; the others are only counted.
 KEPT, PRINTED = 200, 10
@@ -67,21 +69,6 @@ class Difference:
             change = '' if self.by is None else f'{self.dimension} {self.by:+.4g}'
             said = (self.recorded, self.recomputed, change)
         return (str(self.step), '' if self.sequence is None else str(self.sequence), *said)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        found: dict[str, Any] = {
-            'step': self.step,
-            'sequence': self.sequence,
-            'field': self.unlike.field,
-            'recorded': self.unlike.recorded,
-            'recomputed': self.unlike.recomputed,
-        }
-        if self.sequence is not None:
-            found['decision'] = {'recorded': self.recorded, 'recomputed': self.recomputed}
-        if self.by is not None:
-            found['largest_change'] = {'dimension': self.dimension, 'by': self.by}
-        return found
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,31 +166,7 @@ class EpisodeVerdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        return {
-            'number': self.number,
-            'agent': self.agent,
-            'episode': self.episode_id,
-            'client': self.client,
-            'seed': self.seed,
-            'same': self.same,
-            'steps': {'run': self.steps, 'unlike': self.steps_unlike},
-            'decisions': {'run': self.decisions, 'unlike': self.decisions_unlike},
-            'not_run': dict(self.not_run),
-            'unproven': self.unproven,
-            'ending': {
-                'recorded': {'cause': self.ending, 'step': self.ended_at},
-                'recomputed': {'cause': self.ending_again, 'step': self.ended_again_at},
-            },
-            'reward': {'recorded': self.reward, 'recomputed': self.reward_again},
-            'steps_after_recomputed_ending': self.after_ending,
-            'verdicts': {
-                'recorded': _named(self.verdicts),
-                'recomputed': _named(self.verdicts_again),
-            },
-            'changed_by_reason': dict(self.by_reason),
-            'unlike_at': [list(place) for place in self.places],
-            'differences': [difference.to_json() for difference in self.differences],
-        }
+        return {'same': self.same, **fields_of(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,13 +204,8 @@ class VerdictReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        return {
-            'question': self.question or 'the same again',
-            'same': self.same,
-            'notes': list(self.notes),
-            'unreadable': list(self.unreadable),
-            'episodes': [episode.to_json() for episode in self.episodes],
-        }
+        found = {'same': self.same, **fields_of(self)}
+        return found | {'question': self.question or 'the same again'}
 
     def __str__(self) -> str:
         lines = [*_table(self.episodes), '']
@@ -308,10 +266,6 @@ def differing(
     )
 
 
-def _named(counts: Mapping[Verdict, int]) -> dict[str, int]:
-    return {verdict.name: counts[verdict] for verdict in sorted(counts)}
-
-
 def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
     rows = [
         (
@@ -342,19 +296,7 @@ def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
         )
         for e in episodes
     ]
-    return _aligned(rows, texts=(0, 1, 6, 7))
-
-
-def _aligned(rows: Sequence[tuple[str, ...]], texts: Sequence[int]) -> list[str]:
-    """Return rows as lines, columns of text to the left and others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        '  '.join(
-            cell.ljust(width) if i in texts else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return table(rows, right=(2, 3, 4, 5, 8, 9))
 
 
 def _ending(cause: str, step: int | None) -> str:
@@ -379,7 +321,7 @@ def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
         lines.append(f'Decisions by what is new or gone in their reasons: {why}.')
     shown = episode.differences[:PRINTED]
     rows = [('step', 'decision', 'recorded', 'would have been', 'by')]
-    lines += [f'  {line}' for line in _aligned([*rows, *(d.row for d in shown)], (2, 3, 4))]
+    lines += table([*rows, *(d.row for d in shown)], right=(0, 1), indent=2)
     more = episode.decisions_unlike + episode.steps_unlike - len(shown)
     if more:
         lines.append(f'  and {more} more: --json has the first {KEPT}')

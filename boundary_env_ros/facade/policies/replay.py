@@ -82,6 +82,9 @@ class ReplayPolicy:
                 f'{", ".join(map(str, sorted(recorded)))} in {path}.'
             )
         self._rest = _rest(loaded.contract)
+        # Until an episode begins: whoever warms a policy up asks before.
+        every = (action for _, actions in self._recorded for action in actions)
+        self._last = next(filter(None, every), ())
 
     def reset(self, seed: int) -> None:
         """Begin the recorded episode of this seed; the next of them, if there are several."""

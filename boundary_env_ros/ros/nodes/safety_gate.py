@@ -16,7 +16,7 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
@@ -33,7 +33,7 @@ from boundary_env_ros.core.decision import (
 )
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.gate import Decisions, Gate
-from boundary_env_ros.core.gate_rules.limits import OPERATOR
+from boundary_env_ros.core.gate_rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.gate_words import came, sentence, worst_of
 from boundary_env_ros.core.inputs import gate_inputs, Input
 from boundary_env_ros.core.publishers import Echoes, Publishers, relied_on, ReliedOn
@@ -46,6 +46,7 @@ from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
+    decoded,
     fill,
     from_bytes,
     held_as_float32,
@@ -208,6 +209,7 @@ class SafetyGate(ContractNode):
             self.gate.emergency_stop(self._pressed, self.clock.now())
         self.gate.tighten(self._tightened({}))
         self._said: deque[int] = deque(maxlen=_SAID)
+        self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
         self._outputs = [self._output(group) for group in contract.action]
         self._others = Publishers(
@@ -225,6 +227,7 @@ class SafetyGate(ContractNode):
                 item.topic,
                 self._sensor(item),
                 names.sensor(item.qos, contract.pacing),
+                raw=True,
             )
             for item in inputs
         ]
@@ -267,8 +270,8 @@ class SafetyGate(ContractNode):
             echoes=(Echoes(), Echoes()),
         )
         for echoes, qos in zip(output.echoes, (names.RECORD, names.SENSOR), strict=True):
-            hear = partial(self._on_command, group.topic, echoes)
-            self.listen(kind, group.topic, hear, qos, warn=False, rate=RATE)
+            hear = partial(self._on_command, output, echoes)
+            self.listen(kind, group.topic, hear, qos, warn=False, raw=True, rate=RATE)
         return output
 
     def activate(self) -> None:
@@ -282,7 +285,7 @@ class SafetyGate(ContractNode):
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None
         self._latest = 0.0
-        self._active = True
+        self._active, self._world_moves = True, False
         self._look_around()
         self._say()
         if self.value('probe_on_activation') and self.gate.to_probe:
@@ -300,6 +303,7 @@ class SafetyGate(ContractNode):
 
     def deactivate(self) -> None:
         """Stop the robot, then fall silent and say so."""
+        self._catch_up()
         if self._active:
             try:
                 self._wind_down()
@@ -338,6 +342,9 @@ class SafetyGate(ContractNode):
     _pressed = False
     _latched = False
     _ticked: int | None = None
+    # Whether the world (lockstep) answers a command: until it says how far it has come, only the
+    # newest message of each sensor counts.
+    _world_moves = False
 
     @property
     def gate(self) -> Gate:
@@ -350,15 +357,23 @@ class SafetyGate(ContractNode):
 
     # Events --------------------------------------------------------------------------------------
 
-    def _sensor(self, item: Input) -> Callable[[Any], None]:
-        host = self.contract.robot_host
+    def _sensor(self, item: Input) -> Callable[[bytes], None]:
+        host, kind = self.contract.robot_host, message_class(item.type)
+        # Of several publishers each says something else.
+        newest_counts = item.publishers == 1 and item.name not in (OPERATOR, EMERGENCY_STOP)
 
-        def on_message(message: Any) -> None:
+        def on_message(data: bytes) -> None:
             if item.name == OPERATOR and not self._active:
                 return  # what he asks for could not be sent, and must not count as sent
+            if self._world_moves and newest_counts:
+                self._unread[item.name] = partial(later, data)
+            else:
+                read(data)
+
+        def read(data: bytes) -> None:
             now = self.clock.now()
             self._others.heard(item.topic, now.steady)
-            reading = self.read(item, message)
+            reading = self.read(item, decoded(kind, data))
             if reading is None:
                 return
             captured = self.clock.captured(reading.stamp, host)
@@ -369,13 +384,20 @@ class SafetyGate(ContractNode):
             else:
                 self._send(self.gate.measure(item.name, reading.values, captured, now))
 
+        later = self._incoming.guarded(item.topic, read)
         return on_message
+
+    def _catch_up(self) -> None:
+        """Read the newest message of each sensor that was left unread while the world moved."""
+        while self._unread:
+            self._unread.popitem()[1]()
 
     def _on_request(self, data: bytes) -> None:
         if not self._active:
             return
         received = self.clock.now()
         request = from_bytes(ActionRequest, data)
+        self._catch_up()
         if request.requested is not None:
             received = not_before(received, request.requested)
         self._decide(lambda now: self.gate.request(request, now), received)
@@ -384,12 +406,16 @@ class SafetyGate(ContractNode):
         status, before, now = from_bytes(EpisodeStatus, data), self.gate.state, self.clock.now()
         if status.declared_by != _RECORDER:
             self._others.heard(names.EPISODE_STATUS, now.steady)
+        self._catch_up()
         self._send(self.gate.heard(status, now))
         if self.gate.state is not before:
             self._say()
 
     def _on_advanced(self, data: bytes) -> None:
-        self._send(self.gate.advanced(advanced_from(data), self.clock.now()))
+        report = advanced_from(data)
+        self._world_moves = False  # what still comes of this advance is waited for
+        self._catch_up()
+        self._send(self.gate.advanced(report, self.clock.now()))
 
     def _on_emergency_stop(self, message: Any) -> None:
         self._pressed = message.data
@@ -424,6 +450,7 @@ class SafetyGate(ContractNode):
         for subscription in self._stops:
             let_in(subscription, _PRESSES)
         before = self.gate.probing
+        self._catch_up()
         self._decide(self.gate.tick, now)
         if before and not self.gate.probing:
             self._tell_probe()
@@ -446,6 +473,7 @@ class SafetyGate(ContractNode):
             return
         for decision in decisions:
             self._send_one(decision)
+            self._world_moves = self.contract.pacing is Pacing.LOCKSTEP
             self._tally[decision.verdict] += 1
             if decision.verdict is not Verdict.ADMITTED:
                 self._log(decision)
@@ -484,9 +512,10 @@ class SafetyGate(ContractNode):
         if hasattr(command, 'header'):
             set_time(command.header.stamp, commanded.ros.nanoseconds)
             command.header.frame_id = output.group.frame
-        output.publisher.publish(command)
+        data = serialize_message(command)
+        output.publisher.publish(data)
         # As it comes back, with the precision of its fields.
-        sent = deserialize_message(serialize_message(command), output.kind)
+        sent = decoded(output.kind, data)
         for echoes in output.echoes:
             echoes.sent(sent)
 
@@ -560,19 +589,20 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_command(self, topic: str, own: Echoes, message: Any) -> None:
+    def _on_command(self, output: _Output, own: Echoes, data: bytes) -> None:
         """Stop at a command that is not the gate's own."""
-        if own.is_own(message) or not self._active:
+        if own.is_own(decoded(output.kind, data)) or not self._active:
             return
         # Once: what the timer says after that is enough, and two gates that answered each other's
         # commands would never end.
-        if self._others.overheard(topic, self.clock.now().steady):
+        if self._others.overheard(output.group.topic, self.clock.now().steady):
             self._look_around()
             self._decide(self.gate.tick, self.clock.now())
 
     # Services ------------------------------------------------------------------------------------
 
     def _on_arm(self, request: Any, response: Any) -> Any:
+        self._catch_up()
         try:
             self._refuse_inactive()
             lease = self.gate.arm(
@@ -644,6 +674,7 @@ class SafetyGate(ContractNode):
             )
 
     def _on_plan(self, request: Any, response: Any) -> Any:
+        self._catch_up()
         now = self.clock.now()
         try:
             self._refuse_inactive()

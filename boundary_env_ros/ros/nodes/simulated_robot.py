@@ -25,7 +25,7 @@ from boundary_env_ros.errors import BoundaryError, SimulationFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
-    fill,
+    encoded,
     from_bytes,
     from_msg,
     message_class,
@@ -212,8 +212,8 @@ class SimulatedRobotNode(ContractNode):
         self._now = target
         for emission in emissions:
             if emission.fields is not None:
-                message = fill(message_class(emission.type)(), emission.fields)
-                self._outgoing[emission.topic].publish(message)
+                data = encoded(message_class(emission.type), emission.fields)
+                self._outgoing[emission.topic].publish(data)
         return emissions
 
     # Commands ------------------------------------------------------------------------------------

@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
 
 import numpy as np
 
 from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.contract_reader import nearest, Reader, said
+from boundary_env_ros.core.contract_fault import nearest, said
 from boundary_env_ros.core.derived import FUNCTIONS, Unfit
 from boundary_env_ros.core.sources import Derived, MOST_VALUES
+from boundary_env_ros.storage.contract.forms import word_form
+from boundary_env_ros.storage.contract.reader import Reader
 
 #: Beyond this nothing is even computed.
 _MOST_PAST = 4 * MOST_VALUES
@@ -60,7 +63,7 @@ def _complain(
 
 def _derived(key: Reader, names: Collection[str]) -> Derived:
     section = key.section('derive')
-    function = section.choice('function', tuple(FUNCTIONS), fallback='')
+    function = section.one('function', word_form({name: name for name in FUNCTIONS}))
     if not function:
         # Which keys belong to it nobody knows.
         section.names()
@@ -69,12 +72,8 @@ def _derived(key: Reader, names: Collection[str]) -> Derived:
     of: tuple[str, ...] = section.value(Derived, 'of')
     for index, field in enumerate(of):
         if field not in names:
-            section.problem(
-                ('of', index),
-                f'a field of observation or state: {", ".join(sorted(names))}',
-                field,
-                nearest(field, names),
-            )
+            expected = f'a field of observation or state: {", ".join(sorted(names))}'
+            section.problem(('of', index), expected, field, nearest(field, names))
     if of and len(of) != rule.inputs:
         section.problem(('of',), f'{rule.inputs} fields for {function}', said(f'{len(of)}'))
     parameters = {rule.parameter: section.value(Derived, rule.parameter)} if rule.parameter else {}
@@ -103,25 +102,18 @@ def _spec(name: str, derived: Derived, known: Mapping[str, FieldSpec], key: Read
     except Unfit as unfit:
         key.problem(('derive', 'of'), str(unfit), said('these'))
         return placeholder(name)
-    spec = FieldSpec(
-        name=name,
+    spec = replace(
+        placeholder(name),
         derived=derived,
-        shape=space.shape,
         dtype=dtype,
-        unit=space.unit,
-        frame=space.frame,
-        low=space.low,
-        high=space.high,
+        **{each.name: getattr(space, each.name) for each in fields(space)},
     )
     if spec.size > MOST_VALUES:
         key.problem(('derive',), f'at most {MOST_VALUES} values', spec.size)
     most = float(np.finfo(dtype).max)
     if any(abs(bound) > most for bound in (*spec.low, *spec.high)):
-        key.problem(
-            ('derive', 'of'),
-            f'fields whose bounds give one that {dtype} can hold',
-            said('farther ones'),
-        )
+        expected = f'fields whose bounds give one that {dtype} can hold'
+        key.problem(('derive', 'of'), expected, said('farther ones'))
     return spec
 
 

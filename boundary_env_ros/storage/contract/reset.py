@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import math
-from typing import Any
+from typing import Any, get_args
 
 from boundary_env_ros.core.contract import (
-    CallStep,
     ConfirmStep,
     PublishStep,
     ResetProcedure,
@@ -17,18 +16,16 @@ from boundary_env_ros.core.contract import (
     WaitStep,
     WorldStep,
 )
-from boundary_env_ros.core.contract_reader import Reader, said
-from boundary_env_ros.core.sources import OF_VALUE, Vector
+from boundary_env_ros.core.contract_fault import said
+from boundary_env_ros.core.contract_key import parts_of
+from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.storage.contract.reader import Reader
 
 
 def parse_reset(key: Reader) -> ResetProcedure:
     """Return the procedure; ``service`` is short for one of a single ``world`` step."""
     deadline = key.value(ResetProcedure, 'deadline')
-    tolerance = key.section('tolerance', required=False)
-    within = {
-        name: tolerance.numbers(name, tolerance.length(name), unit=OF_VALUE, least=0.0)
-        for name in tolerance.names()
-    }
+    tolerance: Mapping[str, Vector] = key.value(ResetProcedure, 'tolerance')
     steps: tuple[ResetStep, ...]
     if key.has('procedure'):
         steps = tuple(_step(item, deadline) for item in key.sections('procedure'))
@@ -43,13 +40,10 @@ def parse_reset(key: Reader) -> ResetProcedure:
     worlds = [index for index, step in enumerate(steps) if isinstance(step, WorldStep)]
     if len(worlds) > 1:
         key.problem(('procedure', worlds[1], 'world'), 'one step `world` at most', said('two'))
-    if tolerance.names() and not worlds:
-        key.problem(
-            ('tolerance',),
-            'a step `world`, whose answer says what was achieved',
-            said('none'),
-            'To compare a field with its target, use a step `wait`.',
-        )
+    if tolerance and not worlds:
+        expected = 'a step `world`, whose answer says what was achieved'
+        hint = 'To compare a field with its target, use a step `wait`.'
+        key.problem(('tolerance',), expected, said('none'), hint)
     for index, step in enumerate(steps):
         if not isinstance(step, PublishStep) and step.deadline > deadline:
             path = ('procedure', index, 'deadline') if key.has('procedure') else ('deadline',)
@@ -58,8 +52,8 @@ def parse_reset(key: Reader) -> ResetProcedure:
         ResetProcedure,
         steps=steps,
         deadline=deadline,
-        tolerance=within,
-        wrap=_wrap(key, within),
+        tolerance=tolerance,
+        wrap=_wrap(key, tolerance),
     )
     key.finish()
     return procedure
@@ -71,7 +65,7 @@ def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[in
         if name not in tolerance:
             section.problem((name,), 'a value with a `tolerance`', said(name))
     return {
-        name: section.dimensions(name, len(tolerance[name]))
+        name: section.indices(name, len(tolerance[name]))
         for name in section.names()
         if name in tolerance
     }
@@ -84,11 +78,7 @@ def _step(key: Reader, within: float) -> ResetStep:
 
 
 _STEPS: Mapping[str, type[ResetStep]] = {
-    'world': WorldStep,
-    'call': CallStep,
-    'publish': PublishStep,
-    'wait': WaitStep,
-    'confirm': ConfirmStep,
+    next(iter(parts_of(step).values())).path: step for step in get_args(ResetStep)
 }
 
 

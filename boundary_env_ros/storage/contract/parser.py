@@ -13,16 +13,18 @@ from dataclasses import replace
 import math
 
 from boundary_env_ros.core import causes
-from boundary_env_ros.core.action_parser import parse_action
 from boundary_env_ros.core.contract import Contract, EpisodeRules, FieldSpec, TaskSpec
-from boundary_env_ros.core.contract_contradictions import report_contradictions
+from boundary_env_ros.core.contract_checks import contradictions
+from boundary_env_ros.core.contract_fault import nearest, Path, said
 from boundary_env_ros.core.contract_key import parts_of
-from boundary_env_ros.core.contract_reader import nearest, Path, Reader, said
 from boundary_env_ros.core.decision import Reason
-from boundary_env_ros.core.field_parser import parse_fields
-from boundary_env_ros.core.reset_parser import parse_reset
-from boundary_env_ros.core.safety_parser import parse_safety
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.action import parse_action
+from boundary_env_ros.storage.contract.fields import parse_fields
+from boundary_env_ros.storage.contract.forms import number_form, word_form
+from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.reset import parse_reset
+from boundary_env_ros.storage.contract.safety import parse_safety
 
 
 def parse(
@@ -63,8 +65,9 @@ def parse(
         period * max(1, len(turns)),
     )
     budget = top.inner('latency_budget')
-    key = parts_of(Contract)['latency_budget'].key
-    assert key is not None
+    stages = parts_of(Contract)['latency_budget'].key
+    assert stages is not None
+    seconds = number_form(stages)
     contract = top.make(
         Contract,
         period=period,
@@ -75,16 +78,14 @@ def parse(
         action=action,
         safety=safety,
         latency_budget={
-            stage: budget.number(stage, unit=key.unit, above=key.above)
-            for stage in key.choices
-            if budget.has(stage)
+            stage: budget.one(stage, seconds) for stage in stages.choices if budget.has(stage)
         },
         reaction_of=top.value(Contract, 'reaction_of', default=_first_sensor(observation)),
         task=_task(top.section('task'), tasks) if top.has('task') else TaskSpec(name=''),
         episode=_episode(top.section('episode')),
     )
     top.finish()
-    report_contradictions(contract, top)
+    top.report(list(contradictions(contract, {problem.path for problem in top.problems})))
     if top.problems:
         raise ContractError(sorted(dict.fromkeys(top.problems), key=_by_line), source)
     return contract
@@ -103,10 +104,8 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
 
 def _episode(key: Reader) -> EpisodeRules:
     declared = key.section('causes', required=False)
-    own = {
-        name: causes.Ending[declared.choice(name, ('terminated', 'truncated')).upper()]
-        for name in declared.names()
-    }
+    endings = word_form({one.name.lower(): one for one in causes.Ending}, causes.Ending.TERMINATED)
+    own = {name: declared.one(name, endings) for name in declared.names()}
     for name in own:
         built_in = causes.BUILT_IN.get(name)
         if built_in is not None and own[name] is not built_in:
@@ -131,7 +130,7 @@ def _episode(key: Reader) -> EpisodeRules:
             stops.problem(
                 (reason,), 'a reason of the gate', said('it is none'), nearest(reason, reasons)
             )
-        on_stop[reason.upper()] = stops.choice(reason, every)
+        on_stop[reason.upper()] = stops.one(reason, word_form({cause: cause for cause in every}))
     rules = key.make(
         EpisodeRules, causes=every, on_stop=on_stop, reset=parse_reset(key.section('reset'))
     )

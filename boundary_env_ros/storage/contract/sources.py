@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 import math
 
-from boundary_env_ros.core.contract_reader import nearest, Reader, said
+from boundary_env_ros.core.contract_fault import nearest, said
 from boundary_env_ros.core.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources import (
     Array,
@@ -23,6 +23,8 @@ from boundary_env_ros.core.sources import (
     SCAN,
     Source,
 )
+from boundary_env_ros.storage.contract.forms import integer_form
+from boundary_env_ros.storage.contract.reader import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +95,8 @@ def parse_source(
         if isinstance(values.source, Joints):
             values = replace(values, source=replace(values.source, publishers=publishers))
         else:
-            key.problem(
-                ('publishers',),
-                'nothing, but with `joints`',
-                publishers,
-                'Of two nodes that publish the same value the gate cannot tell which is right.',
-            )
+            hint = 'Of two nodes that publish the same value the gate cannot tell which is right.'
+            key.problem(('publishers',), 'nothing, but with `joints`', publishers, hint)
     for other in given[1:]:
         # Asked for, so that it is not reported once more as unknown.
         key.skip(other)
@@ -120,13 +118,6 @@ def parse_unit(key: Reader, values: Values, model: type) -> tuple[str, ...]:
     return unit * (values.count // len(unit)) if len(unit) in (1, each) else unit
 
 
-def are_dimensions(numbers: Sequence[float], below: int) -> bool:
-    """Return whether numbers are different indices, each ``below`` that many."""
-    return len(set(numbers)) == len(numbers) and all(
-        number.is_integer() and number < below for number in numbers
-    )
-
-
 def _usual(type_name: str) -> str:
     """Return the key that a message is read by without any; empty if there is none."""
     if type_name in PARTS:
@@ -138,20 +129,15 @@ def _usual(type_name: str) -> str:
 
 def _paths(key: Reader, type_name: str) -> Values:
     paths = key.value(Paths, 'paths')
-    if not paths and key.has('fields'):
-        key.problem(('fields',), 'at least one field path', said('none'))
     return Values(source=Paths(paths=paths), shape=(max(1, len(paths)),))
 
 
 def _parts(key: Reader, type_name: str) -> Values:
     known = PARTS.get(type_name, {})
-    wanted = key.texts('parts', required=False) if key.has('parts') else tuple(known)
+    wanted = key.value(Paths, 'parts') if key.has('parts') else tuple(known)
     if not known:
-        key.problem(
-            ('parts',), f'`fields`, since {type_name} has no ready adapter', said('`parts`')
-        )
-    if not wanted and key.has('parts'):
-        key.problem(('parts',), 'at least one part', said('none'))
+        expected = f'`fields`, since {type_name} has no ready adapter'
+        key.problem(('parts',), expected, said('`parts`'))
     found = []
     for index, name in enumerate(wanted):
         if name in known:
@@ -164,7 +150,7 @@ def _parts(key: Reader, type_name: str) -> Values:
 
 
 def _joints(key: Reader, type_name: str) -> Values:
-    names = joint_names(key)
+    names = key.value(Joints, 'names')
     if type_name in ARRAYS:
         # A sequence of numbers, one for each joint in this order.
         source = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
@@ -177,20 +163,8 @@ def _joints(key: Reader, type_name: str) -> Values:
 def joint_values(key: Reader, names: tuple[str, ...], usual: str = '') -> Values:
     """Return the values of some joints: of each quantity that the key says, or of the usual."""
     quantities = key.value(Joints, 'quantities', default=(usual,) if usual else None)
-    if len(set(quantities)) != len(quantities):
-        key.problem(('quantity',), 'every quantity once', list(quantities))
     source = Joints(names=names, quantities=quantities)
     return Values(source=source, shape=(max(1, len(names) * len(quantities)),))
-
-
-def joint_names(key: Reader) -> tuple[str, ...]:
-    """Return the joints, each once."""
-    names: tuple[str, ...] = key.value(Joints, 'names')
-    if not names and key.has('joints'):
-        key.problem(('joints',), 'at least one joint', said('none'))
-    if len(set(names)) != len(names):
-        key.problem(('joints',), 'every joint once', list(names))
-    return names
 
 
 def _beams(key: Reader, type_name: str) -> Values:
@@ -204,8 +178,6 @@ def _points(key: Reader, type_name: str) -> Values:
     if type_name not in (CLOUD, ''):
         key.problem(('points',), f'`fields`, or the type {CLOUD}', type_name)
     channels = key.value(Points, 'channels')
-    if len(set(channels)) != len(channels):
-        key.problem(('channels',), 'every channel once', list(channels))
     source = key.make(Points, channels=channels, count=len(channels))
     return Values(source=source, shape=(source.count, len(channels)), pad=source.pad)
 
@@ -215,13 +187,10 @@ def _array(key: Reader, type_name: str) -> Values:
     if key.has('length'):
         shape: tuple[int, ...] = (key.value(Array, 'length'),)
     else:
-        sides = key.numbers('shape', key.length('shape'), unit='whole numbers', least=1.0)
-        if any(map(math.isnan, sides)):
-            sides = (1.0,)
-        elif not sides or not all(side.is_integer() for side in sides):
-            key.problem(('shape',), 'whole numbers, 1 or more', list(sides))
-            sides = (1.0,)
-        shape = tuple(int(side) for side in sides)
+        shape = key.many('shape', integer_form(1, math.inf), count=key.length('shape'))
+        if not shape:
+            key.problem(('shape',), 'at least one side', said('none'))
+            shape = (1,)
     return Values(source=Array(path=path, length=math.prod(shape)), shape=shape)
 
 

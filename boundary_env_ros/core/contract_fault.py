@@ -1,0 +1,34 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a contract: its place, what was expected, what is there, the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+import difflib
+
+Path = tuple[str | int, ...]
+#: What is wrong: its place, what was expected, what is there, and the way out where there is one.
+Fault = tuple[Path, str, object] | tuple[Path, str, object, str]
+
+
+class Said(str):
+    """A text that describes what was found, rather than being it."""
+
+    __slots__ = ()
+
+
+def said(text: str) -> Said:
+    """Return a description of what was found, to be shown without quotes."""
+    return Said(text)
+
+
+def printable(text: str) -> str:
+    """Return a text with what would steer a terminal written out."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def nearest(word: str, choices: Collection[str]) -> str:
+    """Return a sentence that suggests the nearest of some words; empty if none is near."""
+    near = difflib.get_close_matches(word, list(choices), n=1)
+    return f'Did you mean {near[0]!r}?' if near else ''

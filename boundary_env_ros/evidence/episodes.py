@@ -1,0 +1,343 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The steps of a record, each with everything that the record says of it, sooner or later.
+
+What belongs to a step does not come at once: the evidence of its execution, what only an evaluator
+saw, and an ending that somebody else declared come as records of their own. Here they are put
+together, for all who read episodes. The last few steps of each agent are held back for that, so
+memory does not grow with the record.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.events import EnvironmentEvent, Events
+from boundary_env_ros.core.imported import is_import, is_unknown
+from boundary_env_ros.core.latency import LatencyStage, measure
+from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    EvaluatorRecord,
+    Kind,
+    Transition,
+)
+from boundary_env_ros.evidence.run_files import Unreadable
+from boundary_env_ros.storage.records import Entry
+
+#: Steps of an agent that are held back until what belongs to them has come.
+HELD = 256
+
+#: Evaluator's records of an agent that wait for the step that they are about.
+EARLY = 16
+
+#: The stages of the latency that the evidence of the execution completes.
+LATE_STAGES = ('actuation', 'reaction')
+
+#: Records that cannot be read, of which is kept why.
+NAMED = 5
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Episode:
+    """
+    One episode; client and ending are known once its last step was yielded.
+
+    Attributes
+    ----------
+    number
+        Its number, from 1, in the order in which the episodes of all agents begin.
+    first
+        Its first transition that the record has.
+    client
+        Who acted in it; empty if nobody is named.
+    cause, truncated, declared_by
+        Its ending, as its last step has it or somebody else announced it; empty without one.
+    judged
+        Whether every step of it has a reward; an import may lack what its task needs.
+    steps, total
+        Its steps so far, without the reset, and the sum of their rewards.
+    status
+        The state that announced its ending; None if none did.
+
+    """
+
+    number: int
+    first: Transition
+    client: str = ''
+    cause: str = ''
+    truncated: bool = False
+    declared_by: str = ''
+    judged: bool = True
+    steps: int = 0
+    total: float = 0.0
+    status: EpisodeStatus | None = None
+
+    @property
+    def key(self) -> Key:
+        """Return its agent and its id."""
+        return self.first.id.agent, self.first.id.episode_id
+
+    @property
+    def how(self) -> str:
+        """Return how it ended: ``truncated``, ``terminated``, or nothing."""
+        return ('truncated' if self.truncated else 'terminated') if self.cause else ''
+
+    def add(self, now: Transition) -> None:
+        """Take its next transition."""
+        for decision in now.decisions:
+            if decision.request is not None and not self.client:
+                self.client = decision.request.client
+        self.steps += now.kind is Kind.STEP
+        self.total += now.reward
+        self.judged = self.judged and not is_unjudged(now)
+        if now.cause and not self.cause:
+            self.cause, self.truncated = now.cause, now.truncated
+            self.declared_by = now.declared_by
+
+    def close(self) -> None:
+        """Take the ending that was announced, where no step has one."""
+        status = self.status
+        if status is not None and not self.cause:
+            self.cause, self.declared_by = status.cause, status.declared_by
+            self.truncated = status.state is EpisodeState.TRUNCATED
+
+
+@dataclass(slots=True, kw_only=True)
+class Step:
+    """
+    One transition and all that belongs to it.
+
+    Attributes
+    ----------
+    transition
+        The transition: a step, or the reset.
+    episode
+        The episode that it belongs to.
+    log_time
+        When the recorder had it, nanoseconds; 0 if that is not known.
+    truth
+        What only an evaluator saw of it.
+    late
+        Evidence of its execution that came after it had been closed.
+    statuses
+        States of the episode that were told after it and before the next step, each once.
+    events
+        What happened in it, if a contract was given.
+    last
+        Whether it is the last one of its episode.
+
+    """
+
+    transition: Transition
+    episode: Episode
+    log_time: int = 0
+    truth: EvaluatorRecord | None = None
+    late: ActuationEvidence | None = None
+    statuses: list[EpisodeStatus] = field(default_factory=list)
+    events: list[EnvironmentEvent] = field(default_factory=list)
+    last: bool = False
+
+    def stage(self, name: str, budget: Mapping[str, float] | None = None) -> LatencyStage:
+        """Return a stage of its latency, with the evidence that came late."""
+        if self.late is not None and name in LATE_STAGES:
+            found: LatencyStage = getattr(_late(self.transition, self.late, budget or {}), name)
+        else:
+            found = getattr(self.transition.latency, name)
+        return found
+
+    def waits_for(self, evidence: ActuationEvidence) -> bool:
+        """Return whether evidence is about it."""
+        now, answer = self.transition, self.transition.answer
+        return (
+            self.late is None
+            and now.actuated is None
+            and answer is not None
+            and answer.published
+            and answer.sequence == evidence.decision_sequence
+            and now.commanded == evidence.commanded
+        )
+
+
+@dataclass(slots=True)
+class _Agent:
+    """What is held back of one agent."""
+
+    held: deque[Step] = field(default_factory=deque)
+    early: dict[tuple[str, int], EvaluatorRecord] = field(default_factory=dict)
+    announced: EpisodeStatus | None = None
+    events: Events | None = None
+
+    def latest(self, id_: StepId) -> Step | None:
+        """Return the latest step, if it is of this episode."""
+        step = self.held[-1] if self.held else None
+        same = step is not None and step.transition.id.episode_id == id_.episode_id
+        return step if same else None
+
+    def at(self, id_: StepId) -> Step | None:
+        """Return the step of this number; None if it is not held."""
+        for step in reversed(self.held):
+            there = step.transition.id
+            if there.episode_id == id_.episode_id and there.step <= id_.step:
+                return step if there.step == id_.step else None
+        return None
+
+
+class Episodes:
+    """
+    Reads records, and yields the steps in them, those of each agent in their order.
+
+    Parameters
+    ----------
+    records
+        In the order in which they were recorded, with or without their places.
+    contract
+        For the events of each step; None: they are not wanted.
+
+    Attributes
+    ----------
+    marks
+        What people said of each episode, each mark once; complete at the end.
+    not_read, unreadable
+        How many records could not be read, and the first few of them.
+
+    """
+
+    def __init__(self, records: Iterable[object], contract: Contract | None = None) -> None:
+        self._records, self._contract = records, contract
+        self._agents: dict[str, _Agent] = {}
+        self._numbers: dict[Key, int] = {}
+        self.not_read = 0
+        self.marks: dict[Key, list[EpisodeMark]] = {}
+        self.unreadable: list[Unreadable] = []
+
+    @property
+    def count(self) -> int:
+        """Return the number of episodes so far."""
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Step]:
+        for piece in self._records:
+            record = piece.record if isinstance(piece, Entry) else piece
+            if isinstance(record, Transition):
+                log_time = piece.log_time if isinstance(piece, Entry) else 0
+                yield from self._transition(record, log_time)
+            elif isinstance(record, ActuationEvidence):
+                held = reversed(self._agent(record.id).held)
+                step = next((step for step in held if step.waits_for(record)), None)
+                if step is not None:
+                    step.late = record
+            elif isinstance(record, EvaluatorRecord):
+                self._truth(self._agent(record.id), record)
+            elif isinstance(record, EpisodeStatus):
+                self._status(self._agent(record.id), record)
+            elif isinstance(record, EpisodeMark):
+                known = self.marks.setdefault((record.id.agent, record.id.episode_id), [])
+                if record not in known:
+                    known.append(record)
+            elif isinstance(record, Unreadable):
+                self.not_read += 1
+                if len(self.unreadable) < NAMED:
+                    self.unreadable.append(record)
+        for agent in self._agents.values():
+            yield from self._release(agent, 0)
+
+    def _agent(self, id_: StepId) -> _Agent:
+        return self._agents.setdefault(id_.agent, _Agent())
+
+    def _transition(self, now: Transition, log_time: int) -> Iterator[Step]:
+        agent = self._agent(now.id)
+        before = agent.latest(now.id)
+        if before is None:
+            key = (now.id.agent, now.id.episode_id)
+            number = self._numbers.setdefault(key, len(self._numbers) + 1)
+            episode = Episode(number=number, first=now)
+            early = agent.announced
+            if early is not None and early.id.episode_id == now.id.episode_id:
+                episode.status = early
+        else:
+            episode = before.episode
+        episode.add(now)
+        step = Step(transition=now, episode=episode, log_time=log_time)
+        step.truth = agent.early.pop(_place(now.id), None)
+        agent.held.append(step)
+        if self._contract is not None:
+            agent.events = agent.events or Events(self._contract, now.id.digest)
+            _tell(agent, agent.events.transition(now))
+        # What belongs to the episode before has come by the time that the next one moves.
+        yield from self._release(agent, HELD, episode if now.kind is Kind.STEP else None)
+
+    def _release(self, agent: _Agent, most: int, episode: Episode | None = None) -> Iterator[Step]:
+        """Yield the first steps that are held: those before an episode, and those beyond most."""
+        held = agent.held
+        while held and (
+            len(held) > most or (episode is not None and held[0].episode is not episode)
+        ):
+            step = held.popleft()
+            if not held or held[0].episode is not step.episode:
+                step.last = True
+                step.episode.close()
+            yield step
+
+    def _truth(self, agent: _Agent, record: EvaluatorRecord) -> None:
+        step = agent.at(record.id)
+        if step is not None:
+            step.truth = record
+            return
+        # It may come before the step that it is about.
+        agent.early[_place(record.id)] = record
+        if len(agent.early) > EARLY:
+            del agent.early[next(iter(agent.early))]
+
+    def _status(self, agent: _Agent, status: EpisodeStatus) -> None:
+        if status.state.over:
+            agent.announced = status
+        step = agent.latest(status.id)
+        if step is not None:
+            step.episode.client = step.episode.client or status.client
+            if status.state.over:
+                step.episode.status = status
+            told = [(one.state, one.message) for one in step.statuses]
+            if (status.state, status.message) not in told:
+                step.statuses.append(status)
+        if agent.events is not None:
+            _tell(agent, agent.events.status(status))
+
+
+def is_unjudged(now: Transition) -> bool:
+    """Return whether a step is imported, and its task lacked what it needs to judge it."""
+    return is_import(now) and is_unknown(now, 'reward')
+
+
+def _tell(agent: _Agent, events: Iterable[EnvironmentEvent]) -> None:
+    """Give events to their steps; what is not of a step that is held is of the latest one."""
+    for event in events:
+        step = agent.at(event.id) or agent.latest(event.id)
+        if step is not None:
+            step.events.append(event)
+
+
+def _place(id_: StepId) -> tuple[str, int]:
+    return id_.episode_id, id_.step
+
+
+def _late(step: Transition, late: ActuationEvidence, budget: Mapping[str, float]) -> object:
+    return measure(
+        captured=step.captured,
+        observed=None,
+        delivered=None,
+        requested=None,
+        received=None,
+        commanded=step.commanded,
+        actuated=late.actuated,
+        budget=budget,
+        offsets=step.clock_offsets,
+    )

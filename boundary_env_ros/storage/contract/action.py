@@ -1,0 +1,174 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The section ``action`` of a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+import math
+
+from boundary_env_ros.core.contract import ActionSpec, Feedback, implied_interface, Interface
+from boundary_env_ros.core.contract_fault import said
+from boundary_env_ros.core.contract_key import Key
+from boundary_env_ros.core.group_checks import group_faults
+from boundary_env_ros.core.sources import (
+    Array,
+    COMMAND_FORMS,
+    JOINTS,
+    Joints,
+    OF_VALUE,
+    TRAJECTORY,
+    Trajectory,
+    Vector,
+)
+from boundary_env_ros.storage.contract.forms import number_form
+from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.sources import (
+    joint_values,
+    parse_source,
+    parse_unit,
+    Values,
+)
+
+
+def parse_action(section: Reader) -> tuple[ActionSpec, ...]:
+    """Return the groups of the action, in order."""
+    return tuple(_group(section.section(name), name) for name in section.named())
+
+
+def _group(key: Reader, name: str) -> ActionSpec:
+    type_name = key.value(ActionSpec, 'type')
+    values = (
+        _trajectory(key)
+        if type_name == TRAJECTORY
+        else parse_source(key, type_name, COMMAND_FORMS, command=True)
+    )
+    count = values.count
+    interface = _interface(key, type_name, values)
+    low, high = (key.value(ActionSpec, bound, count=count) for bound in ('low', 'high'))
+    feedback = key.section('feedback')
+    spec = key.make(
+        ActionSpec,
+        count=count,
+        name=name,
+        type=type_name,
+        source=values.source,
+        interface=interface,
+        unit=parse_unit(key, values, ActionSpec),
+        low=low,
+        high=high,
+        safe=_safe(key, interface),
+        driver_timeout=_driver_timeout(key),
+        feedback=_feedback(feedback, values, interface, (low, high)),
+    )
+    feedback.finish()
+    key.finish()
+    key.report(group_faults(spec))
+    return spec
+
+
+def _trajectory(key: Reader) -> Values:
+    source = key.make(Trajectory)
+    return Values(source=source, shape=(max(1, len(source.names)),))
+
+
+def _interface(key: Reader, type_name: str, values: Values) -> tuple[Interface, ...]:
+    """Return what each dimension of the command is: what its type says, or else its key."""
+    source, count = values.source, values.count
+    quantities = source.quantities if isinstance(source, Joints) else ()
+    implied: tuple[Interface, ...] = ()
+    if set(quantities) <= {'position', 'velocity', 'effort'}:
+        implied = implied_interface(type_name, quantities, count)
+    if implied and not key.has('interface'):
+        return implied
+    before = len(key.problems)
+    found: tuple[Interface, ...] = key.value(ActionSpec, 'interface')
+    if len(key.problems) > before:
+        return implied or (Interface.VELOCITY,) * count
+    found *= count if len(found) == 1 else 1
+    if len(found) != count:
+        expected = f'one interface, or one for each of {count} values'
+        key.problem(('interface',), expected, said(f'{len(found)}'))
+        return implied or (Interface.VELOCITY,) * count
+    if implied and found != implied:
+        actual = said(' '.join(dict.fromkeys(one.value for one in found)))
+        key.problem(('interface',), f'{implied[0].value}, as {type_name} says', actual)
+    return found
+
+
+def _safe(key: Reader, interface: Sequence[Interface]) -> Vector:
+    """Return the safe command: NaN for a position, which is held where it is."""
+    held = tuple(one is Interface.POSITION for one in interface)
+    safe: Vector = tuple(math.nan if holds else 0.0 for holds in held)
+    if not key.has('safe') and Interface.EFFORT not in interface:
+        return safe
+    number = Key(unit=OF_VALUE)
+    if any(held):
+        number = Key(unit=f'{OF_VALUE}, or the word hold', words=('hold',))
+        if key.is_word('safe', 'hold'):
+            return (math.nan,) * len(held)
+    before = len(key.problems)
+    safe = key.many('safe', number_form(number), count=len(held))
+    for index, (holds, value) in enumerate(zip(held, safe, strict=True)):
+        if holds and not math.isnan(value):
+            hint = 'A stop sends a robot nowhere; a pose to begin in belongs to the reset.'
+            key.problem(('safe', index), 'hold, of a position', value, hint)
+        elif not holds and math.isnan(value) and len(key.problems) == before:
+            expected = f'a number, of {interface[index].value}'
+            key.problem(('safe', index), expected, said('hold'))
+    return tuple(math.nan if holds else value for holds, value in zip(held, safe, strict=True))
+
+
+def _driver_timeout(key: Reader) -> float | None:
+    acknowledged = key.value(ActionSpec, 'driver_timeout_acknowledged')
+    if key.is_word('driver_timeout', 'none'):
+        if not acknowledged:
+            key.problem(
+                ('driver_timeout',),
+                'a number of seconds, or `none` with `driver_timeout_acknowledged: true`',
+                said('none, not acknowledged'),
+                'A driver without a timeout keeps moving when the gate dies.',
+            )
+        return None
+    timeout: float = key.value(ActionSpec, 'driver_timeout')
+    return timeout
+
+
+def _feedback(
+    key: Reader,
+    command: Values,
+    interface: Sequence[Interface],
+    limits: tuple[Vector, Vector],
+) -> Feedback:
+    """
+    Return what tells what the robot did.
+
+    Of joints it is, unless the keys say otherwise, that quantity of those that are commanded.
+    """
+    count, source = command.count, command.source
+    type_name = key.value(Feedback, 'type')
+    names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
+    form = next((form for form in COMMAND_FORMS if key.has(form)), 'joints')
+    if type_name == JOINTS and form == 'joints' and len(set(interface)) == 1:
+        # Of joints that are named here it is the position, as wherever joints are read.
+        usual = '' if key.has('joints') else interface[0].value
+        if key.has('joints') or not names:
+            names = key.value(Joints, 'names')
+        values = joint_values(key, names, usual)
+        if key.has('publishers') and isinstance(values.source, Joints):
+            several = key.value(Joints, 'publishers')
+            values = replace(values, source=replace(values.source, publishers=several))
+    else:
+        values = parse_source(key, type_name, COMMAND_FORMS)
+    if values.count != count:
+        key.problem(
+            ('joints',) if type_name == JOINTS else ('fields',),
+            f'{count} values, one for each dimension of the command',
+            said(f'{values.count}'),
+        )
+    # Bounds the wrong way round are told where they stand.
+    threshold = tuple(abs(high - low) / 20.0 for low, high in zip(*limits, strict=True))
+    if key.has('threshold') or any(each <= 0.0 for each in threshold):
+        threshold = key.value(Feedback, 'threshold', count=count)
+    return key.make(Feedback, type=type_name, source=values.source, threshold=threshold)

@@ -1,0 +1,152 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The sections ``observation``, ``state`` and ``evaluator`` of a contract."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import math
+from typing import Any
+
+from boundary_env_ros.core.contract import Beyond, Confidence, FieldSpec
+from boundary_env_ros.core.contract_fault import said
+from boundary_env_ros.core.grammar import TEXT
+from boundary_env_ros.core.group_checks import field_faults
+from boundary_env_ros.core.sources import (
+    CLOUD,
+    COMPRESSED,
+    DEPTHS,
+    ENCODINGS,
+    IMAGE,
+    Lookup,
+    Picture,
+    SCAN,
+)
+from boundary_env_ros.storage.contract.derived import parse_derived
+from boundary_env_ros.storage.contract.forms import integer_form, text_form
+from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
+
+#: 32 Mi: an image of 4K in colours is below that.
+_MOST_PIXELS = 2**25
+_TRANSFORM = 'geometry_msgs/msg/TransformStamped'
+
+Fields = tuple[FieldSpec, ...]
+
+
+def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
+    """Return the fields of observation, state and evaluator."""
+    observation, state, evaluator = (
+        {name: section.section(name) for name in section.named()}
+        for section in (
+            top.section('observation'),
+            top.section('state', required=False),
+            top.section('evaluator', required=False),
+        )
+    )
+    policy_side = {**state, **observation}
+    waiting = {name: key for name, key in policy_side.items() if key.has('derive')}
+    direct = {
+        name: _field(key, name, of_task=True)
+        for name, key in policy_side.items()
+        if name not in waiting
+    }
+    # What the evaluator knows is nothing to derive what the policy sees from.
+    known = {**direct, **parse_derived(waiting, direct)}
+    return (
+        tuple(known[name] for name in observation),
+        tuple(known[name] for name in state),
+        tuple(_field(key, name, of_task=False) for name, key in evaluator.items()),
+    )
+
+
+# Fields ------------------------------------------------------------------------------------------
+
+
+def _field(key: Reader, name: str, *, of_task: bool) -> FieldSpec:
+    if of_task and key.has('task'):
+        spec = _task_field(key, name)
+    elif key.has('transform'):
+        values = parse_source(key, 'geometry_msgs/msg/Transform')
+        source = key.make(Lookup, paths=values.paths)
+        values = replace(values, source=source)
+        spec = _numbers(key, values, name=name, topic='', type=_TRANSFORM, frame=source.target)
+    else:
+        type_name = key.value(FieldSpec, 'type')
+        if type_name in (IMAGE, COMPRESSED):
+            spec = _image(key, name, type_name)
+        else:
+            spec = _numbers(key, parse_source(key, type_name), name=name, type=type_name)
+    key.report(field_faults(spec))
+    key.finish()
+    return spec
+
+
+def _task_field(key: Reader, name: str) -> FieldSpec:
+    unit = key.value(FieldSpec, 'unit')
+    if not unit and key.has('unit'):
+        key.problem(('unit',), 'the unit of each value', said('none'))
+    count = max(1, len(unit))
+    return FieldSpec(
+        name=name,
+        shape=(count,),
+        unit=unit,
+        low=key.value(FieldSpec, 'low', count=count),
+        high=key.value(FieldSpec, 'high', count=count),
+        **{each: key.value(FieldSpec, each) for each in ('task', 'frame', 'dtype')},
+    )
+
+
+def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
+    if given['type'] in (SCAN, CLOUD) and not values.paths:
+        # Its confidence is the fraction that was measured.
+        given['confidence'] = None
+    elif key.has('confidence'):
+        given['confidence'] = _confidence(key.section('confidence'))
+    return key.make(
+        FieldSpec,
+        count=values.count,
+        columns=values.shape[-1] if len(values.shape) > 1 else None,
+        source=values.source,
+        shape=values.shape,
+        unit=parse_unit(key, values, FieldSpec),
+        task='',
+        derived=None,
+        **given,
+    )
+
+
+def _confidence(section: Reader) -> Confidence:
+    if section.has('field'):
+        given: dict[str, Any] = {'variance': '', 'tolerance': 0.0}
+    else:
+        given = {'field': ''}
+    result = section.make(Confidence, **given)
+    section.finish()
+    return result
+
+
+def _image(key: Reader, name: str, type_name: str) -> FieldSpec:
+    source = key.make(Picture)
+    channels, dtype = ENCODINGS[source.encoding or 'rgb8']
+    given: dict[str, Any] = {'unit': (), 'low': (), 'high': ()}
+    if source.encoding in DEPTHS:
+        unit = text_form(TEXT, 'the unit of a pixel, for example m or mm')
+        given = {'unit': (key.one('unit', unit),)}
+    shape = key.many('shape', replace(integer_form(1, math.inf), unfit=0), count=3)
+    if math.prod(shape) > _MOST_PIXELS:
+        key.problem(('shape',), f'at most {_MOST_PIXELS} values', math.prod(shape))
+    return key.make(
+        FieldSpec,
+        count=1,
+        name=name,
+        type=type_name,
+        source=source,
+        shape=shape if 0 < math.prod(shape) <= _MOST_PIXELS else (1, 1, channels),
+        dtype=dtype,
+        beyond=Beyond.CLIP,
+        confidence=None,
+        task='',
+        derived=None,
+        **given,
+    )

@@ -1,0 +1,435 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Reading plain data strictly: keys are asked for by name, and every problem is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import is_dataclass, replace
+import math
+from typing import Any, get_origin, TypeVar
+
+from boundary_env_ros.core.contract_fault import Fault, nearest, Path, printable, Said, said
+from boundary_env_ros.core.contract_key import Part, parts_of, REQUIRED
+from boundary_env_ros.core.grammar import NAME
+from boundary_env_ros.errors import Problem
+from boundary_env_ros.storage.contract.forms import (
+    Form,
+    form_of,
+    integer_form,
+    is_number,
+    list_form,
+    number_form,
+)
+
+Vector = tuple[float, ...]
+T = TypeVar('T')
+
+
+class Reader:
+    """
+    One mapping of a contract, read key by key.
+
+    Parameters
+    ----------
+    data
+        What was found where a mapping is expected.
+    path
+        Keys that lead to it.
+    lines
+        Line of each path, as far as known.
+    problems
+        Where problems are collected; shared by all readers of one contract.
+
+    Every method returns a value whatever it finds, so that reading goes on; the caller looks at
+    ``problems`` when all is read. One mistake is not to be reported twice: a bad number is
+    returned as NaN, which no comparison is true of, and nothing more is said of what is below a
+    mapping that is missing. :meth:`finish` reports the keys that nobody asked for.
+    """
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        path: Path = (),
+        lines: Mapping[Path, int] | None = None,
+        problems: list[Problem] | None = None,
+    ) -> None:
+        self.path = path
+        self._lines = lines or {}
+        self.problems = [] if problems is None else problems
+        self._asked: list[str] = []
+        self._optional: list[str] = []
+        self._silent = False
+        self._inner: dict[str, Reader] = {}
+        if isinstance(data, Mapping):
+            self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
+        else:
+            self._data = {}
+            if data is not _MISSING:
+                self.problem((), _SECTION, said('a list') if isinstance(data, list) else data)
+            self._silent = True
+
+    def problem(self, path: Path, expected: str, actual: object, hint: str = '') -> None:
+        """Report something wrong at a path below this mapping, unless it is no mapping at all."""
+        if self._silent:
+            return
+        whole = self.path + path
+        line = next(
+            (
+                self._lines[whole[:n]]
+                for n in range(len(whole), -1, -1)
+                if whole[:n] in self._lines
+            ),
+            None,
+        )
+        shown = str(actual) if isinstance(actual, Said) else _shown(actual)
+        key = next((whole[:n] for n in range(len(whole), 0, -1) if type(whole[n - 1]) is str), ())
+        if self._lines and key not in self._lines and isinstance(actual, float):
+            # A value of a key that the file does not have is its default, and stands on no line.
+            line, shown = None, f'{actual:g}, its default'
+        self.problems.append(
+            Problem(
+                path=tuple(printable(key) if isinstance(key, str) else key for key in whole),
+                line=line,
+                expected=printable(expected),
+                actual=printable(shown),
+                hint=printable(hint),
+            )
+        )
+
+    def report(self, faults: Iterable[Fault]) -> None:
+        """Report what is wrong at paths below this mapping."""
+        for fault in faults:
+            self.problem(*fault)
+
+    def has(self, key: str) -> bool:
+        """Return whether a key is there and not null; if it is, the caller is to ask for it."""
+        self._optional.append(key)
+        if key in self._data and self._data[key] is None:
+            self._asked.append(key)  # a key without a value is as good as none
+        return self._data.get(key) is not None
+
+    def skip(self, key: str) -> None:
+        """Count a key as asked for, whatever it holds."""
+        self._asked.append(key)
+
+    def names(self) -> tuple[str, ...]:
+        """Return all keys, for mappings whose keys the user chooses."""
+        self._asked.extend(self._data)
+        return tuple(self._data)
+
+    def named(self) -> tuple[str, ...]:
+        """Return all keys, each of which is to be a name."""
+        for name in self._data:
+            if not NAME.fits(name):
+                self.problem((name,), NAME.expected, name)
+        return self.names()
+
+    def _take(self, key: str, expected: str, default: object) -> object:
+        self._asked.append(key)
+        value = self._data.get(key)
+        if value is None:
+            if default is REQUIRED:
+                self.problem((key,), expected, said('nothing'))
+            return None
+        return value
+
+    def section(self, key: str, *, required: bool = True) -> Reader:
+        """Return the reader of a mapping; of an empty one if it is optional and absent."""
+        value = self._take(key, _SECTION, REQUIRED if required else None)
+        if value is None:
+            value = _MISSING if required else {}
+        return Reader(
+            value,
+            path=(*self.path, key),
+            lines=self._lines,
+            problems=[] if self._silent else self.problems,
+        )
+
+    # What the values of a contract say about their keys --------------------------------------
+
+    def make(
+        self, model: type[T], *, count: int | None = None, columns: int | None = None, **given: Any
+    ) -> T:
+        """
+        Return a value of a contract, whose class says how its attributes are read.
+
+        Parameters
+        ----------
+        model
+            The class.
+        count, columns
+            How many numbers a vector has, see :meth:`many`; None: as many as there are.
+        given
+            Attributes that are known already.
+
+        """
+        for name, part in parts_of(model).items():
+            if not part.is_stored or name in given or not self._applies(part):
+                continue
+            if part.key is None:
+                given[name] = part.default
+            else:
+                same = given.get(part.key.same_as)
+                given[name] = self.value(model, name, default=same, count=count, columns=columns)
+        return model(**given)
+
+    def _applies(self, part: Part) -> bool:
+        when = part.key.when if part.key is not None else ()
+        return not when or (self._data.get(when[0]) or '') in when[1:]
+
+    def value(self, model: type, attribute: str, *, default: object = None, **shape: Any) -> Any:
+        """
+        Return one attribute of a value of a contract.
+
+        Parameters
+        ----------
+        model, attribute
+            Its class and name.
+        default
+            In place of that of the attribute, if it is not None.
+        shape
+            Of a vector; see :meth:`numbers`. Without it there are as many as there are.
+
+        """
+        part = parts_of(model)[attribute]
+        *outer, name = part.path.split('.')
+        reader = self.inner(outer[0]) if outer else self
+        usual = part.default if default is None else default
+        return reader._value(part, name, usual, **shape)  # noqa: SLF001
+
+    def inner(self, name: str) -> Reader:
+        """Return the reader of a section that some keys of a value stand in."""
+        if name not in self._inner:
+            self._inner[name] = self.section(name, required=False)
+        return self._inner[name]
+
+    def _value(self, part: Part, name: str, default: Any, **shape: Any) -> Any:
+        kind = part.type
+        assert part.key is not None
+        if (default in (None, ()) or is_dataclass(default)) and not self.has(name):
+            return default
+        if kind == Mapping[str, object]:
+            return self.plain(name)
+        if isinstance(kind, type) and is_dataclass(kind):
+            section = self.section(name)
+            value = section.make(kind)
+            section.finish()
+            return value
+        if kind == tuple[tuple[str, Vector], ...]:
+            section, each = self.section(name), number_form(part.key)
+            return tuple((one, section.many(one, each, **shape)) for one in section.named())
+        if kind == Mapping[str, Vector]:
+            section = self.section(name, required=False)
+            each = number_form(part.key)
+            return {
+                one: section.many(one, each, count=section.length(one)) for one in section.names()
+            }
+        if kind == tuple[Vector, ...]:
+            expected = f'{shape["count"]} lists of finite numbers ({part.key.unit})'
+            return self.many(name, list_form(part.key.unit), expected=expected, **shape)
+        form = form_of(part)
+        if kind == tuple[int, ...]:
+            return self.indices(name, shape['count'])
+        if get_origin(kind) is not tuple:
+            return self.one(name, form, None if default is REQUIRED else default)
+        if default and default is not REQUIRED and not self.has(name):
+            return default
+        if kind == tuple[float, ...] and shape.get('count') is None:
+            shape['count'] = self.length(name)
+        found = self.many(name, form, **shape)
+        if part.key.listed and not found and self.has(name):
+            self.problem((name,), f'at least one {part.key.listed}', said('none'))
+        if part.key.once and len(set(found)) != len(found):
+            self.problem((name,), f'every {part.key.listed} once', list(found))
+        return found
+
+    def one(self, key: str, form: Form, default: Any = None) -> Any:
+        """Return a value of a form; required unless it has a default."""
+        value = self._take(key, form.expected, REQUIRED if default is None else default)
+        if value is None:
+            return form.unfit if default is None else default
+        found = form.read(value)
+        if found is None:
+            self.problem((key,), form.expected, value, nearest(str(value), form.words))
+        elif form.is_time and found and not _SHORTEST <= found <= _LONGEST:
+            self.problem((key,), f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}', value)
+        else:
+            return found
+        return form.unfit
+
+    def many(
+        self,
+        key: str,
+        form: Form,
+        *,
+        count: int | None = None,
+        columns: int | None = None,
+        expected: str = '',
+    ) -> tuple[Any, ...]:
+        """
+        Return a list of values of a form, which must be there; one value stands for all.
+
+        Parameters
+        ----------
+        key
+            The key.
+        form
+            Of each.
+        count
+            How many there are to be; None: as many as there are, one stands for a list of one.
+        columns
+            As many as this stand for every row.
+        expected
+            What an error asks for where only a list will do.
+
+        """
+        lists = form.expected
+        if count is not None:
+            lists = f'{form.expected}, or a list of {"one" if count == 1 else count}'
+        value = self._take(key, expected or lists, REQUIRED)
+        unfit = (form.unfit,) * (count or 0)
+        if value is None:
+            return unfit
+        is_list = isinstance(value, (list, tuple))
+        items = list(value) if isinstance(value, (list, tuple)) else [value] * (count or 1)
+        if expected and (not is_list or len(items) != (count or len(items))):
+            self.problem((key,), expected, value)
+            return unfit
+        if columns is not None and len(items) == columns and is_list:
+            items *= (count or columns) // columns
+        if count is not None and len(items) != count:
+            self.problem((key,), lists, said(f'a list of {len(items)}'))
+            return unfit
+        result = []
+        for index, item in enumerate(items):
+            found = form.read(item)
+            if found is None:
+                at: Path = (key,) if not is_list and count is not None else (key, index)
+                if columns is not None and isinstance(value, (list, tuple)):
+                    at = (key, index % len(value))
+                self.problem(at, form.expected, item)
+            result.append(form.unfit if found is None else found)
+        return tuple(result)
+
+    def indices(
+        self, key: str, below: int, *, wanted: str = '', right: Collection[int] = ()
+    ) -> tuple[int, ...]:
+        """
+        Return places in a vector, each once; none if the key is absent.
+
+        Parameters
+        ----------
+        key
+            The key.
+        below
+            How many places the vector has.
+        wanted, right
+            How many there are to be, in words and numbers; empty: as many as there are.
+
+        """
+        if not self.has(key):
+            return ()
+        form = integer_form(0, math.inf)
+        values = self.many(key, replace(form, unfit=None), count=self.length(key))
+        if None in values:
+            return ()
+        fits = len(set(values)) == len(values) and all(value < below for value in values)
+        if not fits or (right and len(values) not in right):
+            expected = f'different whole numbers below {below}{wanted and f": {wanted}"}'
+            self.problem((key,), expected, list(values))
+            return ()
+        return values
+
+    def sections(self, key: str) -> tuple[Reader, ...]:
+        """Return the readers of a list of mappings."""
+        expected = 'a list of mappings of keys'
+        value = self._take(key, expected, REQUIRED)
+        if not isinstance(value, (list, tuple)):
+            if value is not None:
+                self.problem((key,), expected, value)
+            return ()
+        return tuple(
+            Reader(
+                item,
+                path=(*self.path, key, index),
+                lines=self._lines,
+                problems=self.problems,
+            )
+            for index, item in enumerate(value)
+        )
+
+    def length(self, *keys: str) -> int:
+        """Return the length of the first list under some keys; 1 if there is none."""
+        values = [self._data.get(key) for key in keys]
+        return next((len(v) for v in values if isinstance(v, (list, tuple))), 1)
+
+    def is_word(self, key: str, word: str) -> bool:
+        """Return whether a key holds exactly this word, and if so count the key as asked for."""
+        if self._data.get(key) != word:
+            return False
+        self._asked.append(key)
+        return True
+
+    def plain(self, key: str) -> Mapping[str, object]:
+        """
+        Return a mapping of plain data whose meaning is somebody else's to check.
+
+        Its keys come in alphabetical order at every depth: their order in the file has no meaning,
+        nor a place in the digest, so nobody may come to depend on it.
+        """
+        value = self._take(key, _SECTION, None)
+        if isinstance(value, Mapping):
+            found: Mapping[str, object] = self._plain(value, (key,))
+            return found
+        if value is not None:
+            self.problem((key,), _SECTION, value)
+        return {}
+
+    def _plain(self, value: Any, path: Path) -> Any:
+        """Return plain data in order; what is none would have no digest, and is reported."""
+        if len(path) > _DEEPEST:
+            self.problem(path[:3], f'plain data of at most {_DEEPEST} levels', said('more'))
+        elif isinstance(value, Mapping):
+            named = sorted({str(name): item for name, item in value.items()}.items())
+            return {name: self._plain(item, (*path, name)) for name, item in named}
+        elif isinstance(value, (list, tuple)):
+            return [self._plain(item, (*path, index)) for index, item in enumerate(value)]
+        elif not (value is None or isinstance(value, (str, bool)) or is_number(value)):
+            self.problem(path, 'plain data (texts, finite numbers, true, false, lists)', value)
+        return value
+
+    def finish(self) -> None:
+        """Report every key that nobody asked for."""
+        for reader in self._inner.values():
+            reader.finish()
+        left = [key for key in self._optional if key not in self._data]
+        known = dict.fromkeys((*self._asked, *left))
+        for key in self._data:
+            if key not in self._asked:
+                self.problem(
+                    (key,),
+                    'no such key',
+                    said('it is there'),
+                    nearest(key, [k for k in known if k not in self._data])
+                    or (f'Known here: {", ".join(known)}.' if known else ''),
+                )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        # As the file has it.
+        return str(value).lower()
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f'a {type(value).__name__} that is too large to be shown'
+    return text if len(text) <= _WIDEST else f'{text[: _WIDEST - 3]}...'
+
+
+_MISSING = object()
+_SECTION = 'a mapping of keys'
+_WIDEST = 120
+_SHORTEST, _LONGEST = 1e-9, 1e9
+_DEEPEST = 20

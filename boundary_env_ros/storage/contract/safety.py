@@ -1,0 +1,238 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The section ``safety`` of a contract."""
+
+from __future__ import annotations
+
+import math
+
+from boundary_env_ros.core.contract_fault import said
+from boundary_env_ros.core.contract_key import Key, parts_of
+from boundary_env_ros.core.group_checks import obstacle_faults, place_faults
+from boundary_env_ros.core.safety import (
+    Corridor,
+    Moves,
+    Obstacle,
+    OF_PLACE,
+    Operator,
+    Polygon,
+    Safety,
+    Sector,
+    Side,
+    Workspace,
+)
+from boundary_env_ros.core.sources import CLOUD, COMMAND_FORMS, RANGE, Vector
+from boundary_env_ros.storage.contract.forms import integer_form, list_form, number_form
+from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
+
+
+def parse_safety(key: Reader, size: int, period: float) -> Safety:
+    """
+    Return what the gate enforces.
+
+    Parameters
+    ----------
+    key
+        The section.
+    size
+        Dimensions of the command.
+    period
+        Seconds between two actions of one agent, from which the defaults follow.
+
+    """
+    # What stops the robot comes first; what ends an episode has more patience.
+    silence, ending = max(0.1, min(3.0 * period, 0.5)), max(0.5, 4.0 * period)
+    command_timeout = key.value(Safety, 'command_timeout', default=silence)
+    usual = {
+        'gate_period': min(0.02, period),
+        'hold_after': min(1.5 * period, (period + command_timeout) / 2.0),
+        'policy_timeout': max(1.0, 10.0 * period),
+        'environment_timeout': silence,
+        'gate_timeout': ending,
+        'robot_timeout': ending,
+        'sensor_timeout': silence,
+        'max_action_age': silence,
+    }
+    safety = key.make(
+        Safety,
+        command_timeout=command_timeout,
+        **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
+        emergency_stop=''  # said to be none
+        if key.is_word('emergency_stop', 'none')
+        else key.value(Safety, 'emergency_stop'),
+        obstacles=_obstacles(key, size),
+        workspaces=tuple(
+            _workspace(place, name, size) for name, place in _by_name(key, 'workspace')
+        ),
+        operator=_operator(key.section('operator'), size) if key.has('operator') else None,
+    )
+    if safety.emergency_stop_heartbeat is not None and not safety.emergency_stop:
+        key.problem(('emergency_stop_heartbeat',), 'a topic under `emergency_stop`', said('none'))
+    rule = safety.overruns
+    if rule is not None and rule.exceeded > rule.of:
+        key.problem(('overruns', 'exceeded'), f'at most `of` ({rule.of})', rule.exceeded)
+    key.finish()
+    return safety
+
+
+def _by_name(key: Reader, name: str) -> list[tuple[str, Reader]]:
+    """Return sections by the names of the user's choice; how they stand has no meaning."""
+    if not key.has(name):
+        return []
+    section = key.section(name)
+    return [(one, section.section(one)) for one in sorted(section.named())]
+
+
+def _operator(key: Reader, size: int) -> Operator:
+    type_name = key.value(Operator, 'type')
+    values = parse_source(key, type_name, COMMAND_FORMS)
+    if values.count != size:
+        expected = f'{size} values, one for each dimension of the command'
+        key.problem(('fields',), expected, said(f'{values.count}'))
+    operator = key.make(Operator, count=size, type=type_name, source=values.source)
+    key.finish()
+    return operator
+
+
+# Obstacles ---------------------------------------------------------------------------------------
+
+
+def _obstacles(safety: Reader, size: int) -> tuple[Obstacle, ...]:
+    """Return the only rule, or several in the order of their names."""
+    if not safety.has('obstacle'):
+        rules = _by_name(safety, 'obstacles')
+        return tuple(_obstacle(rule, name, size) for name, rule in rules)
+    if safety.has('obstacles'):
+        safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
+        safety.skip('obstacles')
+    return (_obstacle(safety.section('obstacle'), '', size),)
+
+
+def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
+    type_name = key.value(Obstacle, 'type')
+    rule = key.make(Obstacle, name=name, type=type_name, zone=_zone(key, type_name))
+    key.report(obstacle_faults(rule, size))
+    key.finish()
+    return rule
+
+
+def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
+    if not type_name:  # reported, and nobody knows what else was meant
+        for name in ('direction', *parts_of(Sector), *parts_of(Corridor)):
+            key.skip(name)
+        return Sector(half_angle=math.nan)
+    if type_name == RANGE:
+        side: Side = key.value(Obstacle, 'direction')
+        return side
+    return key.make(Corridor) if type_name == CLOUD else key.make(Sector)
+
+
+# Places ------------------------------------------------------------------------------------------
+
+
+def _workspace(key: Reader, name: str, size: int) -> Workspace:
+    type_name = key.value(Workspace, 'type')
+    values = parse_source(key, type_name, COMMAND_FORMS)
+    before = len(key.problems)
+    moves = key.value(Workspace, 'moves')
+    if len(key.problems) > before and key.has('turn'):
+        moves = Moves.BODY  # as it was meant: nothing more is to be said
+    body = moves is Moves.BODY
+    dimensions = _dimensions(key, values, size, body=body)
+    turn = _turn(key, size, body=body)
+    before = len(key.problems)
+    inside = key.inner('inside')
+    count = 2 if body else values.count
+    low, high = (_bounds(inside, bound, count) for bound in ('low', 'high'))
+    has_area = inside.has('polygon') or key.has('keep_out')
+    polygon = _polygon(inside, 'polygon') if inside.has('polygon') else ()
+    keep_out = tuple((area, _polygon(one, area)) for area, one in _areas(key))
+    bounded = any(bound is not None for bound in (*low, *high)) or has_area
+    if not bounded and len(key.problems) == before:
+        key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
+    if has_area and count < 2:
+        path = ('inside', 'polygon') if inside.has('polygon') else ('keep_out',)
+        key.problem(path, 'a place of two values or more, for an area', said(f'{count}'))
+    workspace = key.make(
+        Workspace,
+        name=name,
+        type=type_name,
+        source=values.source,
+        unit=parse_unit(key, values, Workspace),
+        moves=moves,
+        dimensions=dimensions,
+        turn=turn,
+        low=low,
+        high=high,
+        polygon=polygon,
+        keep_out=keep_out,
+        braking=_braking(key, len(dimensions), turns=body and key.has('turn')),
+    )
+    key.report(place_faults(workspace, values.count))
+    key.finish()
+    return workspace
+
+
+def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[int, ...]:
+    if not key.has('dimensions'):
+        key.one('dimensions', integer_form(0, size - 1))  # which is missed
+        return ()
+    if body:
+        wanted = 'one or two, forward and to the left'
+        return key.indices('dimensions', size, wanted=wanted, right=(1, 2))
+    wanted = f'{values.count}, one for each value of the place'
+    return key.indices('dimensions', size, wanted=wanted, right=(values.count,))
+
+
+def _turn(key: Reader, size: int, *, body: bool) -> int | None:
+    if not key.has('turn'):
+        return None
+    if body:
+        before = len(key.problems)
+        turn: int = key.one('turn', integer_form(0, size - 1))
+        return turn if len(key.problems) == before else None
+    key.problem(('turn',), 'nothing, with `moves: axes`', said('it is there'))
+    key.skip('turn')
+    return None
+
+
+def _bounds(inside: Reader, name: str, count: int) -> tuple[float | None, ...]:
+    """Return a bound of each coordinate; None where there is none."""
+    if not inside.has(name):
+        return (None,) * count
+    form = number_form(Key(unit=f'{OF_PLACE}, or none', words=('none',)))
+    return tuple(
+        None if math.isnan(bound) else bound for bound in inside.many(name, form, count=count)
+    )
+
+
+def _areas(key: Reader) -> list[tuple[str, Reader]]:
+    if not key.has('keep_out'):
+        return []
+    section = key.section('keep_out')
+    areas = [(name, section) for name in sorted(section.named())]
+    if not areas:
+        key.problem(('keep_out',), 'at least one area by name', said('none'))
+    return areas
+
+
+def _polygon(section: Reader, name: str) -> Polygon:
+    """Return the corners of an area; none if they could not be read."""
+    before = len(section.problems)
+    expected = f'a list of points [x, y] ({OF_PLACE})'
+    corners: Polygon = section.many(name, list_form(OF_PLACE, 2), expected=expected)
+    if len(section.problems) > before:
+        return ()
+    if len(corners) < 3:
+        section.problem((name,), 'at least three corners', said(f'{len(corners)}'))
+        return ()
+    return corners
+
+
+def _braking(key: Reader, count: int, *, turns: bool) -> Vector:
+    if not count:
+        key.skip('braking')  # nobody knows how many
+        return ()
+    braking: Vector = key.value(Workspace, 'braking', count=count + turns)
+    return braking

@@ -58,13 +58,15 @@ demo: $(BUILT)
 
 # The parts of all tests, and the minutes after which each is ended. Only what is judged against the
 # wall clock (timed) runs alone. All parts run, whatever the first ones said. Parts are folders, so
-# that each process imports what it runs and nothing else.
+# that each process imports what it runs and nothing else. A test over ROS that failed beside another
+# is decided alone; .ci/judge.py counts and tells such tests, and what failed.
 RESULTS := build/checks
 PARTS := plain ros packaging timed
 plain := 25m -n 2 --dist worksteal -m 'not nightly' test --ignore=test/ros --ignore=test/packaging
 ros := 25m -n 2 --dist loadfile -m 'not (timed or nightly)' test/ros
 packaging := 15m -m 'not nightly' test/packaging
 timed := 10m -m 'timed and not nightly' test/ros
+again := 5m
 TESTS = timeout --signal=INT --kill-after=60 $(firstword $($(1))) $(RUN) -m pytest -q --durations=10 \
   --junitxml=$(RESULTS)/$(1).xml $(wordlist 2,99,$($(1)))
 
@@ -73,7 +75,9 @@ ifdef ARGS
 	@$(RUN) -m pytest $(ARGS)
 else
 	@rm -rf $(RESULTS); failed=; \
-	$(foreach part,$(PARTS),echo '== $(part)'; $(call TESTS,$(part)) || failed=1;) \
+	$(foreach part,$(PARTS),echo '== $(part)'; $(call TESTS,$(part)) || test $$? = 1 || failed=1;) \
+	again=$$($(RUN) .ci/judge.py $(RESULTS) --again); \
+	test -z "$$again" || { echo '== again, alone'; eval $(call TESTS,again) $$again; }; \
 	$(RUN) .ci/judge.py $(RESULTS) $(PARTS) && test -z "$$failed"
 endif
 

@@ -7,7 +7,12 @@ It fails for a part that left no file, for a test that failed, for a skip whose 
 `.ci/allowed_skips.txt` does not list, and for more inconclusive tests than a busy machine may
 excuse. Each failure is told with the command that runs it alone.
 
+Tests over ROS share two cores with another one. What fails there is decided alone: --again prints
+such tests, unless they are too many, and the part `again` runs them by themselves. What passes
+then is told as decided alone.
+
 Usage: judge.py FOLDER PART...
+       judge.py FOLDER --again
 """
 
 from __future__ import annotations
@@ -25,6 +30,9 @@ ALLOWED = Path(__file__).with_name('allowed_skips.txt')
 #: Of about a dozen tests that are judged against the wall clock.
 MOST_INCONCLUSIVE = 4
 INCONCLUSIVE = 'inconclusive: '
+#: Of some hundred tests that run beside another over ROS.
+MOST_AGAIN = 2
+BESIDE, AGAIN = 'ros', 'again'
 SLOWEST = 15
 
 
@@ -51,16 +59,36 @@ def why_of(skip: ET.Element) -> str:
     return of_module[1] if of_module else skip.get('message', '')
 
 
+def cases_of(folder: Path, part: str) -> list[ET.Element]:
+    """Return what ran in a part; nothing if the part did not come to its end."""
+    file = folder / f'{part}.xml'
+    return list(ET.parse(file).iter('testcase')) if file.is_file() else []
+
+
+def failed(case: ET.Element) -> bool:
+    """Return whether a test failed, or what it needs."""
+    return any(case.find(way) is not None for way in ('failure', 'error'))
+
+
+def again(folder: Path) -> list[str]:
+    """Return the tests that are decided alone."""
+    places = {place_of(case) for case in cases_of(folder, BESIDE) if failed(case)}
+    return sorted(places) if len(places) <= MOST_AGAIN else []
+
+
 def main(folder: Path, parts: list[str]) -> int:
     """Tell, and return the exit code."""
     cases: list[ET.Element] = []
     problems: list[str] = []
+    alone = cases_of(folder, AGAIN)
+    passed = {place_of(c) for c in alone if not failed(c) and c.find('skipped') is None}
     for part in parts:
-        file = folder / f'{part}.xml'
-        if file.is_file():
-            cases += ET.parse(file).iter('testcase')
-        else:
+        found = cases_of(folder, part)
+        if not found:
             problems.append(f'The part {part} did not come to its end: see its output above.')
+        if part == BESIDE:
+            found = [case for case in found if not (failed(case) and place_of(case) in passed)]
+        cases += found
 
     slowest = sorted(cases, key=lambda case: -float(case.get('time', 0)))[:SLOWEST]
     print(f'== {len(cases)} tests; the slowest:')
@@ -79,6 +107,9 @@ def main(folder: Path, parts: list[str]) -> int:
             problems.append(
                 f'{place_of(case)}: skipped for a reason that {ALLOWED.name} does not list: {why}'
             )
+    print(f'== Failed beside another test, decided alone: {len(passed)}')
+    for place in sorted(passed):
+        print(f'{place}: passed')
     print(f'== Inconclusive: {len(late)}')
     for case, why in late:
         print(f'{place_of(case)}: {why}')
@@ -101,4 +132,7 @@ def main(folder: Path, parts: list[str]) -> int:
 
 
 if __name__ == '__main__':
+    if sys.argv[2:] == ['--again']:
+        print(*map(quote, again(Path(sys.argv[1]))))
+        sys.exit()
     sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

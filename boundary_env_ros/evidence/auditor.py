@@ -114,6 +114,7 @@ class Auditor:
     ) -> None:
         self._task = task
         self._told = told
+        # The raw auditor looks at the same list: a hole that is filled is none for it either.
         self._holes = list(holes)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:

@@ -28,12 +28,11 @@ from boundary_env_ros.core.sources import Array, Paths
 from boundary_env_ros.core.timebase import FIRST_TIME, Instant, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.cdr import Decoder, natural_type, record_decoder
 from boundary_env_ros.storage.cdr import Message as Plain
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 from boundary_env_ros.storage.known_definitions import known_definition
-from boundary_env_ros.storage.message_types import FLOATS, TEXTS
 
 T = TypeVar('T')
 Message = Any
@@ -147,12 +146,6 @@ def _plain_decoder(kind: Any) -> Decoder[Any]:
     return read
 
 
-def _natural(primitive: str) -> type:
-    if primitive in TEXTS:
-        return str
-    return bool if primitive == 'bool' else float if primitive in FLOATS else int
-
-
 def encoded(kind: Any, fields: Mapping[str, Any]) -> bytes:
     """Return the bytes of a message of some class with these nested fields, which may be few."""
     encoder = _plain_encoder(kind)
@@ -220,7 +213,7 @@ def _plain_class(type_name: str, definition: str) -> type:
     def hint(each: Field) -> Any:
         if each.array and each.type in ('uint8', 'byte'):
             return bytes
-        one: Any = made(each.type) if each.type not in PRIMITIVES else _natural(each.type)
+        one: Any = made(each.type) if each.type not in PRIMITIVES else natural_type(each.type)
         return tuple[one, ...] if each.array else one
 
     package, *_, name = type_name.split('/')

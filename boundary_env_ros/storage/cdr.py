@@ -264,7 +264,7 @@ class _Source:
             lines = [*self._items(field, *read), f'    {target} = tuple(items)']
         else:
             lines = [*_few(field), *self._packed(field.type, target)]
-        if element is not _natural(field.type):
+        if element is not natural_type(field.type):
             made = self._made(element)
             lines.append(f'    {target} = tuple(map({made}, {target}))')
         return lines
@@ -298,7 +298,7 @@ class _Source:
     def _converted(self, primitive: str, hint: Any, inner: Any, target: str) -> list[str]:
         """Return the lines that turn what a primitive gives into what the record wants."""
         wanted = hint if inner is None else inner
-        natural = _natural(primitive)
+        natural = natural_type(primitive)
         if wanted is float and inner is not None:
             number = target if natural is float else f'float({target})'
             return [f'    {target} = None if {target} != {target} else {number}']
@@ -390,11 +390,12 @@ def _any_hint(field: Field) -> Any:
     """Return what a field is in a message of any type."""
     if field.type in PRIMITIVES and field.type != 'string':
         if not field.array:
-            return _natural(field.type)
+            return natural_type(field.type)
         return bytes if field.type in ('uint8', 'byte') else array
     made: Any = str if field.type == 'string' else Message
     return tuple[made, ...] if field.array else made
 
 
-def _natural(primitive: str) -> type:
+def natural_type(primitive: str) -> type:
+    """Return what a primitive is in Python, of 'float32' a float."""
     return str if primitive == 'string' else _code(primitive)[2]

@@ -79,3 +79,38 @@ def test_few_inconclusive_tests_are_told_and_more_fail_the_run(tmp_path: Path) -
     code, told = judged(tmp_path, *[late] * 5)
     assert code == 1
     assert 'Too many inconclusive tests (expected at most 4, got 5)' in told
+
+
+def beside(*names: str) -> str:
+    case = '<testcase classname="{}" name="{}"><failure message="too late"/></testcase>'
+    return ''.join(case.format(PLACE, name) for name in names)
+
+
+def again(folder: Path, ros: str) -> str:
+    """Return what is to be decided alone after this in the part of ROS."""
+    (folder / 'ros.xml').write_text(f'<testsuites>{FINE}{ros}</testsuites>')
+    command = [sys.executable, REPOSITORY / '.ci/judge.py', folder, '--again']
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_what_failed_beside_another_over_ros_is_decided_alone_and_told(tmp_path: Path) -> None:
+    assert again(tmp_path, '') == '\n'
+    asked = again(tmp_path, beside('test_it[a b]'))
+    assert asked == "'test/packaging/test_judge.py::test_it[a b]'\n"
+
+    alone = f'<testcase classname="{PLACE}" name="test_it[a b]"/>'
+    (tmp_path / 'again.xml').write_text(f'<testsuites>{alone}</testsuites>')
+    code, told = judged(tmp_path, part='ros')
+    assert code == 0
+    assert 'decided alone: 1\ntest/packaging/test_judge.py::test_it[a b]: passed\n' in told
+    for ending in ('<failure message="no"/>', '<skipped message="inconclusive: late"/>'):
+        other = alone.replace('/>', f'>{ending}</testcase>')
+        (tmp_path / 'again.xml').write_text(f'<testsuites>{other}</testsuites>')
+        assert judged(tmp_path, part='ros')[0] == 1
+
+
+def test_more_than_two_failures_beside_others_are_failures(tmp_path: Path) -> None:
+    assert again(tmp_path, beside('a', 'b', 'c')) == '\n'
+    code, told = judged(tmp_path, part='ros')
+    assert code == 1
+    assert '== Failed: 3' in told

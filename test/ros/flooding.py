@@ -14,7 +14,7 @@ from boundary_env_ros.ros.conversions import message_class
 
 
 def main() -> int:
-    """Flood a topic, once somebody listens; print how many messages were sent."""
+    """Flood a topic, once somebody listens; print how many were sent; end when told."""
     kind, topic, data, seconds = sys.argv[1:5]
     rclpy.init()
     node = rclpy.create_node('flood')
@@ -28,6 +28,7 @@ def main() -> int:
         publisher.publish(bytes.fromhex(data))
         sent += 1
     print(sent, flush=True)
+    sys.stdin.read()  # who has not heard the last message yet gets it while its publisher is there
     node.destroy_node()
     rclpy.shutdown()
     return 0

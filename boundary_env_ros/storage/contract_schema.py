@@ -9,7 +9,7 @@ say together is written here, as far as an editor can show it; ``boundary-env ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 import inspect
 import json
@@ -19,15 +19,10 @@ from typing import Any, get_args
 
 from boundary_env_ros.core.contract import (
     ActionSpec,
-    CallStep,
     Confidence,
-    ConfirmStep,
     Contract,
     Feedback,
     FieldSpec,
-    IMPLIED,
-    PublishStep,
-    ResetProcedure,
     ResetStep,
     WorldStep,
 )
@@ -46,17 +41,13 @@ from boundary_env_ros.core.grammar import (
     WORD,
 )
 from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.safety import Corridor, Obstacle, Operator, Safety, Sector, Workspace
+from boundary_env_ros.core.safety import Corridor, Obstacle, Operator, Sector, Workspace
 from boundary_env_ros.core.sources import (
     Array,
     Beams,
     CLOUD,
-    COMMAND_FORMS,
     COMPRESSED,
-    DECOMPRESSED,
-    DEPTHS,
     Derived,
-    FORMS,
     IMAGE,
     JOINTS,
     Joints,
@@ -94,8 +85,8 @@ _IMAGES = (IMAGE, COMPRESSED)
 def schema() -> Schema:
     """Return the schema, draft 2020-12."""
     command = (Paths, Joints, Array)
-    step = _object(*get_args(ResetStep), rules=[_one_of(*_steps())])
-    group = _object(ActionSpec, Trajectory, *command, rules=_group())
+    step = _object(*get_args(ResetStep))
+    group = _object(ActionSpec, Trajectory, *command)
     del group['properties']['publishers']  # the gate is the only one
     # A service, or a message.
     step['properties']['type'] = {'description': 'Of `call` and `publish`.', 'type': 'string'}
@@ -107,23 +98,19 @@ def schema() -> Schema:
         'description': 'What crosses the boundary between a policy and a robot. SI units, rad.',
         '$defs': {
             **_grammars(),
-            'policy_field': _object(
-                FieldSpec, Lookup, *command, Beams, Points, Picture, rules=[_field()]
-            ),
+            'policy_field': _object(FieldSpec, Lookup, *command, Beams, Points, Picture),
             'evaluator_field': {
                 'description': 'A field that only the evaluator sees.',
                 '$ref': '#/$defs/policy_field',
                 **_no('task', 'derive'),
             },
             'derive': _object(Derived),
-            'confidence': _object(
-                Confidence, rules=[_one_of(_keys('field'), _keys('variance', 'tolerance'))]
-            ),
+            'confidence': _object(Confidence),
             'group': group,
-            'feedback': _object(Feedback, *command, rules=_form(COMMAND_FORMS)),
+            'feedback': _object(Feedback, *command),
             'obstacle': _object(Obstacle, Sector, Corridor),
-            'workspace': _object(Workspace, *command, rules=_form(COMMAND_FORMS)),
-            'operator': _object(Operator, *command, rules=_form(COMMAND_FORMS)),
+            'workspace': _object(Workspace, *command),
+            'operator': _object(Operator, *command),
             'step': step,
         },
     }
@@ -151,7 +138,7 @@ def _lines(value: object, indent: str = '') -> str:
 
 # Keys --------------------------------------------------------------------------------------------
 
-#: Definitions of what stands in several places, or has rules of its own.
+#: Definitions of what stands in several places.
 _DEFINED = {
     FieldSpec: 'policy_field',
     ActionSpec: 'group',
@@ -163,15 +150,15 @@ _DEFINED = {
     Confidence: 'confidence',
     WorldStep: 'step',
 }
-#: Values whose rules alone say which keys have to be there.
-_RULED = (FieldSpec, Confidence)
+#: Values of several forms, each with keys of its own.
+_OF_FORMS = (FieldSpec, Confidence)
 
 
-def _object(*models: type, rules: Iterable[Schema] = ()) -> Schema:
+def _object(*models: type) -> Schema:
     """Return a section that has the keys of some values."""
     summary = (inspect.getdoc(models[0]) or '').partition('\n\n')[0]
     found = {'description': _plain(summary.replace('``', '`')), **_section()}
-    rules = list(rules)
+    rules: list[Schema] = []
     for model in models:
         for part in parts_of(model).values():
             if part.key is None or not part.path:
@@ -189,7 +176,7 @@ def _object(*models: type, rules: Iterable[Schema] = ()) -> Schema:
             required = part.default is REQUIRED and not part.key.one_of and not part.key.same_as
             if part.key.when:
                 rules.append(_when(part.key.when, name, required=required))
-            elif required and (outer or (model is models[0] and model not in _RULED)):
+            elif required and (outer or (model is models[0] and model not in _OF_FORMS)):
                 section['required'].append(name)
     if Array in models:
         shape = parts_of(FieldSpec)['shape']
@@ -221,11 +208,7 @@ def _value(part: Part) -> Schema:
         defined = _DEFINED.get(models[0])
         if part.attribute == 'evaluator':
             defined = 'evaluator_field'
-        inner = (
-            {'$ref': f'#/$defs/{defined}'}
-            if defined
-            else _object(models[0], rules=_rules(models[0]))
-        )
+        inner = {'$ref': f'#/$defs/{defined}'} if defined else _object(models[0])
         if part.attribute == 'steps':
             return {'type': 'array', 'items': inner, 'minItems': 1}
         return _named(inner, least=int(part.default is REQUIRED)) if key.item else inner
@@ -363,130 +346,16 @@ def _named(inner: Schema, *, least: int = 0) -> Schema:
     return {**found, 'minProperties': least} if least else found
 
 
-# What keys say together --------------------------------------------------------------------------
-
-
 def _has(*keys: str) -> Schema:
     return {'required': list(keys)}
-
-
-def _any(*keys: str) -> Schema:
-    return {'anyOf': [_has(key) for key in keys]}
-
-
-def _is(key: str, *values: object) -> Schema:
-    return {'properties': {key: {'enum': list(values)}}, 'required': [key]}
 
 
 def _no(*keys: str) -> Schema:
     return {'properties': dict.fromkeys(keys, False)}
 
 
-def _only(*keys: str) -> Schema:
-    return {'propertyNames': {'enum': list(keys)}}
-
-
-def _keys(*keys: str, also: Iterable[str] = ()) -> Schema:
-    """Return a section that has some keys, may have others, and no more."""
-    return {**_has(*keys), **_only(*keys, *also)}
-
-
-def _if(condition: Schema, then: Schema, otherwise: Schema | None = None) -> Schema:
-    found = {'if': condition, 'then': then}
-    return found if otherwise is None else {**found, 'else': otherwise}
-
-
 def _when(when: tuple[str, ...], name: str, *, required: bool) -> Schema:
     """Return that a key is there with some words of another, and with no others."""
     other, *words = when
     there = {'properties': {other: {'enum': words}}, **_has(*(() if '' in words else (other,)))}
-    return _if(there, _has(name) if required else {}, _no(name))
-
-
-def _one_of(*some: Schema) -> Schema:
-    return {'oneOf': list(some)}
-
-
-def _rules(model: type) -> list[Schema]:
-    if model is Safety:
-        return [{'not': _has('obstacle', 'obstacles')}]
-    if model is ResetProcedure:
-        return [_one_of(_has('service'), _has('procedure'))]
-    return []
-
-
-def _paths(*models: type) -> list[str]:
-    return [part.path for model in models for part in parts_of(model).values() if part.path]
-
-
-def _form(forms: Iterable[str]) -> list[Schema]:
-    """Return what holds for the keys that say where in a message values are."""
-    forms = list(forms)
-    return [
-        _if(_has('joints'), _is('type', JOINTS, *ARRAYS)),
-        _if(_has('publishers'), _has('joints')),
-        _if(_has('array'), _any('length', 'shape')),
-        _one_of(*map(_has, forms), {'not': _any(*forms)}),
-    ]
-
-
-def _field() -> Schema:
-    aged = ['max_age', 'when_stale', 'skew', 'qos']
-    numbers = [
-        *('topic', 'type', 'frame', 'unit', 'low', 'high', 'dtype', 'beyond', 'confidence'),
-        *aged,
-    ]
-    source = [*_paths(Paths, Joints, Array, Beams, Points), 'shape']
-    without_unit = [form for form in FORMS if form != 'parts']
-    compressed = _if(_is('type', COMPRESSED), _is('encoding', *DECOMPRESSED))
-    depth = _if(
-        _is('encoding', *DEPTHS),
-        {**_has('unit', 'low', 'high'), 'properties': {'unit': {'type': 'string'}}},
-        _no('unit', 'low', 'high', 'invalid'),
-    )
-    image = {
-        **_has('topic', 'type', 'shape', 'encoding'),
-        **_only(*_paths(Picture), 'topic', 'type', 'frame', 'shape', 'unit', 'low', 'high', *aged),
-        'allOf': [compressed, depth],
-    }
-    plain = {
-        **_has('topic', 'type', 'low', 'high'),
-        **_only(*numbers, *source),
-        'allOf': [
-            *_form(FORMS),
-            _if(_any(*without_unit), _has('unit')),
-            _if(_has('beams'), _is('type', SCAN)),
-            _if(_has('points'), {**_is('type', CLOUD), 'required': ['type', 'pad']}),
-            _if(_any('channels', 'pad'), _has('points')),
-            _if({'not': _any(*FORMS)}, _is('type', *sorted({*PARTS, *ARRAYS}))),
-            _if(_is('type', *sorted(ARRAYS)), _has('unit')),
-        ],
-    }
-    tf = {
-        **_has('low', 'high'),
-        **_only('transform', *numbers[3:], *_paths(Paths, Array), 'shape'),
-        **_if(_has('fields'), _has('unit')),
-    }
-    task = _keys('task', 'unit', 'low', 'high', also=('frame', 'dtype'))
-    of_topic = _if(_is('type', *_IMAGES), image, plain)
-    by_itself = _if(_has('task'), task, _if(_has('transform'), tf, of_topic))
-    return _if(_has('derive'), _keys('derive', also=('dtype',)), by_itself)
-
-
-def _group() -> list[Schema]:
-    return [
-        _if(_is('type', JOINTS, *IMPLIED), {}, _has('interface')),
-        _if(_is('type', TRAJECTORY), _has('joints', 'unit')),
-        _if(_any('fields', 'joints', 'array'), _has('unit')),
-        _if(_is('driver_timeout', 'none'), _is('driver_timeout_acknowledged', True)),
-    ]
-
-
-def _steps() -> Iterable[Schema]:
-    for step in (WorldStep, CallStep, PublishStep, ConfirmStep):
-        parts = [part for part in parts_of(step).values() if part.key is not None]
-        wanted = [p.path for p in parts if p.default is REQUIRED and p.key and not p.key.same_as]
-        types = {p.path: _spelt(p) for p in parts if p.path == 'type'}
-        yield {**_keys(*wanted, also=[p.path for p in parts]), 'properties': types}
-    wait = _keys('wait', 'tolerance', also=('target', 'sampled', 'wrap', 'deadline'))
-    yield {**wait, **_one_of(_has('target'), _has('sampled'))}
+    return {'if': there, 'then': _has(name) if required else {}, 'else': _no(name)}

@@ -9,7 +9,7 @@ The parser of the core knows no message types: to it ``odom: {type: nav_msgs/msg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract import (
@@ -19,22 +19,16 @@ from boundary_env_ros.core.contract import (
     FieldSpec,
     PublishStep,
 )
-from boundary_env_ros.core.safety import Corridor, obstacle_path, Safety, Sector, Side, STOP_TYPE
+from boundary_env_ros.core.safety import obstacle_path, Safety, STOP_TYPE
 from boundary_env_ros.core.sources import (
     Array,
-    Beams,
-    Joints,
     Lookup,
     Paths,
-    Picture,
-    Points,
     Source,
-    Trajectory,
 )
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.message_paths import (
     Found,
-    Kind,
     number_at,
     numbers_at,
     resolve,
@@ -48,7 +42,6 @@ from boundary_env_ros.storage.message_types import (
 from boundary_env_ros.storage.message_values import KeyPath, value_problems
 
 _TRANSFORM = 'geometry_msgs/msg/Transform'
-_SCAN = 'sensor_msgs/msg/LaserScan'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +121,7 @@ class _Check:
 
     def _safety(self, safety: Safety) -> Iterator[Problem]:
         for rule in safety.obstacles:
-            yield from self._form(rule.type, _form_of_zone(rule.zone), obstacle_path(rule))
+            yield from self._known(rule.type, (*obstacle_path(rule), 'type'))
         for place in safety.workspaces:
             at: KeyPath = ('safety', 'workspace', place.name)
             yield from self._source(place.type, place.source, (*at, 'type'), at)
@@ -196,31 +189,6 @@ class _Check:
             found = numbers_at(type_name, source.path, source.length, self._types)
             if isinstance(found, Mismatch):
                 yield from self._report(found, (*place, 'array'))
-        else:
-            yield from self._form(type_name, _form_of(source), place)
-
-    def _form(self, type_name: str, form: _Form, place: KeyPath) -> Iterator[Problem]:
-        """Yield what a message lacks of the form that an adapter reads."""
-        at = (*place, 'type')
-        wrong = list(self._known(type_name, at))
-        yield from wrong
-        if wrong or not self._is_known(type_name):
-            return
-        for path, (word, fits) in form.needs.items():
-            found = resolve(type_name, path, self._types)
-            if isinstance(found, Mismatch) and not found.sure:
-                yield from self._report(found, at)
-            elif isinstance(found, Mismatch) or not fits(found):
-                yield Mismatch(
-                    expected=f'{form.for_what}: a message with {word} in {path!r}, as {form.like}',
-                    actual=(
-                        f'{type_name}, which has none'
-                        if isinstance(found, Mismatch)
-                        else f'{type_name}, which has {found} there'
-                    ),
-                ).at(*at)
-                # One is enough to say that it is another kind of message.
-                return
 
     def _plain(
         self, type_name: str, data: object, type_place: KeyPath, key: str
@@ -248,90 +216,3 @@ class _Check:
             yield mismatch.at(*place)
         else:
             self.unknown.add(mismatch.unknown)
-
-
-# Forms of messages -------------------------------------------------------------------------------
-
-_Need = tuple[str, Callable[[Found], bool]]
-
-_NUMBER: _Need = ('a number', lambda found: found.is_number)
-_NUMBERS: _Need = ('a sequence of numbers', lambda found: found.is_numbers)
-_TEXT: _Need = ('a text', lambda found: not found.array and found.kind is Kind.TEXT)
-_TEXTS: _Need = ('a sequence of texts', lambda found: found.array and found.kind is Kind.TEXT)
-_MESSAGES: _Need = (
-    'a sequence of messages',
-    lambda found: found.array and found.kind is Kind.MESSAGE,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """What an adapter needs of a message, by path."""
-
-    for_what: str
-    like: str
-    needs: dict[str, _Need]
-
-
-def _form_of(source: Source) -> _Form:
-    match source:
-        case Joints(quantities=quantities):
-            return _Form(
-                for_what='for `joints`',
-                like='sensor_msgs/msg/JointState has',
-                needs={'name': _TEXTS, **dict.fromkeys(quantities, _NUMBERS)},
-            )
-        case Trajectory():
-            return _Form(
-                for_what='for `joints` with a `duration`',
-                like='trajectory_msgs/msg/JointTrajectory has',
-                needs={
-                    'joint_names': _TEXTS,
-                    'points': _MESSAGES,
-                    'points[0].positions': _NUMBERS,
-                    'points[0].time_from_start.sec': _NUMBER,
-                },
-            )
-        case Beams():
-            return _Form(
-                for_what='for a scan',
-                like=f'{_SCAN} has',
-                needs={
-                    'ranges': _NUMBERS,
-                    **dict.fromkeys(
-                        ('angle_min', 'angle_increment', 'range_min', 'range_max'), _NUMBER
-                    ),
-                },
-            )
-        case Points():
-            return _Form(
-                for_what='for `points`',
-                like='sensor_msgs/msg/PointCloud2 has',
-                needs={'fields': _MESSAGES, 'point_step': _NUMBER, 'data': _NUMBERS},
-            )
-        case Picture(compressed=compressed) if compressed:
-            return _Form(
-                for_what='for a compressed image',
-                like='sensor_msgs/msg/CompressedImage has',
-                needs={'format': _TEXT, 'data': _NUMBERS},
-            )
-        case Picture():
-            return _Form(
-                for_what='for an image',
-                like='sensor_msgs/msg/Image has',
-                needs={'height': _NUMBER, 'width': _NUMBER, 'encoding': _TEXT, 'data': _NUMBERS},
-            )
-    return _Form(for_what='', like='', needs={})
-
-
-def _form_of_zone(zone: Sector | Side | Corridor) -> _Form:
-    """Return what the distance to obstacles is read from."""
-    if isinstance(zone, Sector):
-        return _form_of(Beams(count=1))
-    if isinstance(zone, Corridor):
-        return _form_of(Points(count=1, channels=(), pad=()))
-    return _Form(
-        for_what='for a distance',
-        like='sensor_msgs/msg/Range has',
-        needs=dict.fromkeys(('range', 'min_range', 'max_range'), _NUMBER),
-    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 import copy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,7 +135,6 @@ SENSORS: dict[str, dict[str, Any]] = {
 }
 
 ODOMETRY, WHEEL = 'nav_msgs/msg/Odometry', 'acme_msgs/msg/Wheel'
-HAS = 'expect for {}: a message with {} in {!r}, as {} has, actually: {}.'
 IN_PROCEDURE = 'episode.reset.procedure.1.'
 
 GOOD: dict[str, Change] = {
@@ -457,82 +455,6 @@ def test_what_the_messages_have_not_is_named_with_its_key(
     change: Change, expected: list[str], types: MessageTypes
 ) -> None:
     assert sorted(sentences(checked(change, types))) == sorted(expected)
-
-
-@pytest.mark.parametrize(
-    ('form', 'fields', 'expected'),
-    [
-        (
-            {'type': 'sensor_msgs/msg/JointState', 'joints': ['a'], 'quantity': 'velocity'},
-            {'name': 'string[]', 'position': 'float64[]'},
-            HAS.format(
-                '`joints`',
-                'a sequence of numbers',
-                'velocity',
-                'sensor_msgs/msg/JointState',
-                'sensor_msgs/msg/JointState, which has none',
-            ),
-        ),
-        (
-            {'type': 'sensor_msgs/msg/LaserScan', 'beams': 4},
-            {'ranges': 'string'},
-            HAS.format(
-                'a scan',
-                'a sequence of numbers',
-                'ranges',
-                'sensor_msgs/msg/LaserScan',
-                'sensor_msgs/msg/LaserScan, which has a text there',
-            ),
-        ),
-        (
-            {'type': 'sensor_msgs/msg/PointCloud2', 'points': 4, 'pad': 0.0},
-            {'fields': 'float64'},
-            HAS.format(
-                '`points`',
-                'a sequence of messages',
-                'fields',
-                'sensor_msgs/msg/PointCloud2',
-                'sensor_msgs/msg/PointCloud2, which has a number there',
-            ),
-        ),
-    ],
-)
-def test_message_of_another_form_than_its_adapter_needs_is_a_problem(
-    tmp_path: Path, form: dict[str, Any], fields: dict[str, str], expected: str
-) -> None:
-    package, kind, name = form['type'].split('/')
-    file = tmp_path / 'share' / package / kind / f'{name}.msg'
-    file.parent.mkdir(parents=True)
-    file.write_text(''.join(f'{kind_of} {key}\n' for key, kind_of in fields.items()))
-    found = checked(field(**form), MessageTypes([tmp_path], rosbags_definitions))
-    assert f'state.it.type: {expected}' in sentences(found)
-
-
-@pytest.mark.parametrize(
-    ('type_name', 'fields', 'expected'),
-    [
-        (SCAN, 'string ranges', ('a scan', 'a sequence of numbers', 'ranges', SCAN, 'a text')),
-        (RANGE, 'string range', ('a distance', 'a number', 'range', RANGE, 'a text')),
-        (
-            CLOUD,
-            'bool fields',
-            ('`points`', 'a sequence of messages', 'fields', CLOUD, 'true or false'),
-        ),
-    ],
-)
-def test_a_sensor_of_another_form_than_its_rule_about_obstacles_needs_is_a_problem(
-    tmp_path: Path, type_name: str, fields: str, expected: tuple[str, ...]
-) -> None:
-    package, kind, name = type_name.split('/')
-    file = tmp_path / 'share' / package / kind / f'{name}.msg'
-    file.parent.mkdir(parents=True)
-    file.write_text(fields)
-    found = checked(
-        obstacles(it=SENSORS[type_name]), MessageTypes([tmp_path], rosbags_definitions)
-    )
-    *form, actual = expected
-    sentence = HAS.format(*form, f'{type_name}, which has {actual} there')
-    assert f'safety.obstacles.it.type: {sentence}' in sentences(found)
 
 
 def test_the_place_of_a_workspace_is_looked_for_in_its_message(types: MessageTypes) -> None:

@@ -138,10 +138,11 @@ COMMAND = Command(
 Check that a record keeps its contract, that it explains every step, and that it says what the
 sensors said.
 
-Reads a run folder, a bag, an .mcap file, a .jsonl file or an exported data set; computes again
-what can be computed again, from the raw messages of a bag too; names every finding with its rule,
-episode and step, and says which rules could not be checked, and why. Or it listens to the boundary
-that runs now, from the next episode on. doc/audit.md has a page for each rule.
+Reads a run folder, a bag, an .mcap file, a .jsonl file, a .json file of one transition, or an
+exported data set; computes again what can be computed again, from the raw messages of a bag too;
+names every finding with its rule, episode and step, and says which rules could not be checked, and
+why. Or it listens to the boundary that runs now, from the next episode on. doc/audit.md has a page
+for each rule.
 
   boundary-env audit runs/demo-20261122-024000
   boundary-env audit --contract mine.yaml bag/ --json

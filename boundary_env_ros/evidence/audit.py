@@ -12,7 +12,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import GateDecision
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport
@@ -67,14 +67,16 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     Audit what a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
 
     What cannot be read becomes a finding. In a run folder the bag is audited, and the index and
-    the first transition that are kept beside it are compared with it.
+    the first step that are kept beside it are compared with it.
 
     Parameters
     ----------
     path
-        The run folder, bag, ``.mcap`` or ``.jsonl`` file, or folder of a data set.
+        The run folder, bag, ``.mcap`` or ``.jsonl`` file, ``.json`` file of one transition, or
+        folder of a data set.
     contract
-        Contract to hold the record against instead of the one in the run folder or the bag.
+        Contract to hold the record against, under the pacing of the record, instead of the one in
+        the run folder or the bag.
 
     Raises
     ------
@@ -83,8 +85,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
 
     """
     run = Run(path)
-    terms = run.terms() if contract is None else with_task(contract)
-    auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes)
+    terms = run.terms() if contract is None else with_task(run.paced(contract))
+    auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes, alone=run.is_alone)
     if terms.problem:
         auditor.find(
             whole.contract_readable,
@@ -102,11 +104,12 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
             auditor.add(piece.record, piece.log_time)
             if index is not None:
                 index.add(piece.record)
-            if keeps_first and isinstance(piece.record, Transition):
+            record = piece.record
+            if keeps_first and isinstance(record, Transition) and record.kind is Kind.STEP:
                 keeps_first = False
-                mismatch = _first_as_saved(folder, piece.record)
+                mismatch = _first_as_saved(folder, record)
                 if mismatch is not None:
-                    auditor.find(whole.first_transition_saved, mismatch, piece.record.id)
+                    auditor.find(whole.first_transition_saved, mismatch, record.id)
     for file in run.changed():
         auditor.unreadable(file.place, file.why)
     if run.tear:
@@ -120,7 +123,7 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
 
 
 def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:
-    """Return where the first transition that a run folder keeps is not that of its bag."""
+    """Return where the first step that a run folder keeps is not that of its bag."""
     place = run.first_transition
     if not place.is_file():
         actual = 'no such file'
@@ -135,4 +138,4 @@ def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:
             names = Transition.__dataclass_fields__
             changed = [n for n in names if not same(getattr(saved, n), getattr(first, n))]
             actual = f'another {", ".join(changed)}'
-    return Mismatch(field=place.name, expected='the first transition of the bag', actual=actual)
+    return Mismatch(field=place.name, expected='the first step of the bag', actual=actual)

@@ -97,6 +97,8 @@ class Auditor:
         Host whose clock tells when raw messages were received; empty: that of the recorder.
     holes
         The log times between which messages were damaged, nanoseconds.
+    alone
+        Whether the record is one transition, without its neighbours.
     told
         Is told every finding that is kept, as it is found.
 
@@ -110,9 +112,11 @@ class Auditor:
         *,
         host: str = '',
         holes: Sequence[tuple[int, int]] = (),
+        alone: bool = False,
         told: Callable[[Finding], None] = lambda finding: None,
     ) -> None:
         self._task = task
+        self._alone = alone
         self._told = told
         # The raw auditor looks at the same list: a hole that is filled is none for it either.
         self._holes = list(holes)
@@ -148,6 +152,8 @@ class Auditor:
             return 'the task is not installed, or not in the version of the contract'
         if rule.needs_topics and self._raw is None:
             return 'the record has no raw messages: audit the bag'
+        if self._alone and (rule.id in OF_NEIGHBOURS or rule is whole.record_ended):
+            return 'the record is one transition, without its neighbours: audit the run'
         return ''
 
     @property
@@ -272,7 +278,7 @@ class Auditor:
         self._compare_contracts()
         self._look_at_marks()
         for agent in self._agents.values():
-            if agent.last is not None and not goes_on and not self._ended(agent):
+            if agent.last is not None and not (goes_on or self._alone or self._ended(agent)):
                 self.find(
                     whole.record_ended,
                     Mismatch(

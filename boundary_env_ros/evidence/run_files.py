@@ -20,7 +20,7 @@ from boundary_env_ros.evidence.dataset import Dataset, open_dataset
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import is_torn, load_line
+from boundary_env_ros.storage.jsonl import is_torn, LINES, lines_of, load_line
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import (
     ContractDescription,
@@ -110,7 +110,12 @@ class Run:
     def is_lines(self) -> bool:
         """Return whether it is a file of JSON lines."""
         source = self._source
-        return source is not None and source.path.is_file() and source.path.suffix == '.jsonl'
+        return source is not None and source.path.is_file() and source.path.suffix in LINES
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether it is a file of one transition."""
+        return self.is_lines and self._source is not None and self._source.path.suffix == '.json'
 
     @property
     def is_bag_folder(self) -> bool:
@@ -252,6 +257,11 @@ class Run:
         first = self.first_transition()
         return None if first is None else first.pacing
 
+    def paced(self, contract: Contract) -> Contract:
+        """Return a contract under the pacing of this run."""
+        pacing = self._pacing()
+        return contract if pacing is None else contract.paced(pacing)
+
     def first_transition(self) -> Transition | None:
         """Return the first transition that can be read; None if there is none."""
         records = (entry.record for entry in self.entries() if isinstance(entry, Entry))
@@ -310,23 +320,21 @@ def folder_of(path: Path) -> RunFolder | None:
 
 def read_lines(path: Path) -> Iterator[Entry | Unreadable]:
     """Yield the transitions of a file of JSON lines, and for each bad line, why."""
-    torn = is_torn(path)
-    with path.open('rb') as file:
-        line = file.readline()
-        number = 0
-        while line:
-            number += 1
-            following = file.readline()
-            if following or not torn:
-                where = f'{path.name}, line {number}'
-                try:
-                    transition = load_line(line, where)
-                except RecordError as error:
-                    why = str(error).removeprefix(where).removeprefix(': ')
-                    yield Unreadable(place=where, why=why)
-                else:
-                    yield Entry(transition, '', transition.closed.ros.nanoseconds, path, number)
-            line = following
+    torn, number = is_torn(path), 0
+    try:
+        for number, line in enumerate(lines_of(path), 1):
+            if torn and not line.endswith(b'\n'):
+                return
+            where = f'{path.name}, line {number}'
+            try:
+                transition = load_line(line, where)
+            except RecordError as error:
+                why = str(error).removeprefix(where).removeprefix(': ')
+                yield Unreadable(place=where, why=why)
+            else:
+                yield Entry(transition, '', transition.closed.ros.nanoseconds, path, number)
+    except RecordError as error:  # a line without an end
+        yield Unreadable(place=f'{path.name}, line {number + 1} and all after it', why=str(error))
 
 
 def _due(message: Message | Unreadable, entry: Entry) -> bool:

@@ -22,6 +22,9 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.atomic import making
 
+#: How files of transitions are called: a line for each, or one alone.
+LINES = ('.jsonl', '.json')
+
 _BLOCK = 64 * 1024
 
 
@@ -146,7 +149,7 @@ class JsonlReader:
         """Yield the transitions."""
         self.truncated = False
         try:
-            for number, line in enumerate(limits.read_lines(self.path), 1):
+            for number, line in enumerate(lines_of(self.path), 1):
                 if not line.endswith(b'\n') and not _is_json(line):
                     self.truncated = True
                     return
@@ -155,6 +158,24 @@ class JsonlReader:
                 yield transition
         except OSError as error:
             raise _unreadable(self.path, error) from error
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """
+    Yield the lines of a file of transitions; a ``.json`` file is one, however it is laid out.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    RecordError
+        If a line is too long; see :mod:`boundary_env_ros.storage.limits`.
+
+    """
+    if path.suffix == '.json':
+        yield limits.read_file(path, limits.LINE)
+    else:
+        yield from limits.read_lines(path)
 
 
 def read_jsonl(path: Path) -> JsonlReader:

@@ -19,7 +19,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, readable
-from boundary_env_ros.storage.jsonl import is_torn, read_jsonl
+from boundary_env_ros.storage.jsonl import is_torn, LINES, read_jsonl
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
@@ -46,9 +46,7 @@ __all__ = [
     'open_records',
 ]
 
-_WAY_OUT: Final = (
-    'Name a run folder, a rosbag2 folder, an .mcap file, a .db3 file or a .jsonl file.'
-)
+_WAY_OUT: Final = 'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, .jsonl or .json.'
 
 
 class _BagSource(RecordSource):
@@ -172,8 +170,8 @@ def open_records(path: Path) -> RecordSource:
     ----------
     path
         A run folder (its bag is read, or, without one, its JSON lines), a rosbag2 folder (MCAP or
-        SQLite, compressed or not), an ``.mcap`` or ``.db3`` file, or a ``.jsonl`` file of
-        transitions.
+        SQLite, compressed or not), an ``.mcap`` or ``.db3`` file, a ``.jsonl`` file of
+        transitions, or a ``.json`` file of one.
 
     Raises
     ------
@@ -200,7 +198,7 @@ def _opened(path: Path) -> RecordSource:
         raise RecordError(f'Expect records in {path}, actually: the file is empty. {_WAY_OUT}')
     if begin in (MAGIC, SQLITE[: len(MAGIC)]) or path.suffix == '.mcap':
         return _BagSource(path, open_bag(path))
-    if path.suffix == '.jsonl':
+    if path.suffix in LINES:
         return _JsonlSource(path)
     raise RecordError(
         f'Expect a bag or JSON lines, actually: {path} begins with {begin!r}. {_WAY_OUT}'

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.core.mark import EpisodeMark
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
@@ -203,9 +203,10 @@ class _Work:
         """Make transitions as text, the first of them and the index whole."""
         if run.transitions.is_file():
             self._lines(run.transitions)
-        first = _first_transition(run)
+        steps = (t for t in open_records(run.path).records(Transition) if t.kind is Kind.STEP)
+        first = next(steps, None)
         if first is not None and run.contract.is_file() and run.write_first_transition(first):
-            self._done.append(f'{run.first_transition.name} has the first transition')
+            self._done.append(f'{run.first_transition.name} has the first step')
         self._index(run)
 
     def _lines(self, place: Path) -> None:
@@ -270,7 +271,7 @@ class _Work:
 def _bring_up_to_date(store: EpisodeStore, run: RunFolder) -> int:
     """Add to an index what records say that is newer; return how much that was."""
     known = {(row.episode_id, row.agent): row.state for row in store.episodes()}
-    first = _first_transition(run)
+    first = next(open_records(run.path).records(Transition), None)
     environment = '' if first is None else first.contract
     bag = run.bag.name if run.bag.is_dir() else run.transitions.name
     changes = 0
@@ -303,11 +304,6 @@ def _records(run: RunFolder) -> Iterator[tuple[EpisodeStatus | Transition | Epis
         record = entry.record
         if isinstance(record, (EpisodeStatus, Transition, EpisodeMark)):
             yield record, entry.log_time
-
-
-def _first_transition(run: RunFolder) -> Transition | None:
-    found = next(open_records(run.path).records(Transition), None)
-    return found if isinstance(found, Transition) else None
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making, write_atomically
 
@@ -90,7 +90,7 @@ class RunFolder:
 
     @property
     def first_transition(self) -> Path:
-        """Return the first transition of the run, as JSON."""
+        """Return the first step of the run, a transition as JSON."""
         return self.path / 'first_transition.json'
 
     @property
@@ -115,14 +115,15 @@ class RunFolder:
 
     def write_first_transition(self, transition: Transition) -> bool:
         """
-        Keep the first transition of the run, where it can be looked at while the run goes on.
+        Keep the first step of the run, where it can be looked at while the run goes on.
 
-        The file is there whole or not at all. To be called with every transition, or the first.
+        The file is there whole or not at all. To be called with the transitions, the first ones at
+        least.
 
         Returns
         -------
         bool
-            False if one is kept already; that one stays.
+            False for that of a reset, and if one is kept already; that one stays.
 
         Raises
         ------
@@ -130,7 +131,7 @@ class RunFolder:
             If it cannot be written.
 
         """
-        if self.first_transition.exists():
+        if transition.kind is not Kind.STEP or self.first_transition.exists():
             return False
         text = json.dumps(to_json(transition), allow_nan=False, indent=2)
         write_atomically(self.first_transition, f'{text}\n'.encode('ascii'))

@@ -137,6 +137,7 @@ class RunRecording:
             split_duration=split_duration,
         )
         self._transitions = 0
+        self._first_kept = False
         self._episodes = EpisodeStore.create(run.episodes)
 
     @property
@@ -437,8 +438,8 @@ class RunRecording:
     def _on_transition(self, transition: Transition, now: Instant) -> None:
         self._losses.transition(transition.id)
         self._transitions += 1
-        if self._transitions == 1:
-            self.run.write_first_transition(transition)
+        if not self._first_kept:
+            self._first_kept = self.run.write_first_transition(transition)
         if transition.terminated or transition.truncated:
             state = EpisodeState.TERMINATED if transition.terminated else EpisodeState.TRUNCATED
             ending = _Ending(state, transition.cause, transition.declared_by)

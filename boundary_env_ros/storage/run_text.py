@@ -34,6 +34,7 @@ class RunText:
         self._run = run
         write_atomically(run.contract, contract.text.encode())
         self._transitions = TransitionJsonl(run.transitions)
+        self._first_kept = False
         self._episodes = EpisodeSink(run.episodes, contract.contract, bag=run.transitions.name)
 
     def __call__(self, record: object) -> None:
@@ -48,8 +49,8 @@ class RunText:
         """
         if isinstance(record, Transition):
             self._transitions.append(record)
-            if self._transitions.lines == 1:
-                self._run.write_first_transition(record)
+            if not self._first_kept:
+                self._first_kept = self._run.write_first_transition(record)
         self._episodes(record)
 
     def close(self) -> None:

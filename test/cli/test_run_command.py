@@ -17,6 +17,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -60,6 +61,8 @@ def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: O
     assert main(['run', *words]) == 0
     report = audit_path(place)
     assert report.ok, str(report)
+    # The shipped file says realtime; the record was made in lockstep.
+    assert audit_path(place, load('warehouse_cart').contract).counts == report.counts
     with EpisodeStore.open(RunFolder(place).episodes) as store:
         (row,) = store.episodes()
     assert row.cause == 'success'

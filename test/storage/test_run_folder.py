@@ -86,15 +86,16 @@ def test_what_is_no_folder_is_no_run(tmp_path: Path, name: str, said: str) -> No
         RunFolder.open(tmp_path / name)
 
 
-def test_first_transition_is_kept_whole_and_stays_the_first(tmp_path: Path) -> None:
+def test_first_step_is_kept_whole_and_stays_the_first(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / 'run')
-    assert run.write_first_transition(transition(0))
-    assert not run.write_first_transition(transition(1))
+    assert not run.write_first_transition(transition(0))  # a reset
+    assert run.write_first_transition(transition(1))
+    assert not run.write_first_transition(transition(2))
     data = json.loads(run.first_transition.read_text())
-    assert from_json(Transition, data) == transition(0)
+    assert from_json(Transition, data) == transition(1)
     assert list(run.path.iterdir()) == [run.first_transition]
 
 
 def test_first_transition_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r'Expect to write .*first_transition\.json, actually:'):
-        RunFolder(tmp_path / 'gone').write_first_transition(transition(0))
+        RunFolder(tmp_path / 'gone').write_first_transition(transition(1))

@@ -105,7 +105,7 @@ first_transition_saved = Rule(
     id='first-transition-saved',
     severity=Severity.ERROR,
     sentence=(
-        'A run folder keeps the first transition of its bag in `first_transition.json`, unchanged.'
+        'A run folder keeps the first step of its bag in `first_transition.json`, unchanged.'
     ),
     way_out='Trust the bag; the file was changed or removed, or the recorder died at the start.',
 )

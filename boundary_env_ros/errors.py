@@ -3,7 +3,8 @@
 """
 Every error that this package raises on purpose.
 
-A message says what was expected, what came, where, and the way out.
+A message says *problem (expected X, got Y); fix*: where it is wrong, what was expected, what came,
+and what to do about it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,29 @@ class ResultCode(IntEnum):
     SENSOR_MISSING = 20
 
 
+def mismatch(expected: str, got: str, fix: str = '') -> str:
+    """
+    Return what is wrong at a place, as every error says it.
+
+    Parameters
+    ----------
+    expected
+        What belongs there; empty if `got` says by itself what is wrong.
+    got
+        What was found; ``nothing`` is told as missing, and empty is not told.
+    fix
+        One or more sentences on what to do; empty if the expectation says it already.
+
+    """
+    if not expected:
+        text = got
+    elif got == 'nothing':
+        text = f'missing (expected {expected})'
+    else:
+        text = f'expected {expected}{got and ", got "}{got}'
+    return f'{text}.{fix and " "}{fix}'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """
@@ -58,11 +82,11 @@ class Problem:
     line
         Line in the file, counted from 1; None if there is no file.
     expected
-        What the contract language asks for there.
+        What the contract language asks for there; empty if `actual` says what is wrong.
     actual
         What was found.
     hint
-        The way out; empty if the expectation says it already.
+        What to do; empty if the expectation says it already.
 
     """
 
@@ -75,8 +99,7 @@ class Problem:
     def __str__(self) -> str:
         where = '.'.join(str(part) for part in self.path) or '(top level)'
         at = f' (line {self.line})' if self.line is not None else ''
-        hint = f' {self.hint}' if self.hint else ''
-        return f'{where}{at}: expect {self.expected}, actually: {self.actual}.{hint}'
+        return f'{where}{at}: {mismatch(self.expected, self.actual, self.hint)}'
 
 
 class ContractError(BoundaryError):

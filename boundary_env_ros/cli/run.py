@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, ExitStack
+from contextlib import contextmanager, ExitStack, suppress
 import dataclasses
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ from boundary_env_ros.cli.command import (
 )
 from boundary_env_ros.cli.progress import Progress
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:
     from boundary_env_ros.facade.link import Link
@@ -204,6 +204,7 @@ def _run(options: argparse.Namespace) -> int:
     plan = _plan(options)
     loaded = load_for(options.contract, pacing=options.pacing, link=options.link)
     plan.check(loaded.contract)
+    _try_options(options, loaded)
     look_here()
     policy = make_policy(options.policy, loaded, dict(options.policy_option))
     results: list[EpisodeResult] = []
@@ -248,6 +249,21 @@ def _run(options: argparse.Namespace) -> int:
         complain(failure)
         return FOUND
     return _SIGNALLED + caught[0] if caught else DONE
+
+
+def _try_options(options: argparse.Namespace, loaded: LoadedContract) -> None:
+    """Let the task refuse what `--option` says before anything is run."""
+    import numpy as np
+
+    from boundary_env_ros.core.task import sample
+    from boundary_env_ros.storage.contract_file import make_task
+
+    # A replay takes options of its own; a task that is not installed here is at the environment.
+    if options.option and options.link != 'replay':
+        with suppress(MissingDependency):
+            task = make_task(loaded.contract)
+            rng = np.random.default_rng(options.seed)
+            sample(task, loaded.contract, rng, dict(options.option))
 
 
 def _plan(options: argparse.Namespace) -> Plan:

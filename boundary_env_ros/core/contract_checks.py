@@ -169,11 +169,11 @@ def _leaks(contract: Contract) -> Iterator[Fault]:
         for path in _paths(field):
             name = next((n for p, n in seen.get(_place(field), ()) if _overlap(path, p)), None)
             if name is not None:
-                actual = said(f'{_place(field)} {path} is not, it is in {name!r}')
+                actual = said(f'{path} of {_place(field)}, which it sees in {name!r}')
                 yield here, 'a source that the policy does not see', actual
         name = whole.get(field.topic) if field.topic and not _paths(field) else None
         if name is not None:
-            actual = said(f'{field.topic} is not, it is in {name!r}')
+            actual = said(f'{field.topic}, which it sees in {name!r}')
             yield here, 'a topic that the policy does not see', actual
 
 

@@ -136,7 +136,7 @@ def _paths(source: object) -> Iterator[Fault]:
 def _probe(group: ActionSpec) -> Iterator[Fault]:
     """Ask for a probe that shows something: a robot that has to fall back from it by itself."""
     if group.driver_timeout is None:
-        yield ('probe',), 'no probe, of a driver without a timeout', said('it is there')
+        yield ('probe',), 'no probe, of a driver without a timeout', said('one')
     if any(map(math.isnan, group.safe)):
         hint = 'How long a driver holds a place by itself cannot be seen.'
         expected = 'no probe, in a group that stays where it is'
@@ -188,7 +188,7 @@ def _rotation(group: ActionSpec) -> Iterator[Fault]:
             yield (name,), 'no dimension of the rotation', list(getattr(group, name))
     for name in ('acceleration', 'jerk'):
         if getattr(group, name):
-            yield (name,), f'no {name}, in a group with rotation', said('it is there')
+            yield (name,), f'no {name}, in a group with rotation', said('one')
     for i in four:
         for name, value, bound in (('low', group.low[i], -1.0), ('high', group.high[i], 1.0)):
             if value != bound and not math.isnan(value):

@@ -4,19 +4,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 import math
+import re
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.contract_fault import Path as KeyPath
+from boundary_env_ros.core.sources import FORMS
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of
-from boundary_env_ros.storage.message_types import MessageTypes
+from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
 from boundary_env_ros.storage.task_check import task_problems
+from boundary_env_ros.storage.yaml_text import YamlText
 
-_LATER = 'Message types, field paths and the task are looked at when these are mended.'
+_LATER = 'Field paths and the task are checked once these are fixed.'
+
+_TYPE = r'\w+/(msg|srv)/\w+'
+
+#: Keys whose meaning, or need, follows from the type of the message.
+_OF_TYPE = frozenset([*FORMS, 'interface', 'unit', 'safe', 'length', 'shape', 'encoding', 'type'])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +70,61 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
     try:
         loaded = loads(text, source=source)
     except ContractError as error:
-        return ContractCheck(source=source, problems=error.problems, notes=(_LATER,))
+        problems = _with_types(error.problems, text, source, types)
+        return ContractCheck(source=source, problems=tuple(problems), notes=(_LATER,))
     messages = problems_of(loaded.contract, types)
     of_task, note = _task_problems(loaded.contract)
-    problems = [loaded.placed(problem) for problem in (*messages.problems, *of_task)]
+    found = [loaded.placed(problem) for problem in (*messages.problems, *of_task)]
     return ContractCheck(
         source=source,
-        problems=tuple(sorted(problems, key=lambda problem: problem.line or 0)),
+        problems=tuple(sorted(found, key=lambda problem: problem.line or 0)),
         notes=(*_on_trust(loaded), *filter(None, (messages.note, note))),
         name=loaded.contract.name,
         version=loaded.contract.version,
         digest=loaded.digest,
     )
+
+
+def _with_types(
+    problems: Sequence[Problem], text: str, source: str, types: MessageTypes | None
+) -> list[Problem]:
+    """Return problems, with types that are not installed in place of what follows from them."""
+    try:
+        read = YamlText(text, source)
+    except ContractError:
+        return list(problems)
+    known = message_types() if types is None else types
+    unknown: dict[KeyPath, str] = {}
+    found = list(problems)
+    for path, name in _types(read.data, ()):
+        mismatch = known.fields(name)
+        if not known.is_empty and isinstance(mismatch, Mismatch) and mismatch.sure:
+            unknown[path[:-1]] = name
+            found.append(replace(mismatch.at(*path), line=read.lines.get(path)))
+    follows = {
+        problem
+        for problem in problems
+        for section, name in unknown.items()
+        if name in problem.expected + problem.actual
+        or (problem.path[: len(section)] == section and _is_of_type(problem.path[len(section) :]))
+    }
+    kept = [problem for problem in found if problem not in follows]
+    return sorted(kept, key=lambda problem: problem.line or math.inf) if unknown else found
+
+
+def _is_of_type(below: KeyPath) -> bool:
+    """Return whether a problem of a section may follow from the type of its message."""
+    return not below or below[0] in _OF_TYPE
+
+
+def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yield where a contract names a message or service type, and which."""
+    items = data.items() if isinstance(data, Mapping) else ()
+    for key, value in items:
+        if key == 'type' and isinstance(value, str) and re.fullmatch(_TYPE, value):
+            yield (*path, key), value
+        elif path[:1] != ('task',):
+            yield from _types(value, (*path, key))
 
 
 def _on_trust(loaded: LoadedContract) -> Iterator[str]:

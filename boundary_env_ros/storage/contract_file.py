@@ -109,13 +109,14 @@ def read_text(place: str | Path) -> tuple[str, str]:
         text = data.decode('utf-8-sig').replace('\r\n', '\n').replace('\r', '\n')
     except UnicodeDecodeError as error:
         line = data.count(b'\n', 0, error.start) + 1
-        told = f'byte 0x{data[error.start]:02x}, which is no utf-8'
+        told = f'byte 0x{data[error.start]:02x}, which is not UTF-8'
         raise _unreadable(path, told, line) from error
     return str(path), text
 
 
 def _unreadable(path: Path, actual: str, line: int | None = None) -> ContractError:
-    problem = Problem(path=(), line=line, expected='a readable text file', actual=actual)
+    told = f'not a readable text file: {actual}'
+    problem = Problem(path=(), line=line, expected='', actual=told)
     return ContractError([problem], str(path))
 
 
@@ -141,9 +142,9 @@ def find(place: str | Path) -> Path:
     problem = Problem(
         path=(),
         line=None,
-        expected=f'a file, or a shipped contract: {", ".join(sorted(shipped))}',
-        actual=f'neither is called {name!r:.80}',
-        hint=nearest(name, shipped),
+        expected='',
+        actual=f'no file and no shipped contract is called {name!r:.80}',
+        hint=nearest(name, shipped) or f'Shipped are {", ".join(sorted(shipped))}.',
     )
     raise ContractError([problem], f'{name:.80}')
 
@@ -220,23 +221,20 @@ def make_task(contract: Contract) -> Task:
             factory = entry.load()
         except ImportError as error:
             raise MissingDependency(
-                f'Expect the task {entry.name!r} to be importable, actually: {error}. '
-                'Install what it needs.'
+                f'The task {entry.name!r} cannot be imported: {error}. Install what it needs.'
             ) from error
         except Exception as error:  # a user's code may raise anything
-            raise _refused(contract, 'name', 'a task that can be imported', error) from error
+            told = f'the task cannot be imported: {_told(error)}'
+            raise _refused(contract, 'name', '', told) from error
         try:
             task: Task = factory(**contract.task.parameters)
         except Exception as error:  # a user's code may raise anything
-            expected = f'parameters that the task {entry.name!r} takes'
-            raise _refused(contract, 'parameters', expected, error) from error
+            told = f'the task {entry.name!r} refuses them: {_told(error)}'
+            raise _refused(contract, 'parameters', '', told) from error
         return task
     raise _refused(contract, 'name', 'an installed task', contract.task.name)
 
 
-def _refused(
-    contract: Contract, key: str, expected: str, actual: Exception | str
-) -> ContractError:
-    told = actual if isinstance(actual, str) else _told(actual)
-    problem = Problem(path=('task', key), line=None, expected=expected, actual=told)
+def _refused(contract: Contract, key: str, expected: str, actual: str) -> ContractError:
+    problem = Problem(path=('task', key), line=None, expected=expected, actual=actual)
     return ContractError([problem], contract.name)

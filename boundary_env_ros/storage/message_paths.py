@@ -211,15 +211,15 @@ def _enter(
     if isinstance(fields, Mismatch):
         if here.type == type_name:
             return fields
-        return replace(fields, expected=f'{fields.expected} (inside {type_name})')
+        return replace(fields, actual=f'{fields.actual} (inside {type_name})')
     for field in fields:
         if field.name == name:
             return found_at(field)
     names = [field.name for field in fields]
     inside = f' (at {so_far!r} of {type_name})' if so_far else ''
     return Mismatch(
-        expected=f'a field of {here.type}{inside}',
-        actual=f'it has no field {name!r}',
+        expected='',
+        actual=f'no field {name!r} in {here.type}{inside}',
         hint=nearest(name, names) or f'It has: {listing(names)}.',
     )
 

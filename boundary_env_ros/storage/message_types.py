@@ -20,7 +20,7 @@ import re
 import sys
 
 from boundary_env_ros.core.contract_fault import nearest
-from boundary_env_ros.errors import Problem, RecordError
+from boundary_env_ros.errors import mismatch, Problem, RecordError
 from boundary_env_ros.storage.definitions import Field, fields_of, parse_definition
 
 FLOATS = ('float32', 'float64')
@@ -66,8 +66,8 @@ class Mismatch:
         return not self.unknown
 
     def __str__(self) -> str:
-        hint = f' {self.hint}' if self.hint else ''
-        return f'Expect {self.expected}, actually: {self.actual}.{hint}'
+        text = mismatch(self.expected, self.actual, self.hint)
+        return text[0].upper() + text[1:]
 
     def at(self, *path: str | int) -> Problem:
         """Return it as the problem of a place in a contract; who knows the lines adds the line."""
@@ -153,7 +153,7 @@ class MessageTypes:
             return Mismatch(
                 expected=f'a readable definition of {type_name} in {file}',
                 actual=str(error).rstrip('.'),
-                hint=f'Install the ROS package {package} anew.',
+                hint=f'Reinstall the ROS package {package}.',
             )
 
     def _missing(self, package: str, kind: str, name: str) -> Mismatch:
@@ -162,8 +162,8 @@ class MessageTypes:
         in_package = [n for n in names if n.startswith(f'{package}/')]
         if not self.has_ros and not in_package:
             return Mismatch(
-                expected=f'the definition of {whole}',
-                actual='there is no ROS here that has it',
+                expected='',
+                actual=f'no definition of {whole} is installed here',
                 hint=f'Source the ROS workspace that has the package {package}.',
                 unknown=whole,
             )
@@ -171,8 +171,8 @@ class MessageTypes:
         if not hint and in_package:
             hint = f'{package} has: {listing(n.rpartition("/")[2] for n in in_package)}.'
         return Mismatch(
-            expected=f'an installed {noun} type',
-            actual=f'{whole} is not installed',
+            expected='',
+            actual=f'the {noun} type {whole} is not installed',
             hint=hint
             or f'Install the ROS package {package}, or source the workspace that has it.',
         )

@@ -48,8 +48,8 @@ def value_problems(
             continue
         what = f'the request of {type_name}' if '/srv/' in type_name else type_name
         yield Mismatch(
-            expected=f'a field of {what}',
-            actual=f'it has no field {name!r}',
+            expected='',
+            actual=f'no field {name!r} in {what}',
             hint=nearest(name, known) or (f'It has: {listing(known)}.' if known else ''),
         ).at(*path, name)
 

@@ -141,8 +141,8 @@ def _failure(contract: Contract, task: Task, step: StepView) -> Problem | None:
     except TaskFailed as error:
         path = ('task', 'name')
         if not missed:
-            expected = f'fields that {contract.task.name!r} can judge a step by'
-            return _problem(path, expected, str(error).rstrip('.'))
+            told = str(error).rstrip('.')
+            return _problem(path, '', told)
         lacking = ', '.join(map(repr, dict.fromkeys(missed)))
         return _problem(
             path,
@@ -187,7 +187,7 @@ def _uniform(low: np.ndarray, high: np.ndarray, rng: np.random.Generator) -> Vec
 
 
 def _listed(names: Collection[str]) -> str:
-    return ', '.join(names) or 'there is none'
+    return ', '.join(names) or 'none'
 
 
 def _problem(path: KeyPath, expected: str, actual: str, hint: str = '') -> Problem:

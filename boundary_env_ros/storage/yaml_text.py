@@ -93,18 +93,20 @@ class YamlText:
         except yaml.reader.ReaderError as error:
             line = text.count('\n', 0, error.position) + 1
             character = f'the character {chr(error.character)!r}'
-            raise self._error(_problem((), line, 'a text of YAML', character)) from error
+            raise self._error(
+                _problem((), line, 'text without control characters', character)
+            ) from error
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             at = None if mark is None else mark.line + 1
             problem, context = error.problem or '', error.context or ''
-            told = ', '.join(filter(None, (problem, context))) or 'none'
+            told = ', '.join(filter(None, (problem, context))) or 'nothing more is known'
             hint = _hint(problem)
-            raise self._error(_problem((), at, 'a YAML file', told, hint)) from error
+            raise self._error(_problem((), at, '', f'this is not YAML: {told}', hint)) from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             # A directive of version 1.999..., a \U escape that is no character, lists of lists.
             told = 'too many levels' if isinstance(error, RecursionError) else str(error)
-            raise self._error(_problem((), None, 'a YAML file', told)) from error
+            raise self._error(_problem((), None, '', f'this is not YAML: {told}')) from error
         return node
 
     def _error(self, problem: Problem) -> ContractError:
@@ -131,7 +133,7 @@ class YamlText:
             self._complain(path, line, f'a value of the tag {_short(node.tag)}', repr(node.value))
             return None
         self._complain(
-            path, line, 'data and nothing else', f'the tag {_short(node.tag)}', 'Take it away.'
+            path, line, 'data and nothing else', f'the tag {_short(node.tag)}', 'Remove it.'
         )
         return None
 
@@ -150,8 +152,8 @@ class YamlText:
                 continue
             place = (*path, key.value)
             if key.value in seen:
-                told = f'it is in line {seen[key.value]} already'
-                self._complain(place, line, 'every key once', told)
+                told = f'the key stands in line {seen[key.value]} already'
+                self._complain(place, line, '', told)
             seen.setdefault(key.value, line)
             self.lines[place] = line
             yield key.value, self._value(place, value)
@@ -203,7 +205,7 @@ class YamlText:
 
 
 def _hint(problem: str) -> str:
-    """Return the way out of what people often stumble over; empty for anything else."""
+    """Return the fix of common mistakes; empty for anything else."""
     if "but got '['" in problem:
         return "Put what has brackets of its own in quotes: ['pose.covariance[0]']."
     if "'\\t'" in problem:

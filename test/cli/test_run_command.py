@@ -104,6 +104,7 @@ def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
         (['--policy', 'no-op', '--late', 'never'], "invalid choice: 'never'"),
         (['--policy', 'no-op', '--link', 'ros', '--record', 'x'], 'the recorder node leaves'),
         (['--policy', 'no-op', '--link-option', 'domain_id=7'], "'embedded' takes (robot, "),
+        (['--policy', 'no-op', '--option', 'scenario=nowhere'], 'scenario'),
         ([], 'the following arguments are required: --policy'),
     ],
 )

@@ -75,14 +75,12 @@ def told(path: Path) -> str:
 
 
 def test_a_folder_is_no_contract(tmp_path: Path) -> None:
-    assert told(tmp_path) == (
-        '(top level): expect a readable text file, actually: Is a directory.'
-    )
+    assert told(tmp_path) == ('(top level): not a readable text file: Is a directory.')
 
 
 def test_a_file_that_is_not_there_is_no_contract(tmp_path: Path) -> None:
     assert told(tmp_path / 'a.yaml') == (
-        '(top level): expect a readable text file, actually: No such file or directory.'
+        '(top level): not a readable text file: No such file or directory.'
     )
 
 
@@ -98,18 +96,18 @@ def test_a_file_that_may_not_be_read_is_no_contract(
     path.chmod(0)
     if os.geteuid() == 0:
         monkeypatch.setattr(Path, 'open', refuse)
-    assert told(path) == '(top level): expect a readable text file, actually: Permission denied.'
+    assert told(path) == '(top level): not a readable text file: Permission denied.'
 
 
 def test_a_device_without_an_end_is_no_contract() -> None:
     assert told(Path('/dev/zero')) == (
-        f'(top level): expect a readable text file, actually: more than {MOST_BYTES} bytes.'
+        f'(top level): not a readable text file: more than {MOST_BYTES} bytes.'
     )
 
 
 def test_an_impossible_path_is_no_contract() -> None:
-    assert told(Path('a\0b.yaml')).endswith('actually: embedded null byte.')
-    assert told(Path('a' * 5000 + '.yaml')).endswith('actually: File name too long.')
+    assert told(Path('a\0b.yaml')).endswith('embedded null byte.')
+    assert told(Path('a' * 5000 + '.yaml')).endswith('File name too long.')
 
 
 # Nothing in a contract executes code -------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_the_task_is_made_with_its_parameters() -> None:
 def test_a_task_that_refuses_its_parameters_is_told_by_its_path() -> None:
     contract = load(SHIPPED).contract
     spec = replace(contract.task, parameters={'radius': -1.0, 'scenarios': {}})
-    with pytest.raises(ContractError, match=r'task\.parameters: expect parameters that the task'):
+    with pytest.raises(ContractError, match=r'task\.parameters: the task .go_to_goal. refuses'):
         make_task(replace(contract, task=spec))
     spec = replace(contract.task, parameters={'speed': 1})
     with pytest.raises(ContractError, match="unexpected keyword argument 'speed'"):
@@ -126,9 +126,7 @@ def test_a_task_that_refuses_its_parameters_is_told_by_its_path() -> None:
 
 def test_a_task_that_is_not_installed_is_told_by_its_name() -> None:
     contract = load(SHIPPED).contract
-    with pytest.raises(
-        ContractError, match=r'task\.name: expect an installed task, actually: juggle'
-    ):
+    with pytest.raises(ContractError, match=r'task\.name: expected an installed task, got juggle'):
         make_task(replace(contract, task=replace(contract.task, name='juggle')))
 
 
@@ -159,7 +157,7 @@ def test_a_task_that_cannot_be_imported_says_so(monkeypatch: pytest.MonkeyPatch)
         make_task(load(SHIPPED).contract)
     check = check_text(TEXT, 'mine.yaml')
     assert not check.problems
-    assert check.notes[-1].startswith('The task was not checked. Expect the task')
+    assert check.notes[-1].startswith('The task was not checked. The task ')
 
 
 def test_of_two_tasks_of_one_name_the_one_that_is_made_is_the_one_that_counts(
@@ -264,7 +262,7 @@ def test_a_fault_is_told_by_its_key_path_and_line(
     found = {'.'.join(map(str, p.path)): p.line for p in caught.value.problems}
     assert path in found
     assert found[path] == line_of(text, place)
-    assert f'{path} (line {found[path]}): expect ' in str(caught.value)
+    assert f'{path} (line {found[path]}): ' in str(caught.value)
     assert str(caught.value).startswith('mine.yaml: ')
 
 
@@ -275,7 +273,7 @@ def test_a_key_that_is_there_twice_is_refused_where_it_is_repeated() -> None:
     [problem] = caught.value.problems
     assert problem.path == ('safety', 'hold_after')
     assert problem.line == line_of(text, 'hold_after: 0.15')
-    assert problem.expected == 'every key once'
+    assert 'already' in problem.actual
 
 
 @pytest.mark.parametrize(
@@ -322,7 +320,7 @@ def test_a_value_that_yaml_reads_oddly_is_refused_by_name(place: str, value: str
 
 def test_a_syntax_error_is_told_by_its_line() -> None:
     text = edited('  hold_after: 0.15', '  hold_after: [0.15')
-    with pytest.raises(ContractError, match=r'\(line \d+\): expect a YAML file'):
+    with pytest.raises(ContractError, match=r'\(line \d+\): this is not YAML'):
         loads(text)
 
 
@@ -359,13 +357,13 @@ def test_aliases_that_would_grow_without_end_are_refused(text: str) -> None:
 
 
 def test_a_contract_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    with pytest.raises(ContractError, match='expect a readable text file.*No such file'):
+    with pytest.raises(ContractError, match='not a readable text file.*No such file'):
         load(tmp_path / 'nowhere.yaml')
     (tmp_path / 'latin.yaml').write_bytes(b'contract: w\xe4rehouse')
-    with pytest.raises(ContractError, match='expect a readable text file.*utf-8'):
+    with pytest.raises(ContractError, match='not a readable text file.*UTF-8'):
         load(tmp_path / 'latin.yaml')
     (tmp_path / 'folder.yaml').mkdir()
-    with pytest.raises(ContractError, match='expect a readable text file'):
+    with pytest.raises(ContractError, match='not a readable text file'):
         load(tmp_path / 'folder.yaml')
 
 

@@ -68,8 +68,8 @@ def test_the_parser_refuses_what_is_out_of_its_bounds_with_its_line() -> None:
         parse(data_with(3.0), lines={('safety', 'grace'): 42})
     [problem] = raised.value.problems
     assert str(problem) == (
-        'safety.grace (line 42): expect a finite number (s) greater than 0 not more than 2, '
-        'actually: 3.0.'
+        'safety.grace (line 42): expected a finite number (s) greater than 0 not more than 2, '
+        'got 3.0.'
     )
 
 

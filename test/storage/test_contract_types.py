@@ -174,8 +174,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         field(type='nav_msgs/msg/Odometri', fields=['x']),
         [
             (
-                'state.it.type: expect an installed message type, actually: '
-                "nav_msgs/msg/Odometri is not installed. Did you mean 'nav_msgs/msg/Odometry'?"
+                'state.it.type: the message type nav_msgs/msg/Odometri is not installed. '
+                "Did you mean 'nav_msgs/msg/Odometry'?"
             ),
         ],
     ),
@@ -183,14 +183,14 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         observation(fields=['twist.twist.liner.x', 'twist.twist.angular.w']),
         [
             (
-                'observation.velocity.fields.0: expect a field of geometry_msgs/msg/Twist (at '
-                "'twist.twist' of nav_msgs/msg/Odometry), actually: it has no field 'liner'. "
+                "observation.velocity.fields.0: no field 'liner' in "
+                "geometry_msgs/msg/Twist (at 'twist.twist' of nav_msgs/msg/Odometry). "
                 "Did you mean 'linear'?"
             ),
             (
-                'observation.velocity.fields.1: expect a field of geometry_msgs/msg/Vector3 (at '
-                "'twist.twist.angular' of nav_msgs/msg/Odometry), actually: it has no field 'w'. "
-                'It has: x, y, z.'
+                "observation.velocity.fields.1: no field 'w' in "
+                "geometry_msgs/msg/Vector3 (at 'twist.twist.angular' of "
+                'nav_msgs/msg/Odometry). It has: x, y, z.'
             ),
         ],
     ),
@@ -198,10 +198,10 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         observation(fields=['twist.twist.linear', 'twist.twist.angular.z']),
         [
             (
-                "observation.velocity.fields.0: expect a number at 'twist.twist.linear' in "
-                'nav_msgs/msg/Odometry, actually: a message (geometry_msgs/msg/Vector3). Go on '
-                'into '
-                'it: twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z.'
+                'observation.velocity.fields.0: expected a number at '
+                "'twist.twist.linear' in nav_msgs/msg/Odometry, got a message "
+                '(geometry_msgs/msg/Vector3). Go on into it: twist.twist.linear.x, '
+                'twist.twist.linear.y, twist.twist.linear.z.'
             ),
         ],
     ),
@@ -209,8 +209,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         field(type=ODOMETRY, fields=['pose.covariance[36]']),
         [
             (
-                "state.it.fields.0: expect an index below 36 for 'pose.covariance' in "
-                'nav_msgs/msg/Odometry, actually: 36.'
+                "state.it.fields.0: expected an index below 36 for 'pose.covariance' in "
+                'nav_msgs/msg/Odometry, got 36.'
             ),
         ],
     ),
@@ -218,10 +218,9 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         observation(confidence={'variance': 'twist.covariance', 'tolerance': 0.1}),
         [
             (
-                "observation.velocity.confidence.variance: expect a number at 'twist.covariance' "
-                'in '
-                'nav_msgs/msg/Odometry, actually: an array of 36 numbers. '
-                'Name one of them, for example twist.covariance[0].'
+                'observation.velocity.confidence.variance: expected a number at '
+                "'twist.covariance' in nav_msgs/msg/Odometry, got an array of 36 "
+                'numbers. Name one of them, for example twist.covariance[0].'
             ),
         ],
     ),
@@ -229,9 +228,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         observation(confidence={'field': 'certainty'}),
         [
             (
-                'observation.velocity.confidence.field: expect a field of nav_msgs/msg/Odometry, '
-                "actually: it has no field 'certainty'. It has: header, child_frame_id, pose, "
-                'twist.'
+                "observation.velocity.confidence.field: no field 'certainty' in "
+                'nav_msgs/msg/Odometry. It has: header, child_frame_id, pose, twist.'
             ),
         ],
     ),
@@ -239,8 +237,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         field(type=WHEEL, array='slip', length=3),
         [
             (
-                "state.it.array: expect a sequence of 3 numbers at 'slip' in acme_msgs/msg/Wheel, "
-                'actually: an array of 4 numbers.'
+                "state.it.array: expected a sequence of 3 numbers at 'slip' in "
+                'acme_msgs/msg/Wheel, got an array of 4 numbers.'
             ),
         ],
     ),
@@ -248,8 +246,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         field(type=WHEEL, array='name', length=3),
         [
             (
-                "state.it.array: expect a sequence of 3 numbers at 'name' in acme_msgs/msg/Wheel, "
-                'actually: a sequence of texts.'
+                "state.it.array: expected a sequence of 3 numbers at 'name' in "
+                'acme_msgs/msg/Wheel, got a sequence of texts.'
             ),
         ],
     ),
@@ -257,19 +255,16 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         lambda data: data['evaluator']['true_pose'].update(fields=['a', 'b', 'yaw(pose.pose)']),
         [
             (
-                'evaluator.true_pose.fields.0: expect a field of nav_msgs/msg/Odometry, '
-                'actually: it '
-                "has no field 'a'. It has: header, child_frame_id, pose, twist."
+                "evaluator.true_pose.fields.0: no field 'a' in nav_msgs/msg/Odometry. It "
+                'has: header, child_frame_id, pose, twist.'
             ),
             (
-                'evaluator.true_pose.fields.1: expect a field of nav_msgs/msg/Odometry, '
-                'actually: it '
-                "has no field 'b'. It has: header, child_frame_id, pose, twist."
+                "evaluator.true_pose.fields.1: no field 'b' in nav_msgs/msg/Odometry. It "
+                'has: header, child_frame_id, pose, twist.'
             ),
             (
-                'evaluator.true_pose.fields.2: expect a quaternion (a message with x, y, z and '
-                'w) in '
-                'yaw(pose.pose), actually: a message (geometry_msgs/msg/Pose).'
+                'evaluator.true_pose.fields.2: expected a quaternion (a message with x, '
+                'y, z and w) in yaw(pose.pose), got a message (geometry_msgs/msg/Pose).'
             ),
         ],
     ),
@@ -277,9 +272,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         action(fields=['twist.linear.x', 'twist.angluar.z']),
         [
             (
-                "action.base.fields.1: expect a field of geometry_msgs/msg/Twist (at 'twist' of "
-                "geometry_msgs/msg/TwistStamped), actually: it has no field 'angluar'. "
-                "Did you mean 'angular'?"
+                "action.base.fields.1: no field 'angluar' in geometry_msgs/msg/Twist (at "
+                "'twist' of geometry_msgs/msg/TwistStamped). Did you mean 'angular'?"
             ),
         ],
     ),
@@ -287,8 +281,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         action(type='acme_msgs/msg/Wheel', fields=['speed', 'locked'], interface='velocity'),
         [
             (
-                "action.base.fields.1: expect float32 or float64 at 'locked' in "
-                'acme_msgs/msg/Wheel, since a command is of numbers with fractions, actually: '
+                "action.base.fields.1: expected float32 or float64 at 'locked' in "
+                'acme_msgs/msg/Wheel, since a command is of numbers with fractions, got '
                 'bool.'
             ),
         ],
@@ -302,9 +296,9 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         ),
         [
             (
-                "action.base.array: expect float32 or float64 at 'data' in "
-                'std_msgs/msg/Int16MultiArray, since a command is of numbers with fractions, '
-                'actually: int16.'
+                "action.base.array: expected float32 or float64 at 'data' in "
+                'std_msgs/msg/Int16MultiArray, since a command is of numbers with '
+                'fractions, got int16.'
             ),
         ],
     ),
@@ -312,9 +306,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         action(type='geometry_msgs/msg/TwistStampd', interface='velocity'),
         [
             (
-                'action.base.type: expect an installed message type, actually: '
-                'geometry_msgs/msg/TwistStampd is not installed. '
-                "Did you mean 'geometry_msgs/msg/TwistStamped'?"
+                'action.base.type: the message type geometry_msgs/msg/TwistStampd is not '
+                "installed. Did you mean 'geometry_msgs/msg/TwistStamped'?"
             ),
         ],
     ),
@@ -322,10 +315,9 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         feedback(fields=['twist.linear.x', 'twist.twist.angular.z']),
         [
             (
-                'action.base.feedback.fields.0: expect a field of '
-                'geometry_msgs/msg/TwistWithCovariance'
-                " (at 'twist' of nav_msgs/msg/Odometry), actually: it has no field 'linear'. "
-                'It has: twist, covariance.'
+                "action.base.feedback.fields.0: no field 'linear' in "
+                "geometry_msgs/msg/TwistWithCovariance (at 'twist' of "
+                'nav_msgs/msg/Odometry). It has: twist, covariance.'
             ),
         ],
     ),
@@ -343,9 +335,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         ),
         [
             (
-                'state.hand.fields.0: expect a field of geometry_msgs/msg/Transform, actually: '
-                'it has '
-                "no field 'origin'. It has: translation, rotation."
+                "state.hand.fields.0: no field 'origin' in geometry_msgs/msg/Transform. "
+                'It has: translation, rotation.'
             ),
         ],
     ),
@@ -353,8 +344,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         step(call='go', type='std_srvs/srv/Triger', deadline=1.0),
         [
             (
-                f'{IN_PROCEDURE}type: expect an installed service type, actually: '
-                "std_srvs/srv/Triger is not installed. Did you mean 'std_srvs/srv/Trigger'?"
+                f'{IN_PROCEDURE}type: the service type std_srvs/srv/Triger is '
+                "not installed. Did you mean 'std_srvs/srv/Trigger'?"
             ),
         ],
     ),
@@ -362,63 +353,57 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         call(color=256, at={'x': 'far', 'w': 1}, size=[1], flags=['yes'], lable='x', label=7),
         [
             (
-                f'{IN_PROCEDURE}request.color: expect a whole number from 0 to 255 (uint8), '
-                'actually: 256.'
+                f'{IN_PROCEDURE}request.color: expected a whole number from 0 '
+                'to 255 (uint8), got 256.'
             ),
-            f"{IN_PROCEDURE}request.at.x: expect a number (float64), actually: 'far'.",
+            (f"{IN_PROCEDURE}request.at.x: expected a number (float64), got 'far'."),
             (
-                f'{IN_PROCEDURE}request.at.w: expect a field of geometry_msgs/msg/Point, '
-                'actually: it '
-                "has no field 'w'. It has: x, y, z."
+                f"{IN_PROCEDURE}request.at.w: no field 'w' in "
+                'geometry_msgs/msg/Point. It has: x, y, z.'
             ),
-            f'{IN_PROCEDURE}request.size: expect an array of 2 numbers, actually: a list of 1.',
-            f"{IN_PROCEDURE}request.flags.0: expect true or false (bool), actually: 'yes'.",
+            (f'{IN_PROCEDURE}request.size: expected an array of 2 numbers, got a list of 1.'),
+            (f"{IN_PROCEDURE}request.flags.0: expected true or false (bool), got 'yes'."),
             (
-                f'{IN_PROCEDURE}request.lable: expect a field of the request of '
-                'acme_msgs/srv/Place, '
-                "actually: it has no field 'lable'. Did you mean 'label'?"
+                f"{IN_PROCEDURE}request.lable: no field 'lable' in the "
+                "request of acme_msgs/srv/Place. Did you mean 'label'?"
             ),
-            f'{IN_PROCEDURE}request.label: expect a text (string), actually: 7.',
+            f'{IN_PROCEDURE}request.label: expected a text (string), got 7.',
         ],
     ),
     'request of shapes': (
         call(at=[1, 2, 3], size=3, flags=[True, True, True], color=True),
         [
             (
-                f'{IN_PROCEDURE}request.at: expect the fields of a geometry_msgs/msg/Point, as a '
-                'mapping, actually: [1, 2, 3].'
+                f'{IN_PROCEDURE}request.at: expected the fields of a '
+                'geometry_msgs/msg/Point, as a mapping, got [1, 2, 3].'
             ),
-            f'{IN_PROCEDURE}request.size: expect an array of 2 numbers, actually: 3.',
+            (f'{IN_PROCEDURE}request.size: expected an array of 2 numbers, got 3.'),
             (
-                f'{IN_PROCEDURE}request.flags: expect a sequence of flags, 2 at most, actually: a '
-                'list of 3.'
+                f'{IN_PROCEDURE}request.flags: expected a sequence of flags, '
+                '2 at most, got a list of 3.'
             ),
             (
-                f'{IN_PROCEDURE}request.color: expect a whole number from 0 to 255 (uint8), '
-                'actually: True.'
+                f'{IN_PROCEDURE}request.color: expected a whole number from 0 '
+                'to 255 (uint8), got True.'
             ),
         ],
     ),
     'request where none is': (
         step(call='go', type='std_srvs/srv/Trigger', request={'now': True}, deadline=1.0),
         [
-            (
-                f'{IN_PROCEDURE}request.now: expect a field of the request of '
-                'std_srvs/srv/Trigger, '
-                "actually: it has no field 'now'."
-            ),
+            (f"{IN_PROCEDURE}request.now: no field 'now' in the request of std_srvs/srv/Trigger."),
         ],
     ),
     'operator': (
         operator(type=WHEEL, fields=['speed', 'sped'], enable='lock'),
         [
             (
-                'safety.operator.fields.1: expect a field of acme_msgs/msg/Wheel, actually: it '
-                "has no field 'sped'. Did you mean 'speed'?"
+                "safety.operator.fields.1: no field 'sped' in acme_msgs/msg/Wheel. Did "
+                "you mean 'speed'?"
             ),
             (
-                'safety.operator.enable: expect a field of acme_msgs/msg/Wheel, actually: it has '
-                "no field 'lock'. Did you mean 'locked'?"
+                "safety.operator.enable: no field 'lock' in acme_msgs/msg/Wheel. Did you "
+                "mean 'locked'?"
             ),
         ],
     ),
@@ -426,9 +411,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         operator(type='acme_msgs/msg/Wheels', fields=['a', 'b'], enable='c'),
         [
             (
-                'safety.operator.type: expect an installed message type, actually: '
-                'acme_msgs/msg/Wheels is not installed. '
-                "Did you mean 'acme_msgs/msg/Wheel'?"
+                'safety.operator.type: the message type acme_msgs/msg/Wheels is not '
+                "installed. Did you mean 'acme_msgs/msg/Wheel'?"
             ),
         ],
     ),
@@ -436,9 +420,8 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         step(publish='led', type='std_msgs/msg/ColorRGBA', message={'red': 1.0}),
         [
             (
-                f'{IN_PROCEDURE}message.red: expect a field of std_msgs/msg/ColorRGBA, actually: '
-                'it '
-                "has no field 'red'. It has: r, g, b, a."
+                f"{IN_PROCEDURE}message.red: no field 'red' in "
+                'std_msgs/msg/ColorRGBA. It has: r, g, b, a.'
             ),
         ],
     ),
@@ -467,7 +450,7 @@ def test_the_place_of_a_workspace_is_looked_for_in_its_message(types: MessageTyp
     contract = parse(BASE)
     safety = replace(contract.safety, workspaces=(place,))
     [problem] = problems_of(replace(contract, safety=safety), types).problems
-    assert str(problem).startswith('safety.workspace.floor.fields.1: expect')
+    assert str(problem).startswith('safety.workspace.floor.fields.1: no field')
     assert "Did you mean 'position'?" in str(problem)
 
 

@@ -128,8 +128,8 @@ def test_what_is_at_a_path_is_found(mine: MessageTypes, path: str, found: Found)
 def test_request_of_a_service_is_looked_at_and_not_its_answer(mine: MessageTypes) -> None:
     assert resolve('mine/srv/Move', 'to.x', mine) == NUMBER
     assert resolve('mine/srv/Move', 'cost', mine) == Mismatch(
-        expected='a field of mine/srv/Move',
-        actual="it has no field 'cost'",
+        expected='',
+        actual="no field 'cost' in mine/srv/Move",
         hint='It has: to, speed.',
     )
     assert mine.fields('mine/srv/Stop') == ()
@@ -165,56 +165,81 @@ def test_sequence_of_numbers_that_cannot_have_the_length_is_refused(
     mine: MessageTypes, path: str, length: int | None, expected: str, actual: str
 ) -> None:
     found = numbers_at('mine/msg/Whole', path, length, mine)
-    assert str(found) == f"Expect {expected} at '{path}' in mine/msg/Whole, actually: {actual}"
+    assert str(found) == f"Expected {expected} at '{path}' in mine/msg/Whole, got {actual}"
 
 
 # What is not there -------------------------------------------------------------------------------
 
 IN_WHOLE = ' in mine/msg/Whole'
 BAD_PATHS = {
-    'sped': "Expect a field of mine/msg/Whole, actually: it has no field 'sped'. "
-    "Did you mean 'speed'?",
-    'at.z': "Expect a field of mine/msg/Point (at 'at' of mine/msg/Whole), "
-    "actually: it has no field 'z'. It has: x, y.",
-    'MODE_A': "Expect a field of mine/msg/Whole, actually: it has no field 'MODE_A'. It has: "
-    'header, at, corners, path, few, turn, turns, speed, is_on, raw, letter, note and 5 more.',
-    'at': f"Expect a number at 'at'{IN_WHOLE}, actually: a message (mine/msg/Point). "
-    'Go on into it: at.x, at.y.',
-    'note': f"Expect a number at 'note'{IN_WHOLE}, actually: a text.",
-    'header.frame_id': f"Expect a number at 'header.frame_id'{IN_WHOLE}, actually: a text.",
-    'covariance': f"Expect a number at 'covariance'{IN_WHOLE}, actually: an array of 9 numbers. "
-    'Name one of them, for example covariance[0].',
-    'ranges': f"Expect a number at 'ranges'{IN_WHOLE}, actually: a sequence of numbers. "
-    'Name one of them, for example ranges[0].',
-    'names': f"Expect a number at 'names'{IN_WHOLE}, actually: a sequence of texts.",
-    'names[0]': f"Expect a number at 'names[0]'{IN_WHOLE}, actually: a text.",
-    'covariance[9]': f"Expect an index below 9 for 'covariance'{IN_WHOLE}, actually: 9.",
-    'few[2].x': f"Expect an index below 2 for 'few'{IN_WHOLE}, actually: 2.",
-    'speed[0]': f"Expect an array at 'speed'{IN_WHOLE}, to take element 0 of it, "
-    'actually: a number. Write speed without an index.',
-    'note[0]': f"Expect an array at 'note'{IN_WHOLE}, to take element 0 of it, actually: a text.",
-    'covariance[0][1]': f"Expect an array at 'covariance[0]'{IN_WHOLE}, to take element 1 of it, "
-    'actually: a number. Write covariance[0] without an index.',
-    'path.x': f"Expect an index after 'path'{IN_WHOLE}, actually: a sequence of messages "
-    '(mine/msg/Point). Write path[0].x, for example.',
-    'speed.x': f"Expect a message at 'speed'{IN_WHOLE}, to find 'x' in it, actually: a number. "
-    "Let the path end with 'speed'.",
-    'note.x': f"Expect a message at 'note'{IN_WHOLE}, to find 'x' in it, actually: a text.",
-    'ranges.x': f"Expect a message at 'ranges'{IN_WHOLE}, to find 'x' in it, "
-    'actually: a sequence of numbers.',
-    'yaw(at)': 'Expect a quaternion (a message with x, y, z and w) in yaw(at), '
-    'actually: a message (mine/msg/Point).',
-    'yaw(turns)': 'Expect a quaternion (a message with x, y, z and w) in yaw(turns), '
-    'actually: an array of 2 messages (mine/msg/Turn).',
-    'pitch(speed)': 'Expect a quaternion (a message with x, y, z and w) in pitch(speed), '
-    'actually: a number.',
-    'yaw(tern)': "Expect a field of mine/msg/Whole, actually: it has no field 'tern'. "
-    "Did you mean 'turn'?",
-    'a b': 'Expect a field path, for example pose.covariance[0] or yaw(pose.orientation), '
-    "actually: 'a b'.",
-    'lost.x': 'Expect an installed message type (inside mine/msg/Whole), actually: '
-    'other/msg/Gone is not installed. '
-    'Install the ROS package other, or source the workspace that has it.',
+    'sped': "No field 'sped' in mine/msg/Whole. Did you mean 'speed'?",
+    'at.z': "No field 'z' in mine/msg/Point (at 'at' of mine/msg/Whole). It has: x, y.",
+    'MODE_A': (
+        "No field 'MODE_A' in mine/msg/Whole. It has: header, at, corners, path, few, "
+        'turn, turns, speed, is_on, raw, letter, note and 5 more.'
+    ),
+    'at': (
+        "Expected a number at 'at' in mine/msg/Whole, got a message (mine/msg/Point). Go "
+        'on into it: at.x, at.y.'
+    ),
+    'note': "Expected a number at 'note' in mine/msg/Whole, got a text.",
+    'header.frame_id': "Expected a number at 'header.frame_id' in mine/msg/Whole, got a text.",
+    'covariance': (
+        "Expected a number at 'covariance' in mine/msg/Whole, got an array of 9 numbers. "
+        'Name one of them, for example covariance[0].'
+    ),
+    'ranges': (
+        "Expected a number at 'ranges' in mine/msg/Whole, got a sequence of numbers. "
+        'Name one of them, for example ranges[0].'
+    ),
+    'names': "Expected a number at 'names' in mine/msg/Whole, got a sequence of texts.",
+    'names[0]': "Expected a number at 'names[0]' in mine/msg/Whole, got a text.",
+    'covariance[9]': "Expected an index below 9 for 'covariance' in mine/msg/Whole, got 9.",
+    'few[2].x': "Expected an index below 2 for 'few' in mine/msg/Whole, got 2.",
+    'speed[0]': (
+        "Expected an array at 'speed' in mine/msg/Whole, to take element 0 of it, got a "
+        'number. Write speed without an index.'
+    ),
+    'note[0]': (
+        "Expected an array at 'note' in mine/msg/Whole, to take element 0 of it, got a text."
+    ),
+    'covariance[0][1]': (
+        "Expected an array at 'covariance[0]' in mine/msg/Whole, to take element 1 of "
+        'it, got a number. Write covariance[0] without an index.'
+    ),
+    'path.x': (
+        "Expected an index after 'path' in mine/msg/Whole, got a sequence of messages "
+        '(mine/msg/Point). Write path[0].x, for example.'
+    ),
+    'speed.x': (
+        "Expected a message at 'speed' in mine/msg/Whole, to find 'x' in it, got a "
+        "number. Let the path end with 'speed'."
+    ),
+    'note.x': "Expected a message at 'note' in mine/msg/Whole, to find 'x' in it, got a text.",
+    'ranges.x': (
+        "Expected a message at 'ranges' in mine/msg/Whole, to find 'x' in it, got a "
+        'sequence of numbers.'
+    ),
+    'yaw(at)': (
+        'Expected a quaternion (a message with x, y, z and w) in yaw(at), got a message '
+        '(mine/msg/Point).'
+    ),
+    'yaw(turns)': (
+        'Expected a quaternion (a message with x, y, z and w) in yaw(turns), got an '
+        'array of 2 messages (mine/msg/Turn).'
+    ),
+    'pitch(speed)': (
+        'Expected a quaternion (a message with x, y, z and w) in pitch(speed), got a number.'
+    ),
+    'yaw(tern)': "No field 'tern' in mine/msg/Whole. Did you mean 'turn'?",
+    'a b': (
+        'Expected a field path, for example pose.covariance[0] or yaw(pose.orientation), '
+        "got 'a b'."
+    ),
+    'lost.x': (
+        'The message type other/msg/Gone is not installed (inside mine/msg/Whole). '
+        'Install the ROS package other, or source the workspace that has it.'
+    ),
 }
 
 
@@ -227,7 +252,7 @@ def test_path_to_no_number_is_refused(mine: MessageTypes, path: str, sentence: s
 
 
 def not_installed(name: str, hint: str, noun: str = 'message') -> str:
-    return f'Expect an installed {noun} type, actually: {name} is not installed. {hint}'
+    return f'The {noun} type {name} is not installed. {hint}'
 
 
 BAD_TYPES = {
@@ -250,11 +275,11 @@ BAD_TYPES = {
         'acme_msgs/msg/Wheel',
         'Install the ROS package acme_msgs, or source the workspace that has it.',
     ),
-    'nav_msgs/Odometry': 'Expect a type as package/msg/Name (or package/srv/Name of a service), '
-    "actually: 'nav_msgs/Odometry'. Did you mean 'nav_msgs/msg/Odometry'?",
-    '../../msg/x': 'Expect a type as package/msg/Name (or package/srv/Name of a service), '
-    "actually: '../../msg/x'.",
-    '': "Expect a type as package/msg/Name (or package/srv/Name of a service), actually: ''.",
+    'nav_msgs/Odometry': 'Expected a type as package/msg/Name (or package/srv/Name of a service), '
+    "got 'nav_msgs/Odometry'. Did you mean 'nav_msgs/msg/Odometry'?",
+    '../../msg/x': 'Expected a type as package/msg/Name (or package/srv/Name of a service), '
+    "got '../../msg/x'.",
+    '': "Expected a type as package/msg/Name (or package/srv/Name of a service), got ''.",
 }
 
 
@@ -271,11 +296,11 @@ def test_definition_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -
     types = MessageTypes([tmp_path])
     torn = str(types.fields('mine/msg/Torn'))
     assert re.fullmatch(
-        r'Expect a readable definition of mine/msg/Torn in .*Torn\.msg, actually: Expect a field '
-        r"or a constant .*line 2, actually: '---'\. Install the ROS package mine anew\.",
+        r'Expected a readable definition of mine/msg/Torn in .*Torn\.msg, got .* a field '
+        r"or a constant .*line 2.*'---'\. Reinstall the ROS package mine\.",
         torn,
     )
-    assert 'Binary.msg, actually: ' in str(types.fields('mine/msg/Binary'))
+    assert 'Binary.msg, got ' in str(types.fields('mine/msg/Binary'))
 
 
 # Where the knowledge comes from ------------------------------------------------------------------
@@ -312,8 +337,8 @@ def test_without_ros_nothing_is_claimed_about_packages_nobody_knows(
     assert isinstance(found, Mismatch)
     assert not found.sure
     assert str(found) == (
-        'Expect the definition of acme_msgs/msg/Wheel, actually: there is no ROS here that has '
-        'it. Source the ROS workspace that has the package acme_msgs.'
+        'No definition of acme_msgs/msg/Wheel is installed here. '
+        'Source the ROS workspace that has the package acme_msgs.'
     )
 
 

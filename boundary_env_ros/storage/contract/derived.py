@@ -100,7 +100,7 @@ def _spec(name: str, derived: Derived, known: Mapping[str, FieldSpec], key: Read
     try:
         space = rule.space(inputs, parameter)
     except Unfit as unfit:
-        key.problem(('derive', 'of'), str(unfit), said('these'))
+        key.problem(('derive', 'of'), str(unfit), said(''))
         return placeholder(name)
     spec = replace(
         placeholder(name),

@@ -128,7 +128,7 @@ def _episode(key: Reader) -> EpisodeRules:
     for reason in stops.names():
         if reason not in reasons:
             stops.problem(
-                (reason,), 'a reason of the gate', said('it is none'), nearest(reason, reasons)
+                (reason,), 'a reason of the gate', said('another'), nearest(reason, reasons)
             )
         on_stop[reason.upper()] = stops.one(reason, word_form({cause: cause for cause in every}))
     rules = key.make(

@@ -410,8 +410,8 @@ class Reader:
             if key not in self._asked:
                 self.problem(
                     (key,),
-                    'no such key',
-                    said('it is there'),
+                    '',
+                    said('unknown key'),
                     nearest(key, [k for k in known if k not in self._data])
                     or (f'Known here: {", ".join(known)}.' if known else ''),
                 )

@@ -34,6 +34,10 @@ def parse_reset(key: Reader) -> ResetProcedure:
         if key.has('service'):
             key.problem(('service',), 'either `service` or `procedure`', said('both'))
             key.skip('service')
+    elif not key.has('service'):
+        hint = 'Without a service that resets the world, write a `procedure`, a list of steps.'
+        key.problem(('service',), 'a `service`, or a `procedure`', said('nothing'), hint)
+        steps = ()
     else:
         service = key.value(ResetProcedure, 'service_alone')
         steps = (WorldStep(service=service, deadline=deadline),)

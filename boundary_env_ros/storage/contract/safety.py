@@ -192,7 +192,7 @@ def _turn(key: Reader, size: int, *, body: bool) -> int | None:
         before = len(key.problems)
         turn: int = key.one('turn', integer_form(0, size - 1))
         return turn if len(key.problems) == before else None
-    key.problem(('turn',), 'nothing, with `moves: axes`', said('it is there'))
+    key.problem(('turn',), 'no `turn` with `moves: axes`', said('one'))
     key.skip('turn')
     return None
 

@@ -83,7 +83,8 @@ def parse_source(
     """
     given = [form for form in forms if key.has(form)]
     if len(given) > 1:
-        key.problem((given[1],), f'one of {", ".join(forms)}', said(f'{" and ".join(given)}'))
+        expected = f'only one of {", ".join(f"`{form}`" for form in forms)}'
+        key.problem((given[1],), expected, said(' and '.join(f'`{form}`' for form in given)))
     form = given[0] if given else _usual(type_name)
     if not form:
         if type_name:
@@ -153,6 +154,8 @@ def _joints(key: Reader, type_name: str) -> Values:
     names = key.value(Joints, 'names')
     if type_name in ARRAYS:
         # A sequence of numbers, one for each joint in this order.
+        for other in filter(key.has, ('length', 'shape')):
+            _either(key, 'joints', other)
         source = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
         return Values(source=source, shape=(source.length,))
     if type_name not in (JOINTS, ''):
@@ -186,12 +189,20 @@ def _array(key: Reader, type_name: str) -> Values:
     path = key.value(Array, 'path', default=ARRAYS.get(type_name))
     if key.has('length'):
         shape: tuple[int, ...] = (key.value(Array, 'length'),)
+        if key.has('shape'):
+            _either(key, 'length', 'shape')
     else:
         shape = key.many('shape', integer_form(1, math.inf), count=key.length('shape'))
         if not shape:
             key.problem(('shape',), 'at least one side', said('none'))
             shape = (1,)
     return Values(source=Array(path=path, length=math.prod(shape)), shape=shape)
+
+
+def _either(key: Reader, one: str, other: str) -> None:
+    """Report that two keys say the same thing, of which one is enough."""
+    key.problem((other,), f'either `{one}` or `{other}`', said('both'))
+    key.skip(other)
 
 
 _PARSERS = {

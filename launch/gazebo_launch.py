@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The boundary around the cart in Gazebo: server, bridge, and the node that is its driver."""
 
+import os
+
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
@@ -17,16 +19,19 @@ from boundary_env_ros.ros.launching import (
     safety_gates,
     simulator,
 )
+from boundary_env_ros.simulation.gazebo.partition import partition
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return what ``ros2 launch boundary_env_ros gazebo_launch.py pacing:=lockstep`` starts."""
     shared = FindPackageShare('boundary_env_ros')
+    apart = partition(os.environ)
     server = Node(
         package='ros_gz_sim',
         executable='gzserver',
         output='screen',
+        additional_env=apart,
         parameters=[{'world_sdf_file': LaunchConfiguration('world')}],
     )
     bridge = Node(
@@ -35,6 +40,7 @@ def generate_launch_description() -> LaunchDescription:
         name='bridge',
         namespace=LaunchConfiguration('namespace'),
         output='screen',
+        additional_env=apart,
         parameters=[{'config_file': LaunchConfiguration('bridge'), 'use_sim_time': True}],
     )
     return LaunchDescription(

@@ -124,6 +124,12 @@ def test_launched_nodes_are_the_nodes_that_there_are() -> None:
     assert launched == nodes
 
 
+def test_server_and_bridge_of_gazebo_are_launched_in_a_partition_of_their_own() -> None:
+    processes = list(_calls(REPOSITORY / 'launch/gazebo_launch.py', 'Node'))
+    assert len(processes) == 2
+    assert all('additional_env' in {word.arg for word in call.keywords} for call in processes)
+
+
 def test_launch_stays_among_the_launch_files() -> None:
     for path in _python(PACKAGE):
         imported = set(_imported(path))

@@ -261,7 +261,10 @@ def gazebo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
         index.touch()
         # Parameters come in files, whose names are the last of the arguments.
-        program.write_text(f'#!/bin/sh\nfor last; do :; done\ncat "$last"\n{command}\n')
+        program.write_text(
+            '#!/bin/sh\necho "in $GZ_PARTITION."\nfor last; do :; done\n'
+            f'cat "$last"\n{command}\n'
+        )
         program.chmod(0o755)
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'prefix'), prepend=os.pathsep)
 
@@ -273,6 +276,9 @@ def test_a_policy_steps_what_was_launched_with_gazebo_which_takes_the_launch_wit
         launched.active()
         assert re.search(r'world_sdf_file: .*/config/gazebo/warehouse\.sdf', launched.log)
         assert re.search(r'config_file: .*/config/gazebo/bridge\.yaml', launched.log)
+        # Server and bridge have one partition, which no other server has.
+        (partition,) = set(re.findall(r'in (boundary_\w+)\.', launched.log))
+        assert launched.log.count(f'in {partition}.') == 2
         env = BoundaryEnv('warehouse_cart', pacing='lockstep', startup_timeout=_SOON)
         try:
             env.reset(seed=1, options={'scenario': 'clear'})

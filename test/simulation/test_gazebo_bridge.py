@@ -13,6 +13,7 @@ import yaml
 from boundary_env_ros.core.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.config import SENSOR_NAMES
+from boundary_env_ros.simulation.gazebo.partition import partition
 from boundary_env_ros.simulation.gazebo.world import COMMAND
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.storage.contract_file import load
@@ -88,3 +89,20 @@ def test_every_topic_of_gazebo_is_one_of_the_world(bridged: dict[str, dict[str, 
     }
     of_the_world = {f'/world/{world.attrib["name"]}/clock'}
     assert {e['gz_topic_name'] for e in bridged.values()} == said | of_the_world
+
+
+# Apart from others -------------------------------------------------------------------------------
+
+
+def test_no_server_that_was_left_over_answers_in_a_launch() -> None:
+    # Seen: one with a world of the same name answered at random.
+    first, second = partition({}), partition({'GZ_PARTITION': ''})
+    for variables in (first, second):
+        assert variables.keys() == {'GZ_PARTITION', 'IGN_PARTITION'}
+        assert len(set(variables.values())) == 1
+    assert first != second
+
+
+@pytest.mark.parametrize('given', ['GZ_PARTITION', 'IGN_PARTITION'])
+def test_a_partition_that_is_named_is_taken(given: str) -> None:
+    assert set(partition({given: 'mine'}).values()) == {'mine'}

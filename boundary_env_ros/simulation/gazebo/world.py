@@ -11,12 +11,13 @@ that the two simulations cannot drift apart. The result stands in ``config/gazeb
 
 What differs all the same: the engine of the physics and its contacts (the caster slides with a
 friction of 0 in both), how light falls, and that Gazebo's lidar renders where MuJoCo casts rays.
+And the wheels, which are crowned in MuJoCo: they roll on a disc here, see :func:`_rolling`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 import math
 import sys
@@ -258,7 +259,8 @@ def _cart(world: ET.Element, source: _Source, config: CartConfig) -> None:
         _add(link, 'pose', _text((*_numbers(body.attrib['pos']), 0.0, 0.0, 0.0)))
         (tyre,) = source.geoms(body)
         _inertial(link, (tyre,))
-        _solid(link, tyre)
+        _collision(link, _rolling(tyre))
+        _visual(link, tyre)
         joint = source.joint(body)
         made = _add(model, 'joint', name=joint['name'], type='revolute')
         _add(made, 'parent', 'base_link')
@@ -322,6 +324,8 @@ def _drive(
         name='gz::sim::systems::JointStatePublisher',
     )
     _add(joints, 'topic', JOINTS)
+    # Releases before 2026 ignore it, and publish at every step.
+    _add(joints, 'update_rate', _text((config.joint_states.rate,)))
 
 
 def _sensors(base: ET.Element, source: _Source, config: CartConfig) -> None:
@@ -402,18 +406,40 @@ def _noise(
     _add(noise, 'stddev', _text((deviation,)))
 
 
+def _rolling(tyre: Geom) -> Geom:
+    """
+    Return what a wheel touches the floor with: a disc of its radius, 4 mm wide.
+
+    DART turns an ellipsoid into a mesh of 16 x 16 corners, on which the speed of the cart swings by
+    a fifth. A disc as wide as the tyre, 40 mm, turns it 13 % too far: it does not roll on its
+    middle.
+    """
+    return replace(
+        tyre,
+        shape='cylinder',
+        size=(tyre.size[0], 0.002),
+        # The axis of a cylinder is z, that of a wheel y.
+        pose=(*tyre.pose[:3], math.pi / 2.0, 0.0, 0.0),
+    )
+
+
 def _solid(link: ET.Element, geom: Geom) -> None:
+    _collision(link, geom)
+    _visual(link, geom)
+
+
+def _collision(link: ET.Element, geom: Geom) -> None:
     collision = _add(link, 'collision', name=geom.name)
     _add(collision, 'pose', _text(geom.pose))
     _shape(collision, geom)
     ode = _add(_add(_add(collision, 'surface'), 'friction'), 'ode')
     _add(ode, 'mu', _text((geom.friction,)))
     _add(ode, 'mu2', _text((geom.friction,)))
-    _visual(link, geom)
 
 
 def _visual(link: ET.Element, geom: Geom) -> ET.Element:
-    visual = _add(link, 'visual', name=geom.name)
+    # Siblings have names of their own in SDF, whatever they are.
+    visual = _add(link, 'visual', name=f'{geom.name}_visual')
     _add(visual, 'pose', _text(geom.pose))
     _shape(visual, geom)
     material = _add(visual, 'material')

@@ -262,8 +262,7 @@ def gazebo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         index.touch()
         # Parameters come in files, whose names are the last of the arguments.
         program.write_text(
-            '#!/bin/sh\necho "in $GZ_PARTITION."\nfor last; do :; done\n'
-            f'cat "$last"\n{command}\n'
+            f'#!/bin/sh\necho "in $GZ_PARTITION."\nfor last; do :; done\ncat "$last"\n{command}\n'
         )
         program.chmod(0o755)
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'prefix'), prepend=os.pathsep)

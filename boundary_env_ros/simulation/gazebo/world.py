@@ -410,9 +410,8 @@ def _rolling(tyre: Geom) -> Geom:
     """
     Return what a wheel touches the floor with: a disc of its radius, 4 mm wide.
 
-    DART turns an ellipsoid into a mesh of 16 x 16 corners, on which the speed of the cart swings by
-    a fifth. A disc as wide as the tyre, 40 mm, turns it 13 % too far: it does not roll on its
-    middle.
+    DART makes a mesh of 16 x 16 corners of an ellipsoid, on which the speed of the cart swings by
+    a fifth. On a disc as wide as the tyre, 40 mm, the cart turns 13 % too fast.
     """
     return replace(
         tyre,

@@ -172,9 +172,9 @@ class FieldSpec:
     dtype
         Element type in the Gymnasium space. That of an image follows from its encoding.
     beyond
-        What a value outside its bounds does: it is brought inside, and the field says ``clipped``,
-        so that all that is delivered is in the space. ``truncate``: then the episode ends, too, as
-        ``sensor_lost``. A sample with a NaN measured nothing: it is passed over, and the field
+        ``clip``: a value outside its bounds is brought inside, and the field says ``clipped``, so
+        that all that is delivered is in the space. ``truncate``: so it is, and the episode ends
+        as ``sensor_lost``. A sample with a NaN measured nothing: it is passed over, and the field
         ages. Not for images, whose pixels are brought inside.
     max_age
         Up to this age *since capture* a field is FRESH, beyond it STALE. A capture that is unknown
@@ -271,7 +271,11 @@ class Feedback:
     ]
     threshold: Annotated[
         Vector,
-        Key(unit=OF_VALUE, above=0.0, same_as='a twentieth of `high - low`'),
+        Key(
+            unit=OF_VALUE,
+            above=0.0,
+            same_as='a twentieth of `high - low`, at most a quarter of `rate * period`',
+        ),
         change.behavioural('Execution is seen earlier or later, and so are reaction times.'),
     ]
 
@@ -356,14 +360,15 @@ class ActionSpec:
         Command topic, relative. Only the safety gate publishes it; no sensor and no other group
         may use it.
     type
-        If it has a header, the gate fills in stamp and ``frame``. A
+        Of its messages. If it has a header, the gate fills in stamp and ``frame``. A
         ``trajectory_msgs/msg/JointTrajectory`` gets one point for ``joints``, at ``duration``.
     source
         Command topic, its ROS type, and where in the message the dimensions of the command go.
     kind
-        What the policy chooses: the command itself; by how much it shall differ from the last
-        command; one of ``choices``; or for each dimension one of its ``levels``. The rules work on
-        commands, whatever was chosen.
+        What the policy chooses. ``continuous``: the command itself. ``delta``: by how much it
+        shall differ from the last command. ``discrete``: one of ``choices``. ``multi_discrete``:
+        for each dimension one of its ``levels``. The rules work on commands, whatever was
+        chosen.
     most
         For ``delta``: the most that one action may ask for, either way.
     choices
@@ -387,8 +392,9 @@ class ActionSpec:
     high
         Upper bound, not below ``low``.
     beyond
-        An action outside the bounds is limited, with a reason; or rejected whole, and then nothing
-        is published because of it. An index that names nothing is always rejected.
+        ``clip``: an action outside the bounds is limited, with a reason. ``reject``: such an
+        action is rejected whole, and nothing is published because of it. An index that names
+        nothing is always rejected.
     safe
         The command that is always right, within the bounds; every stop ends there. Of a velocity
         or an effort it is a number. Of a position it is ``hold``, for all or for one dimension: it
@@ -432,9 +438,10 @@ class ActionSpec:
         ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming;
         not before that is it armed. Realtime only.
     driver_timeout
-        After so long without a command the driver stops by itself. It is what stops the robot when
-        the gate dies; a gate that hung for longer begins anew from the measured state. A claim
-        about your driver, which ``probe`` checks; without one it is taken on trust, and
+        After so long without a command the driver stops by itself. ``none``: the driver NEVER
+        STOPS BY ITSELF, and the robot keeps moving when the gate dies. It is what stops the robot
+        when the gate dies; a gate that hung for longer begins anew from the measured state. A
+        claim about your driver, which ``probe`` checks; without one it is taken on trust, and
         ``boundary-env check`` says so.
     driver_timeout_acknowledged
         Must be true for ``driver_timeout: none``: such a robot keeps moving when the gate dies.
@@ -833,7 +840,7 @@ class Contract:
         namespace of its name.
     turns
         All agents, in the order in which they [act one after the other](agents.md#in-turn): one in
-        each step, while the gates of the others hold. Without it all act at once. A round must be
+        each step, while the gates of the others hold. ``none``: all act at once. A round must be
         over before ``safety.hold_after``, and there are no chunks.
     observation
         What the policy sees: one key a field, in the order of the observation.

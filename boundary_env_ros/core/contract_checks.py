@@ -109,7 +109,6 @@ def _limits(contract: Contract) -> Iterator[Fault]:
         yield path, f'at most {_MOST_STEPS} periods ({period:g} s)', time_limit
     for key, than, least in (
         ('hold_after', 'period', period),
-        ('command_timeout', 'hold_after', safety.hold_after),
         ('policy_timeout', 'command_timeout', safety.command_timeout),
         ('environment_timeout', 'period', period),
         ('gate_timeout', 'period', period),

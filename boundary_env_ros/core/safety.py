@@ -337,8 +337,8 @@ class Safety:
         Without an acceptable action for this long the gate repeats the last command, once a period
         (HELD).
     command_timeout
-        Without one for this long it stops the robot (STOPPED). In lockstep ``lockstep.deadline``
-        takes its place.
+        Without an acceptable action for this long the gate stops the robot (STOPPED). In lockstep
+        ``lockstep.deadline`` takes its place.
     policy_timeout
         Without any request for this long the environment ends the episode: ``policy_lost``.
     environment_timeout
@@ -359,8 +359,8 @@ class Safety:
         rejected; so is one from as far in the future.
     emergency_stop
         ``std_msgs/msg/Bool``, relative; true is pressed. It latches. In realtime the gate is not
-        armed while nobody publishes there. ``none``, or empty: no such topic; the gate's services
-        remain.
+        armed while nobody publishes there. ``none``: there is no such topic; the gate's services
+        remain. Empty is the same.
     emergency_stop_heartbeat
         For a publisher that repeats itself: silence of it for so long stops the robot, and so does
         a second publisher. Realtime only.
@@ -375,13 +375,13 @@ class Safety:
         to what was asked for. For drivers that want commands faster than the policy decides. With
         ``acceleration`` or ``jerk`` it is required, at most ``period - gate_period``.
     hold
-        What is sent after ``hold_after``: the last command again; the way to ``safe``, at
-        ``rate``; or the stop profile, which is the same at ``stop``.
+        What is sent after ``hold_after``. ``last``: the last command again. ``ramp``: the way to
+        ``safe``, at ``rate``. ``safe``: the stop profile, which is the same at ``stop``.
     overruns
         When a slow policy stops the robot. Needs the budgets of transport and inference.
     competing_publisher
-        What a second publisher on a command topic does: it stops the robot, for as long as it is
-        there; or is reported alone.
+        What a second publisher on a command topic does. ``stop``: it stops the robot, for as long
+        as it is there. ``report``: it is reported alone.
     obstacle
         The only rule about obstacles.
     obstacles

@@ -179,6 +179,8 @@ class _Item:
 
     @property
     def shown(self) -> bool:
+        if self.part.attribute == 'shape':
+            return False  # the name has it
         if self.model in _WHOLE or (self.part.key is not None and 'none' in self.part.key.words):
             return True
         usual = is_dataclass(self.value) and self.value == self.part.default

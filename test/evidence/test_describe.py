@@ -201,7 +201,7 @@ def test_causes_stand_in_their_precedence_with_what_they_are(contract: Contract)
 
 def test_a_driver_that_never_stops_is_told() -> None:
     text = ' '.join(text_of(by_name('every_sensor')).split())
-    assert 'driver_timeout none: After so long without a command the driver stops' in text
+    assert 'driver_timeout none: the driver NEVER STOPS BY ITSELF' in text
 
 
 def test_choices_and_levels_are_told_with_their_commands() -> None:

@@ -32,12 +32,12 @@ from boundary_env_ros.storage.contract.sources import (
 )
 
 
-def parse_action(section: Reader) -> tuple[ActionSpec, ...]:
+def parse_action(section: Reader, period: float) -> tuple[ActionSpec, ...]:
     """Return the groups of the action, in order."""
-    return tuple(_group(section.section(name), name) for name in section.named())
+    return tuple(_group(section.section(name), name, period) for name in section.named())
 
 
-def _group(key: Reader, name: str) -> ActionSpec:
+def _group(key: Reader, name: str, period: float) -> ActionSpec:
     type_name = key.value(ActionSpec, 'type')
     values = (
         _trajectory(key)
@@ -62,6 +62,11 @@ def _group(key: Reader, name: str) -> ActionSpec:
         driver_timeout=_driver_timeout(key),
         feedback=_feedback(feedback, values, interface, (low, high)),
     )
+    if not feedback.has('threshold'):
+        # What one step can do is evidence.
+        pairs = zip(spec.feedback.threshold, spec.rate, strict=False)
+        threshold = tuple(min(usual, period * rate / 4.0) for usual, rate in pairs)
+        spec = replace(spec, feedback=replace(spec.feedback, threshold=threshold))
     feedback.finish()
     key.finish()
     key.report(group_faults(spec))

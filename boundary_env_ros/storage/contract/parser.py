@@ -8,7 +8,7 @@ Every problem is found and reported at once. The key reference is ``doc/contract
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 import math
 
@@ -57,8 +57,9 @@ def parse(
     """
     top = Reader(data, lines=lines)
     observation, state, evaluator = parse_fields(top)
-    action = parse_action(top.section('action'))
+    section = top.section('action')
     period, turns = top.value(Contract, 'period'), top.value(Contract, 'turns')
+    action = parse_action(section, period)
     safety = parse_safety(
         top.section('safety', required=False),
         sum(group.size for group in action),
@@ -87,8 +88,23 @@ def parse(
     top.finish()
     top.report(list(contradictions(contract, {problem.path for problem in top.problems})))
     if top.problems:
-        raise ContractError(sorted(dict.fromkeys(top.problems), key=_by_line), source)
+        raise ContractError(sorted(_told_once(top.problems), key=_by_line), source)
     return contract
+
+
+def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield problems; the same of several values of one key is one problem of the key."""
+    several: dict[Problem, list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        of_item = problem.path and isinstance(problem.path[-1], int)
+        key = replace(problem, path=problem.path[:-1]) if of_item else problem
+        several.setdefault(key, []).append(problem)
+    for key, same in several.items():
+        yield (
+            same[0]
+            if len(same) == 1
+            else replace(key, actual=f'{key.actual}, for {len(same)} values')
+        )
 
 
 def _by_line(problem: Problem) -> tuple[float, str]:

@@ -44,9 +44,16 @@ def parse_safety(key: Reader, size: int, period: float) -> Safety:
     # What stops the robot comes first; what ends an episode has more patience.
     silence, ending = max(0.1, min(3.0 * period, 0.5)), max(0.5, 4.0 * period)
     command_timeout = key.value(Safety, 'command_timeout', default=silence)
+    usual_hold = min(1.5 * period, (period + command_timeout) / 2.0)
+    hold_after = key.value(Safety, 'hold_after', default=usual_hold)
+    if command_timeout <= hold_after and key.has('command_timeout'):
+        least = f'more than hold_after ({hold_after:g} s)'
+        key.problem(('command_timeout',), least, command_timeout)
+    elif command_timeout <= hold_after:
+        most = f'less than command_timeout ({command_timeout:g} s, its default)'
+        key.problem(('hold_after',), most, hold_after)
     usual = {
         'gate_period': min(0.02, period),
-        'hold_after': min(1.5 * period, (period + command_timeout) / 2.0),
         'policy_timeout': max(1.0, 10.0 * period),
         'environment_timeout': silence,
         'gate_timeout': ending,
@@ -57,6 +64,7 @@ def parse_safety(key: Reader, size: int, period: float) -> Safety:
     safety = key.make(
         Safety,
         command_timeout=command_timeout,
+        hold_after=hold_after,
         **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
         emergency_stop=''  # said to be none
         if key.is_word('emergency_stop', 'none')

@@ -14,7 +14,6 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.evidence.drafting.draft import draft
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import (
-    Ages,
     Span,
     Survey,
     TopicSurvey,
@@ -45,9 +44,8 @@ def odometry(**keys: Any) -> TopicSurvey:
         messages=90,
         rate=50.0,
         longest_gap=0.03,
-        has_header=True,
         stamped=90,
-        ages=Ages(least=0.0, mean=0.01, most=0.02),
+        age=0.01,
         spans=spans,
     )
     return replace(seen, **keys)

@@ -114,8 +114,7 @@ def test_joints_are_named(contract: Contract) -> None:
 def test_rates_and_ages_are_measured(bag: Path) -> None:
     scan = seen(bag, '/scan')
     assert scan.rate == pytest.approx(20.0)
-    assert scan.ages is not None
-    assert scan.ages.mean == pytest.approx(0.009)
+    assert scan.age == pytest.approx(0.009)
     assert scan.longest_gap == pytest.approx(0.05)
     assert scan.stamped == scan.messages == 40
 

@@ -174,7 +174,7 @@ def test_longest_gap_that_was_seen_is_no_reason_to_be_stale_but_a_failure_is() -
 
 
 def test_field_without_stamps_does_not_age() -> None:
-    text, contract = drafted(odometry(stamped=0, ages=None))
+    text, contract = drafted(odometry(stamped=0, age=None))
     assert contract.observation[0].max_age is None
     assert 'so their age is unknown' in text
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Images, clouds and scans in drafts, and what is written is read back."""
+"""Images and scans in drafts, and what is written is read back."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ import PIL.Image
 import pytest
 import yaml
 
-from boundary_env_ros.core.sources import Beams, Points
-from boundary_env_ros.evidence.drafting.image_head import size_of, UNKNOWN
+from boundary_env_ros.core.sources import Beams
 from boundary_env_ros.evidence.drafting.survey import (
     ImageForm,
     Lengths,
@@ -27,7 +26,7 @@ from boundary_env_ros.evidence.drafting.survey import (
 from boundary_env_ros.evidence.drafting.writing import inward, nice, outward, Page, written
 from boundary_env_ros.storage.contract_file import loads
 
-# Images, clouds, scans ---------------------------------------------------------------------------
+# Images, scans -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,6 @@ def test_size_of_a_compressed_image_is_read_from_its_head(
     written_to = io.BytesIO()
     PIL.Image.new(mode, (31, 17)).save(written_to, kind)
     data = written_to.getvalue()
-    assert size_of(data) == (17, 31, channels)
     image = SimpleNamespace(
         header=SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='eye'),
         format=kind.lower(),
@@ -70,39 +68,6 @@ def test_size_of_a_compressed_image_is_read_from_its_head(
     field = drafted(seen)[1].observation[0]
     assert field.shape == (17, 31, channels)
     assert field.is_image
-
-
-@given(head=st.sampled_from([b'', b'\xff\xd8', b'\x89PNG\r\n\x1a\n']), rest=st.binary(max_size=60))
-def test_size_of_rubbish_is_unknown_or_numbers(head: bytes, rest: bytes) -> None:
-    found = size_of(head + rest)
-    assert found == UNKNOWN or all(isinstance(part, int) for part in found)
-
-
-def test_cloud_is_drafted_with_the_bounds_of_its_points() -> None:
-    import numpy as np
-
-    points = np.array([[1.0, 2.0, 3.0, 9.0], [-4.0, np.nan, 0.5, 9.0]], np.float32)
-    cloud = SimpleNamespace(
-        header=SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='eye'),
-        width=2,
-        height=1,
-        point_step=16,
-        row_step=32,
-        is_bigendian=False,
-        data=points.tobytes(),
-        fields=[
-            SimpleNamespace(name=name, offset=4 * index, datatype=7, count=1)
-            for index, name in enumerate(('x', 'y', 'z', 'intensity'))
-        ],
-    )
-    field = drafted(observed('/cloud', 'sensor_msgs/msg/PointCloud2', [cloud, cloud]))[1]
-    spec = field.observation[0]
-    assert spec.source == Points(count=2, channels=('x', 'y', 'z'), pad=(0.0,) * 6) or (
-        isinstance(spec.source, Points) and spec.source.channels == ('x', 'y', 'z')
-    )
-    assert spec.low[0] <= -4.0
-    assert spec.high[0] >= 1.0
-    assert spec.high[2] >= 3.0
 
 
 def test_scan_with_fewer_beams_than_sectors_has_as_many_sectors() -> None:

@@ -394,8 +394,8 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
     page.key('type', feedback.type, 3)
     for key, value, comment in feedback.lines:
         _write(page, key, value, comment, 3)
-    if draft.low:
-        page.key('threshold', _thresholds(draft), 3, guess('a twentieth of the limits'))
+    if any(low == high for low, high in zip(draft.low, draft.high, strict=True)):
+        page.key('threshold', _LEAST_RATE, 3, decide('well above the noise'))
 
 
 def _write(page: Page, key: str, value: Value, comment: str, depth: int = 2) -> None:
@@ -426,10 +426,3 @@ def _rates(draft: GroupDraft) -> tuple[tuple[float, ...], tuple[float, ...]]:
         rates.append(max(_LEAST_RATE, nice(size / (_SWEEP if stays else _RISE))))
         stops.append(max(_LEAST_RATE, nice(size / (_SWEEP if stays else _STOP))))
     return tuple(rates), tuple(stops)
-
-
-def _thresholds(draft: GroupDraft) -> tuple[float, ...]:
-    return tuple(
-        max(_LEAST_RATE, nice(max(high - low, abs(high)) / 20.0))
-        for low, high in zip(draft.low, draft.high, strict=True)
-    )

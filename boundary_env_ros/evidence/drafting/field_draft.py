@@ -168,8 +168,8 @@ def max_age(topic: TopicSurvey) -> tuple[float, str]:
         text = f's, {AGES:g} periods at {rate:.3g} Hz'
     if wait < gap:
         text += f' (the longest gap was {gap:.2g} s)'
-    old = max(0.0, topic.ages.mean) if topic.ages else 0.0
-    if topic.ages is None:
+    old = max(0.0, topic.age or 0.0)
+    if topic.age is None:
         text += '; its stamps are of another clock than its arrivals'
     else:
         text += f', and {old:.2g} s that it came late on average'

@@ -20,18 +20,17 @@ from boundary_env_ros.evidence.drafting.field_draft import (
     WIDENED,
     widened,
 )
-from boundary_env_ros.evidence.drafting.observer import CLOUD, COMPRESSED, IMAGE, JOINTS
-from boundary_env_ros.evidence.drafting.survey import Span, TopicSurvey
+from boundary_env_ros.evidence.drafting.observer import COMPRESSED, IMAGE, JOINTS
+from boundary_env_ros.evidence.drafting.survey import TopicSurvey
 from boundary_env_ros.evidence.drafting.writing import decide, guess, nice
 
 _SCAN = 'sensor_msgs/msg/LaserScan'
 _ODOMETRY = 'nav_msgs/msg/Odometry'
 _BOOL = 'std_msgs/msg/Bool'
-_BEAMS, _POINTS = 36, 256
+_BEAMS = 36
 _MOST_PATHS = 32
 #: More pixels than any camera has are no image.
 _MOST_PIXELS = 2**25
-_MOST_CHANNELS = 6
 #: A rotation of less is none: the robot moves in the plane.
 _LEVEL = 0.02
 
@@ -43,6 +42,7 @@ _OTHERS = {
     'std_msgs/msg/String': 'a text is no number',
     'sensor_msgs/msg/CameraInfo': 'what it says of a camera does not change in an episode',
     'rosgraph_msgs/msg/Clock': 'it is the clock',
+    'sensor_msgs/msg/PointCloud2': 'a field `points: N, channels: [x, y, z]` takes N of them',
 }
 
 
@@ -101,8 +101,6 @@ def _made(topic: TopicSurvey) -> Mapping[str, FieldDraft]:
     """Return fields without a name, by the end of the name that they are to have."""
     if topic.type in (IMAGE, COMPRESSED):
         return {'': _image(topic)}
-    if topic.type == CLOUD:
-        return {'': _cloud(topic)}
     if topic.type == _SCAN:
         return {'': _scan(topic)}
     if topic.type == JOINTS:
@@ -281,28 +279,6 @@ def _scan(topic: TopicSurvey) -> FieldDraft:
     return _draft(topic, lines, bounds, bounds_comment=reason, notes=notes)
 
 
-def _cloud(topic: TopicSurvey) -> FieldDraft:
-    in_space = [name for name in ('x', 'y', 'z') if name in topic.channels]
-    names = in_space or list(topic.channels)[:_MOST_CHANNELS]
-    if not names or topic.points is None:
-        raise Unfit('no cloud with points in it came')
-    count = max(1, min(_POINTS, topic.points.most))
-    # What pads a cloud must be within the bounds.
-    spans = [_with_zero(topic.channels[name]) for name in names]
-    unit = guess('as of x, y and z') if in_space else decide('its unit')
-    lines: list[Line] = [
-        ('points', count, guess(f'its clouds have {topic.points.least} to {topic.points.most}')),
-        ('channels', tuple(names), f'it has {", ".join(topic.channels)}'),
-        ('pad', 0.0, guess('for what a cloud has too few points for')),
-        ('unit', 'm', unit),
-    ]
-    return _draft(topic, lines, [widened(span) for span in spans], may_end=False)
-
-
-def _with_zero(span: Span) -> Span:
-    return Span(low=min(0.0, span.low), high=max(0.0, span.high))
-
-
 def _joints(topic: TopicSurvey) -> FieldDraft:
     quantities = [
         quantity
@@ -346,7 +322,7 @@ def _array(topic: TopicSurvey, path: str) -> FieldDraft:
 def _image(topic: TopicSurvey) -> FieldDraft:
     form = topic.image
     if form is None or not form.height or not form.width:
-        raise Unfit('the size of its images cannot be told')
+        raise Unfit('the size of its images cannot be told; of compressed ones Pillow tells it')
     lines: list[Line] = []
     encoding = form.encoding
     if form.compressed or topic.type == COMPRESSED:
@@ -373,7 +349,6 @@ def _image(topic: TopicSurvey) -> FieldDraft:
         return _draft(topic, lines, notes=notes, may_end=False)
     is_float = encoding == '32FC1'
     lines.append(('unit', 'm' if is_float else 'mm', guess('as REP-118 has it')))
-    low, high = (0.0, 10.0) if form.depth is None else widened(form.depth)
-    if not is_float:
-        low, high = 0.0, min(65535.0, float(math.ceil(high)))
-    return _draft(topic, lines, [(min(0.0, low), high)], notes=notes, may_end=False)
+    high = 10.0 if is_float else 10_000.0
+    reason = decide('how far the camera sees')
+    return _draft(topic, lines, [(0.0, high)], bounds_comment=reason, notes=notes, may_end=False)

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+import io
+import math
 from typing import Any
-
-import numpy as np
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.drafting.image_head import size_of
 from boundary_env_ros.evidence.drafting.leaves import (
     leaves_of,
     names,
@@ -20,14 +19,13 @@ from boundary_env_ros.evidence.drafting.leaves import (
     Running,
     spans_of,
 )
-from boundary_env_ros.evidence.drafting.survey import Ages, ImageForm, Lengths, TopicSurvey
+from boundary_env_ros.evidence.drafting.survey import ImageForm, TopicSurvey
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
 
 Message = Any
 
 IMAGE = 'sensor_msgs/msg/Image'
 COMPRESSED = 'sensor_msgs/msg/CompressedImage'
-CLOUD = 'sensor_msgs/msg/PointCloud2'
 JOINTS = 'sensor_msgs/msg/JointState'
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 
@@ -38,11 +36,7 @@ _QUANTITIES = ('position', 'velocity', 'effort')
 _OLDEST = 60.0
 #: Rates that a topic can have, Hz.
 _SLOWEST, _FASTEST = 1e-4, 1e6
-#: numpy type of each ``PointField`` datatype.
-_DATATYPES = {1: 'i1', 2: 'u1', 3: 'i2', 4: 'u2', 5: 'i4', 6: 'u4', 7: 'f4', 8: 'f8'}
 
-#: numpy type of the pixels of a depth image.
-_DEPTHS = {'16UC1': 'u2', '32FC1': 'f4'}
 
 #: What a message may do wrong that does not have the fields of its type.
 _BROKEN = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
@@ -76,9 +70,8 @@ class TopicObserver:
         self._stamped = 0
         self._frames: dict[str, None] = {}
         self._image = _Images() if type_name in (IMAGE, COMPRESSED) else None
-        self._cloud = _Clouds() if type_name == CLOUD else None
         self._joints = _Joints() if type_name in (JOINTS, TRAJECTORY) else None
-        special = self._image or self._cloud or self._joints
+        special = self._image or self._joints
         self._numbers = None if special else NumberWatch(leaves_of(type_name, types))
 
     @property
@@ -116,8 +109,6 @@ class TopicObserver:
                 self._numbers.see(message)
             if self._image is not None:
                 self._image.see(message)
-            if self._cloud is not None:
-                self._cloud.see(message)
             if self._joints is not None:
                 self._joints.see(message)
         except (*_BROKEN, RecordError) as error:
@@ -144,7 +135,7 @@ class TopicObserver:
         durability: str = '',
     ) -> TopicSurvey:
         """Return what has been seen so far, with what the graph says besides."""
-        joints, numbers_, cloud = self._joints, self._numbers, self._cloud
+        joints, numbers_ = self._joints, self._numbers
         return TopicSurvey(
             name=self.name,
             type=self.type,
@@ -155,19 +146,14 @@ class TopicObserver:
             durability=durability,
             rate=self._timing.rate(self._stamped == self._messages),
             longest_gap=self._timing.longest_gap,
-            has_header=self._has_header,
             stamped=self._stamped,
             frames=tuple(frame for frame in self._frames if frame),
-            ages=self._timing.ages(),
+            age=self._timing.age(),
             spans=numbers_.spans() if numbers_ else {},
             lengths=numbers_.lengths() if numbers_ else {},
             joints=tuple(joints.names) if joints else (),
             joint_spans=joints.spans() if joints else {},
             image=self._image.form() if self._image else None,
-            channels=spans_of(cloud.channels) if cloud else {},
-            points=Lengths(least=cloud.least, most=cloud.most)
-            if cloud and cloud.least <= cloud.most
-            else None,
             trouble=self._trouble,
         )
 
@@ -184,8 +170,6 @@ class _Timing:
     first_stamp: int = 0
     last_stamp: int = 0
     age_sum: int = 0
-    age_least: int = 2**62
-    age_most: int = -(2**62)
 
     def arrive(self, at: int) -> None:
         if self.arrivals:
@@ -200,9 +184,7 @@ class _Timing:
             self.first_stamp = stamp
         self.stamps += 1
         self.last_stamp = max(self.last_stamp, stamp)
-        age = arrived - stamp
-        self.age_sum += age
-        self.age_least, self.age_most = min(self.age_least, age), max(self.age_most, age)
+        self.age_sum += arrived - stamp
 
     def rate(self, by_stamp: bool) -> float | None:
         """Return messages per second, by their stamps if all have one, which jitter less."""
@@ -219,24 +201,15 @@ class _Timing:
     def longest_gap(self) -> float | None:
         return self.longest / NANOSECONDS if self.arrivals > 1 else None
 
-    def ages(self) -> Ages | None:
-        if not self.stamps:
-            return None
-        mean = self.age_sum / self.stamps
-        if not abs(mean) < _OLDEST * NANOSECONDS:
-            return None
-        return Ages(
-            least=self.age_least / NANOSECONDS,
-            mean=mean / NANOSECONDS,
-            most=self.age_most / NANOSECONDS,
-        )
+    def age(self) -> float | None:
+        mean = self.age_sum / self.stamps if self.stamps else math.inf
+        return mean / NANOSECONDS if abs(mean) < _OLDEST * NANOSECONDS else None
 
 
 class _Images:
     def __init__(self) -> None:
         self._first: tuple[int, int, str, str] | None = None
         self._changed = False
-        self._depth = Running()
 
     def see(self, image: Message) -> None:
         if hasattr(image, 'format'):
@@ -245,18 +218,11 @@ class _Images:
             if self._first is not None:
                 self._changed |= form != self._first[3]
                 return
-            height, width, channels = size_of(bytes(image.data))
-            self._first = (height, width, {1: 'mono8', 3: 'rgb8'}.get(channels, ''), form)
+            self._first = (*_head_of(bytes(image.data)), form)
             return
         found = (int(image.height), int(image.width), str(image.encoding), '')
         self._first = self._first or found
         self._changed |= found != self._first
-        if found[2] in _DEPTHS:
-            order = '>' if image.is_bigendian else '<'
-            kind = np.dtype(order + _DEPTHS[found[2]])
-            data = bytes(image.data)
-            pixels = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
-            self._depth.see_all(pixels[pixels != 0])
 
     def form(self) -> ImageForm | None:
         if self._first is None:
@@ -267,40 +233,20 @@ class _Images:
             width=width,
             encoding=encoding,
             compressed=compressed,
-            depth=self._depth.span(),
             changed=self._changed,
         )
 
 
-class _Clouds:
-    def __init__(self) -> None:
-        self.channels: dict[str, Running] = {}
-        self.least = 2**62
-        self.most = 0
+def _head_of(data: bytes) -> tuple[int, int, str]:
+    """Return height, width and encoding of a compressed image: nothing is decompressed."""
+    try:
+        import PIL.Image
 
-    def see(self, cloud: Message) -> None:
-        size = int(cloud.width) * int(cloud.height)
-        self.least, self.most = min(self.least, size), max(self.most, size)
-        step = int(cloud.point_step)
-        data = np.frombuffer(bytes(cloud.data), np.uint8)
-        order = '>' if cloud.is_bigendian else '<'
-        row = int(cloud.width) * step
-        for field in cloud.fields:
-            kind = _DATATYPES.get(int(field.datatype))
-            if kind is None or int(field.count) > 1:
-                continue
-            running = self.channels.setdefault(str(field.name), Running())
-            layout = np.dtype(
-                {
-                    'names': ['value'],
-                    'formats': [order + kind],
-                    'offsets': [int(field.offset)],
-                    'itemsize': step,
-                }
-            )
-            for index in range(int(cloud.height)):
-                start = index * int(cloud.row_step)
-                running.see_all(data[start : start + row].view(layout)['value'])
+        with PIL.Image.open(io.BytesIO(data), formats=('png', 'jpeg')) as image:
+            encoding = {'L': 'mono8', 'RGB': 'rgb8', 'P': 'rgb8'}.get(image.mode, '')
+            return image.height, image.width, encoding
+    except Exception:  # noqa: BLE001 - without Pillow, or of rubbish: it raises what it likes
+        return 0, 0, ''
 
 
 class _Joints:

@@ -53,8 +53,6 @@ class ImageForm:
         As in ``sensor_msgs/image_encodings.hpp``; empty if it cannot be told.
     compressed
         Text in the ``format`` of a compressed image; empty for one that is not.
-    depth
-        What the pixels of a depth image measured, finite ones that are not 0.
     changed
         Whether some images were not like the first.
 
@@ -64,17 +62,7 @@ class ImageForm:
     width: int
     encoding: str
     compressed: str = ''
-    depth: Span | None = None
     changed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ages:
-    """How old messages were when they came (s, arrival less stamp): least, mean, greatest."""
-
-    least: float
-    mean: float
-    most: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +85,13 @@ class TopicSurvey:
         Messages per second; None if there were not two of them.
     longest_gap
         Seconds between two messages at most; None if there were not two.
-    has_header
-        Whether the type begins with a ``std_msgs/Header``.
     stamped
         How many of the messages had a stamp in it that is not zero.
     frames
         The ``frame_id`` of the headers, each once, in the order of their appearance, the first
         few.
-    ages
-        How old the stamped messages were when they came; None if it cannot be told.
+    age
+        How old the stamped messages were on average when they came (s); None if unknown.
     spans
         Values of each number, by field path; of sequences of constant length too, element by
         element or, if they are long, one for all. Rotations are there as ``roll(...)``,
@@ -119,10 +105,6 @@ class TopicSurvey:
         Values of each quantity (``position``, ``velocity``, ``effort``) by joint.
     image
         Form of the images.
-    channels
-        Values of each channel of a point cloud, in its order.
-    points
-        Points of a cloud.
     trouble
         Why messages could not be read; empty if they could.
 
@@ -137,17 +119,14 @@ class TopicSurvey:
     durability: str = ''
     rate: float | None = None
     longest_gap: float | None = None
-    has_header: bool = False
     stamped: int = 0
     frames: tuple[str, ...] = ()
-    ages: Ages | None = None
+    age: float | None = None
     spans: Mapping[str, Span] = field(default_factory=dict)
     lengths: Mapping[str, Lengths] = field(default_factory=dict)
     joints: tuple[str, ...] = ()
     joint_spans: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
     image: ImageForm | None = None
-    channels: Mapping[str, Span] = field(default_factory=dict)
-    points: Lengths | None = None
     trouble: str = ''
 
 

@@ -110,8 +110,6 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
                 mismatch = _first_as_saved(folder, record)
                 if mismatch is not None:
                     auditor.find(whole.first_transition_saved, mismatch, record.id)
-    for file in run.changed():
-        auditor.unreadable(file.place, file.why)
     if run.tear:
         auditor.find(
             whole.record_closed,

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-import hashlib
+from dataclasses import dataclass, replace
 import heapq
 import json
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any, Protocol
 from boundary_env_ros import __version__
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.parquet_records import (
     LOG_TIME,
     ORDER,
@@ -78,10 +77,6 @@ class Dataset:
         Number of records of each kind.
     tear
         Where the record that it comes from ended before its end; empty if it was whole.
-    around
-        Folder of the data set in another project's layout that it is a part of, if it is.
-    files
-        SHA-256 of each file there, by its path.
 
     """
 
@@ -89,8 +84,6 @@ class Dataset:
     format: str
     counts: dict[str, int]
     tear: str = ''
-    around: Path | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def contract(self) -> str:
@@ -112,17 +105,6 @@ class Dataset:
         """
         for _, entry in heapq.merge(*map(self._read, self.counts), key=lambda pair: pair[0]):
             yield entry
-
-    def changed(self) -> Iterator[tuple[str, str]]:
-        """Yield each file of the layout around it that is not as it was exported, and why."""
-        for name, expected in self.files.items():
-            try:
-                actual = _hash_of(self.path.parent / name)
-            except OSError as error:
-                yield name, f'{error.strerror or error}'
-            else:
-                if actual != expected:
-                    yield name, 'it is not as it was exported: another SHA-256'
 
     def _read(self, kind: str) -> Iterator[tuple[int, Entry]]:
         cls, file = _CLASSES[kind], self.path / f'{_FILES[kind]}.{self.format}'
@@ -152,42 +134,25 @@ def open_dataset(path: Path) -> Dataset | None:
         If there is one that cannot be read.
 
     """
+    within = path / WITHIN
+    if (within / MANIFEST).is_file():
+        return open_dataset(within)  # of one in another project's layout
     manifest = path / MANIFEST
     if not manifest.is_file():
         return None
     try:
         data = json.loads(limits.read_file(manifest, limits.TEXT))
-        if data.get('records') == WITHIN:
-            return _open_within(path, data)
         counts = {str(kind): int(count) for kind, count in data['records'].items()}
         if data['dataset'] != _VERSION or data['format'] not in FORMATS:
             raise ValueError(f'version {data["dataset"]}, format {data["format"]!r}')
         if not set(counts) <= set(_CLASSES):
             raise ValueError(f'records {", ".join(set(counts) - set(_CLASSES))}')
         return Dataset(path=path, format=data['format'], counts=counts, tear=str(data['tear']))
-    except (
-        ArithmeticError,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OSError,
-        RecursionError,
-    ) as error:
+    except (*WRONG_INPUT, OSError, RecursionError) as error:
         raise RecordError(
             f'Expect a data set that this version can read, actually: {manifest}: '
             f'{type(error).__name__}: {error}.'
         ) from error
-
-
-def _open_within(path: Path, data: Mapping[str, Any]) -> Dataset:
-    inner = open_dataset(path / WITHIN)
-    if inner is None or data['dataset'] != _VERSION:
-        raise ValueError(f'no {WITHIN}/{MANIFEST}' if inner is None else f'version {data}')
-    files = {str(name): str(value) for name, value in data['files'].items()}
-    if any(Path(name).is_absolute() or '..' in Path(name).parts for name in files):
-        raise ValueError('a file outside the data set')
-    return replace(inner, around=path, files=files)
 
 
 def write_dataset(
@@ -252,38 +217,24 @@ def describe_layout(
     figures: Mapping[str, object],
 ) -> None:
     """
-    Write what makes a folder with a data set in ``records`` one of another project's layout.
+    Write what is said of a data set in another project's layout, whose records are in ``records``.
 
     Parameters
     ----------
     folder
         The folder, with all files of the layout.
     format
-        Name of the layout.
+        The layout.
     figures
-        What else is worth saying of it.
+        How many episodes and steps, and what was left out.
 
     """
-    files = sorted(file for file in folder.rglob('*') if file.is_file())
-    hashes = {
-        name: _hash_of(file)
-        for file in files
-        if not (name := file.relative_to(folder).as_posix()).startswith(f'{WITHIN}/')
-    }
-    _write_manifest(folder, {'format': format, 'records': WITHIN, **figures, 'files': hashes})
+    _write_manifest(folder, {'format': format, 'records': WITHIN, **figures})
 
 
 def _write_manifest(folder: Path, data: Mapping[str, object]) -> None:
     manifest = {'dataset': _VERSION, 'software_version': __version__, **data}
     write_atomically(folder / MANIFEST, f'{json.dumps(manifest, indent=2)}\n'.encode())
-
-
-def _hash_of(file: Path) -> str:
-    found = hashlib.sha256()
-    with file.open('rb') as opened:
-        while data := opened.read(2**20):
-            found.update(data)
-    return found.hexdigest()
 
 
 def _write_records(folder: Path, format_: str, entries: Iterator[Entry]) -> dict[str, int]:
@@ -339,14 +290,7 @@ def _read_lines(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
             order, log_time = int(row.pop(ORDER)), int(row.pop(LOG_TIME))
             topic = str(row.pop(TOPIC))
             record: Record = from_json(cls, row, where)
-        except (
-            ArithmeticError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ) as error:
+        except (*WRONG_INPUT, RecursionError) as error:
             raise RecordError(
                 f'{where}: expect one record as strict JSON, actually: {error}.'
             ) from error

@@ -194,12 +194,6 @@ class Run:
         except RecordError as error:
             yield Unreadable(place=f'the raw messages of {self.path.name}', why=str(error))
 
-    def changed(self) -> Iterator[Unreadable]:
-        """Yield what is not as it was exported, in a data set of another project's layout."""
-        if self._dataset is not None:
-            for name, why in self._dataset.changed():
-                yield Unreadable(place=name, why=why)
-
     # Contract ------------------------------------------------------------------------------------
 
     def terms(self) -> Terms:

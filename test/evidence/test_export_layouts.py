@@ -10,7 +10,6 @@ import io
 import json
 import math
 from pathlib import Path
-import shutil
 import struct
 from typing import Any
 
@@ -39,7 +38,7 @@ from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.dataset import open_dataset, write_dataset
+from boundary_env_ros.evidence.dataset import write_dataset
 from boundary_env_ros.evidence.export import export_run, Exported, LAYOUTS
 from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Origin, Step
 from boundary_env_ros.evidence.exporting.layout import about, choices, Layout
@@ -118,48 +117,6 @@ def test_audit_of_it_is_that_of_the_records(
     assert found.counts == audited.counts
     assert (found.episodes, found.contract) == (audited.episodes, audited.contract)
     assert found.not_applied == audited.not_applied
-
-
-def test_file_that_was_changed_after_the_export_is_found(
-    sets: dict[str, tuple[Path, Exported]], layout: str, tmp_path: Path
-) -> None:
-    out = tmp_path / 'set'
-    shutil.copytree(sets[layout][0], out)
-    dataset = open_dataset(out)
-    assert dataset is not None
-    assert list(dataset.changed()) == []
-    name = max(dataset.files, key=lambda name: (out / name).stat().st_size)
-    with (out / name).open('ab') as file:
-        file.write(b'more')
-    assert list(dataset.changed()) == [(name, 'it is not as it was exported: another SHA-256')]
-    (out / name).unlink()
-    assert list(dataset.changed()) == [(name, 'No such file or directory')]
-
-
-def test_changed_file_is_a_finding_of_the_audit(
-    record: list[Piece], loaded: LoadedContract, tmp_path: Path
-) -> None:
-    first = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.cause)
-    entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(record[: first + 1]))
-    write_dataset(tmp_path / 'records', 'jsonl', entries, contract=loaded.text)
-    export_run(tmp_path / 'records', tmp_path / 'set', 'rlds')
-    (tmp_path / 'set/features.json').write_text('{}')
-    report = audit_path(tmp_path / 'set')
-    assert 'record-complete' in report.counts
-    assert 'features.json' in str(report)
-
-
-@pytest.mark.parametrize('name', ['/etc/passwd', '../secret'])
-def test_manifest_that_names_files_elsewhere_is_refused(
-    name: str, sets: dict[str, tuple[Path, Exported]], tmp_path: Path
-) -> None:
-    out = tmp_path / 'set'
-    shutil.copytree(sets['minari'][0], out)
-    manifest = json.loads((out / 'dataset.json').read_text())
-    manifest['files'][name] = '0'
-    (out / 'dataset.json').write_text(json.dumps(manifest))
-    with pytest.raises(RecordError, match='a file outside the data set'):
-        audit_path(out)
 
 
 def test_data_set_can_be_exported_again_without_its_images(

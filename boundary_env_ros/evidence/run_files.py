@@ -20,7 +20,7 @@ from boundary_env_ros.evidence.dataset import Dataset, open_dataset
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import is_torn, LINES, lines_of, load_line
+from boundary_env_ros.storage.jsonl import LINES, read_lines
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import (
     ContractDescription,
@@ -169,7 +169,7 @@ class Run:
         if self._dataset is not None:
             yield from _read_dataset(self._dataset)
         elif self.is_lines and self._source is not None:
-            yield from read_lines(self._source.path)
+            yield from _read_lines(self._source.path)
         elif self._source is not None:
             yield from _read_bag(self._source)
 
@@ -312,21 +312,15 @@ def folder_of(path: Path) -> RunFolder | None:
     return None
 
 
-def read_lines(path: Path) -> Iterator[Entry | Unreadable]:
-    """Yield the transitions of a file of JSON lines, and for each bad line, why."""
-    torn, number = is_torn(path), 0
+def _read_lines(path: Path) -> Iterator[Entry | Unreadable]:
+    number = 0
     try:
-        for number, line in enumerate(lines_of(path), 1):
-            if torn and not line.endswith(b'\n'):
-                return
-            where = f'{path.name}, line {number}'
-            try:
-                transition = load_line(line, where)
-            except RecordError as error:
-                why = str(error).removeprefix(where).removeprefix(': ')
-                yield Unreadable(place=where, why=why)
+        for number, found in read_lines(path):
+            if isinstance(found, RecordError):
+                why = str(found).removeprefix(f'{path}:{number}: ')
+                yield Unreadable(place=f'{path.name}, line {number}', why=why)
             else:
-                yield Entry(transition, '', transition.closed.ros.nanoseconds, path, number)
+                yield Entry(found, '', found.closed.ros.nanoseconds, path, number)
     except RecordError as error:  # a line without an end
         yield Unreadable(place=f'{path.name}, line {number + 1} and all after it', why=str(error))
 

@@ -118,69 +118,55 @@ class TransitionJsonl:
         raise RecordError(self._failure) from error
 
 
-class JsonlReader:
+def read_lines(path: Path) -> Iterator[tuple[int, Transition | RecordError]]:
     """
-    The transitions of a file, in its order; each iteration reads the file anew, line by line.
+    Yield the number (from 1) of each line and its transition, or why it is none.
 
-    Attributes
-    ----------
-    path
-        The file.
-    truncated
-        Whether the last iteration that came to the end found a torn last line: one without its
-        line end that holds no whole record, as a crash leaves it. Nothing of it is returned.
-    line
-        Line (from 1) of the transition that was returned last.
+    A torn last line, one without its line end that holds no whole record, as a crash leaves it, is
+    left out; :func:`is_torn` tells it.
 
     Raises
     ------
     RecordError
-        While iterating, if the file cannot be read or a line is no transition; it names file and
-        line.
+        If the file cannot be read.
 
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.truncated = False
-        self.line = 0
-
-    def __iter__(self) -> Iterator[Transition]:
-        """Yield the transitions."""
-        self.truncated = False
-        try:
-            for number, line in enumerate(lines_of(self.path), 1):
-                if not line.endswith(b'\n') and not _is_json(line):
-                    self.truncated = True
-                    return
-                transition = load_line(line, f'{self.path}:{number}')
-                self.line = number
-                yield transition
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
+    try:
+        for number, line in enumerate(_lines_of(path), 1):
+            if not line.endswith(b'\n') and not _is_json(line):
+                return
+            found: Transition | RecordError
+            try:
+                found = load_line(line, f'{path}:{number}')
+            except RecordError as error:
+                found = error
+            yield number, found
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
+def read_jsonl(path: Path) -> Iterator[Transition]:
     """
-    Yield the lines of a file of transitions; a ``.json`` file is one, however it is laid out.
+    Yield the transitions of a file; see :func:`read_lines`.
 
     Raises
     ------
-    OSError
-        If it cannot be read.
     RecordError
-        If a line is too long; see :mod:`boundary_env_ros.storage.limits`.
+        If the file cannot be read or a line is no transition; it names file and line.
 
     """
+    for _, found in read_lines(path):
+        if isinstance(found, RecordError):
+            raise found
+        yield found
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    # A `.json` file is one line, however it is laid out.
     if path.suffix == '.json':
         yield limits.read_file(path, limits.LINE)
     else:
         yield from limits.read_lines(path)
-
-
-def read_jsonl(path: Path) -> JsonlReader:
-    """Return the transitions of a file; see :class:`JsonlReader`."""
-    return JsonlReader(path)
 
 
 def is_torn(path: Path) -> bool:

@@ -141,9 +141,8 @@ class _JsonlSource(RecordSource):
         """Yield the transitions, if they are wanted."""
         if classes and Transition not in classes:
             return
-        reader = read_jsonl(self.path)
-        for transition in reader:
-            yield Entry(transition, '', transition.closed.ros.nanoseconds, self.path, reader.line)
+        for number, transition in enumerate(read_jsonl(self.path), 1):
+            yield Entry(transition, '', transition.closed.ros.nanoseconds, self.path, number)
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Raise: JSON lines hold transitions only."""
@@ -154,12 +153,14 @@ class _JsonlSource(RecordSource):
 
     def overview(self) -> Overview:
         """Return what is in the file."""
-        count, start, end = 0, None, None
-        for entry in self.entries():
-            count += 1
-            start = entry.log_time if start is None else min(start, entry.log_time)
-            end = entry.log_time if end is None else max(end, entry.log_time)
-        return Overview(transitions=count, messages=count, start=start, end=end, topics=())
+        times = [entry.log_time for entry in self.entries()]
+        return Overview(
+            transitions=len(times),
+            messages=len(times),
+            start=min(times, default=None),
+            end=max(times, default=None),
+            topics=(),
+        )
 
 
 def open_records(path: Path) -> RecordSource:

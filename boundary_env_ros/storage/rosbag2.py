@@ -250,55 +250,12 @@ def _word(value: object, words: Mapping[int, str]) -> str:
 # What rosbag2 compresses -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _ByMessage:
-    """A file whose messages are compressed one by one."""
+class _Wrapped:
+    """A file with another inside it."""
 
-    file: BagFile
-
-    @property
-    def path(self) -> Path:
-        return self.file.path
-
-    @property
-    def tear(self) -> str:
-        return self.file.tear
-
-    @property
-    def holes(self) -> tuple[tuple[int, int], ...]:
-        return self.file.holes
-
-    @property
-    def complete(self) -> bool:
-        return self.file.complete
-
-    def contents(self) -> Contents:
-        return self.file.contents()
-
-    def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        for channel, logged, published, data in self.file.messages(wanted):
-            where = f'{self.path}: a message of {channel.topic}'
-            blocks = unpacked('zstd', data, limits.MESSAGE, where)
-            yield channel, logged, published, b''.join(blocks)
-
-
-class _Unpacked:
-    """A file that is compressed as a whole; it is decompressed when it is opened."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: BagFile) -> None:
         self.path = path
-        # Taken away when nothing reads it any more.
-        self._folder = TemporaryDirectory(prefix='boundary_env_bag_')
-        inner = Path(self._folder.name) / path.stem
-        size = path.stat().st_size
-        most = min(
-            max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
-            shutil.disk_usage(inner.parent).free // 2,
-        )
-        with path.open('rb') as packed, inner.open('wb') as file:
-            for block in unpacked('zstd', packed, most, path):
-                file.write(block)
-        self._file = _file(inner)
+        self._file = file
 
     @property
     def tear(self) -> str:
@@ -317,3 +274,34 @@ class _Unpacked:
 
     def messages(self, wanted: Wanted) -> Iterator[Raw]:
         return self._file.messages(wanted)
+
+
+class _ByMessage(_Wrapped):
+    """A file whose messages are compressed one by one."""
+
+    def __init__(self, file: BagFile) -> None:
+        super().__init__(file.path, file)
+
+    def messages(self, wanted: Wanted) -> Iterator[Raw]:
+        for channel, logged, published, data in self._file.messages(wanted):
+            where = f'{self.path}: a message of {channel.topic}'
+            blocks = unpacked('zstd', data, limits.MESSAGE, where)
+            yield channel, logged, published, b''.join(blocks)
+
+
+class _Unpacked(_Wrapped):
+    """A file that is compressed as a whole; it is decompressed when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        # Taken away when nothing reads it any more.
+        self._folder = TemporaryDirectory(prefix='boundary_env_bag_')
+        inner = Path(self._folder.name) / path.stem
+        size = path.stat().st_size
+        most = min(
+            max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
+            shutil.disk_usage(inner.parent).free // 2,
+        )
+        with path.open('rb') as packed, inner.open('wb') as file:
+            for block in unpacked('zstd', packed, most, path):
+                file.write(block)
+        super().__init__(path, _file(inner))

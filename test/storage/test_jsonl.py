@@ -20,7 +20,14 @@ from storage_wire import records, transition
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.jsonl import dump_line, load_line, read_jsonl, TransitionJsonl
+from boundary_env_ros.storage.jsonl import (
+    dump_line,
+    is_torn,
+    load_line,
+    read_jsonl,
+    read_lines,
+    TransitionJsonl,
+)
 
 
 def write(path: Path, count: int) -> list[Transition]:
@@ -33,11 +40,9 @@ def write(path: Path, count: int) -> list[Transition]:
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     written = write(tmp_path / 't.jsonl', 5)
-    reader = read_jsonl(tmp_path / 't.jsonl')
-    assert list(reader) == written
-    assert list(reader) == written
-    assert not reader.truncated
-    assert reader.line == 5
+    assert list(read_jsonl(tmp_path / 't.jsonl')) == written
+    assert not is_torn(tmp_path / 't.jsonl')
+    assert [number for number, _ in read_lines(tmp_path / 't.jsonl')] == [1, 2, 3, 4, 5]
 
 
 @given(records(Transition))
@@ -89,9 +94,8 @@ def test_full_disk_is_told_at_every_append(
         with pytest.raises(RecordError, match='File too large. 4 whole lines before it can be'):
             log.append(transition(4))
     log.close()
-    reader = read_jsonl(tmp_path / 't.jsonl')
-    assert len(list(reader)) == 4
-    assert reader.truncated
+    assert len(list(read_jsonl(tmp_path / 't.jsonl'))) == 4
+    assert is_torn(tmp_path / 't.jsonl')
 
 
 @pytest.mark.parametrize('whole', [0, 1, 4])
@@ -101,18 +105,16 @@ def test_torn_last_line_is_told_apart_wherever_it_is_torn(tmp_path: Path, whole:
     for cut in [1, 2, 17, len(lines[whole]) // 2, len(lines[whole]) - 2]:
         torn = tmp_path / 'torn.jsonl'
         torn.write_bytes(b''.join(lines[:whole]) + lines[whole][:cut])
-        reader = read_jsonl(torn)
-        assert list(reader) == written[:whole]
-        assert reader.truncated
+        assert list(read_jsonl(torn)) == written[:whole]
+        assert is_torn(torn)
 
 
 def test_last_line_without_its_end_is_whole_if_it_holds_a_record(tmp_path: Path) -> None:
     written = write(tmp_path / 't.jsonl', 2)
     text = (tmp_path / 't.jsonl').read_bytes()
     (tmp_path / 't.jsonl').write_bytes(text.rstrip(b'\n'))
-    reader = read_jsonl(tmp_path / 't.jsonl')
-    assert list(reader) == written
-    assert not reader.truncated
+    assert list(read_jsonl(tmp_path / 't.jsonl')) == written
+    assert not is_torn(tmp_path / 't.jsonl')
 
 
 def _without(key: str) -> bytes:
@@ -182,5 +184,4 @@ def test_kill_minus_nine_takes_at_most_the_current_line(tmp_path: Path) -> None:
         os.kill(child.pid, signal.SIGKILL)
         rest = [line for line in child.stdout.read().splitlines(keepends=True) if line[-1] == '\n']
         promised = int(rest[-1]) if rest else promised
-    reader = read_jsonl(file)
-    assert promised <= len(list(reader)) <= promised + 1
+    assert promised <= len(list(read_jsonl(file))) <= promised + 1

@@ -28,7 +28,7 @@ def table(episodes: Sequence[FoundEpisode]) -> str:
     rows += [[one_line(cell(found)) for _, cell, _ in columns] for found in episodes]
     rows.insert(1, ['─' * max(map(len, column)) for column in zip(*rows, strict=True)])
     right = [i for i, (_, _, is_number) in enumerate(columns) if is_number]
-    return '\n'.join([*aligned(rows, right=right), '', _count(episodes)])
+    return '\n'.join([*aligned(rows, right=right), '', *_counts(episodes)])
 
 
 def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, bool]]:
@@ -54,9 +54,20 @@ def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, boo
         yield 'MARKED', lambda f: _marked(f.row), False
 
 
-def _count(episodes: Sequence[FoundEpisode]) -> str:
-    """Return the line under the table: success both ways, as everywhere."""
-    ended = [found.row for found in episodes if found.row.done]
+def _counts(episodes: Sequence[FoundEpisode]) -> Iterator[str]:
+    """Yield the lines under the table: what another policy or contract did is never one figure."""
+    groups: dict[tuple[str, str, str], list[EpisodeRow]] = {}
+    for row in (found.row for found in episodes):
+        groups.setdefault((row.state.client or '-', row.environment, row.digest), []).append(row)
+    contracts = {key[1:] for key in groups}
+    for (client, environment, digest), rows in groups.items():
+        of = f' on {environment} {digest[: len("sha256:") + SHORT]}' if len(contracts) > 1 else ''
+        yield one_line((f'{client}{of}: ' if len(groups) > 1 else '') + _count(rows))
+
+
+def _count(episodes: Sequence[EpisodeRow]) -> str:
+    """Return success both ways, as everywhere."""
+    ended = [row for row in episodes if row.done]
     success = sum(1 for row in ended if row.success)
     truncated = sum(1 for row in ended if row.ending == 'TRUNCATED')
     words = [f'{len(episodes)} episode{"s" if len(episodes) != 1 else ""}']

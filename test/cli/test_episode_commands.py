@@ -88,7 +88,7 @@ def listed(capsys: Output, *arguments: str | Path) -> list[str]:
     """Return the short ids of the episodes that are listed, in their order."""
     assert main(['episodes', *map(str, arguments)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    return [line.split()[0] for line in lines[2:] if line][:-1]
+    return [line.split()[0] for line in lines[2 : lines.index('')]] if '' in lines else []
 
 
 def test_one_run_is_a_table_without_columns_that_tell_nothing(runs: Path, capsys: Output) -> None:
@@ -102,9 +102,20 @@ EPISODE   BEGUN                CLIENT      STEPS  RETURN  STATE       CAUSE
 0b000000  2026-11-22 12:01:00  no_op          40  +20.00  truncated   time_limit
 1c000000  2026-11-22 12:02:00  go_to_goal      3   +1.50  running     -
 
-3 episodes, 1 without an ending, success 1 of 2 ended, 1 of 1 without the 1 truncated.
+go_to_goal: 2 episodes, 1 without an ending, success 1 of 1 ended.
+no_op: 1 episode, success 0 of 1 ended, 0 of 0 without the 1 truncated.
 """
     )
+
+
+def test_what_another_policy_or_contract_did_is_never_one_figure(
+    runs: Path, capsys: Output
+) -> None:
+    assert main(['episodes', str(runs)]) == 0
+    *_, first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith('go_to_goal on warehouse_cart sha256:')
+    assert second.startswith('no_op on warehouse_cart sha256:')
+    assert third.startswith('go_to_goal on door_arm sha256:')
 
 
 def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) -> None:

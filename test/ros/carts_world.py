@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
-from ros_world import drain, Probe, reserved_domain, write_contract
+from ros_world import drain, Probe, reserved_domain, SOON, write_contract
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
@@ -139,7 +139,13 @@ class CartsWorld:
 
     def renew(self) -> None:
         """Take a new environment in place of one that is closed, or was never there."""
-        self.env = self._make(self.file, link='ros', pacing=self.pacing, domain_id=self.domain_id)
+        self.env = self._make(
+            self.file,
+            link='ros',
+            pacing=self.pacing,
+            domain_id=self.domain_id,
+            startup_timeout=SOON,
+        )
 
     def drain(self) -> None:
         """Let the recorder catch up."""

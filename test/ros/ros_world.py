@@ -301,14 +301,18 @@ def drain(probe: Probe, run: Path, topics: Iterable[str]) -> None:
     """
     Let a recorder catch up: wait until it has written what the probe has heard on these topics.
 
-    What a sender that was killed had not sent again never comes, and is not waited for for long.
+    What a sender that was killed had not sent again never comes, and is not waited for for long
+    once nothing else comes either.
     """
     heard = {probe.node.resolve_topic_name(topic): len(probe.heard(topic)) for topic in topics}
+    before: Counter[str] = Counter()
     deadline = time.monotonic() + SENT_AGAIN
     while time.monotonic() < deadline:
         written = Counter(message.topic for message in open_records(run).messages(set(heard)))
         if all(written[topic] >= count for topic, count in heard.items()):
             return
+        if written != before:
+            before, deadline = written, time.monotonic() + SENT_AGAIN
         time.sleep(0.2)
 
 
@@ -445,7 +449,12 @@ class World:
             self.file,
             link='ros',
             pacing=self.pacing,
-            **{'domain_id': self.domain_id, 'namespace': self.namespace, **arguments},
+            **{
+                'domain_id': self.domain_id,
+                'namespace': self.namespace,
+                'startup_timeout': SOON,
+                **arguments,
+            },
         )
         self._envs.append(made)
         return made

@@ -164,6 +164,14 @@ def test_a_question_that_changes_nothing_is_asked_of_the_successor_too(
 def test_a_reset_is_asked_for_once_and_not_before_the_client_is_known(isolated: int) -> None:
     frozen, asked = boundary_services(isolated, alive=False)
     with BoundaryClient('ann', domain_id=isolated, timeout=3.0, startup_timeout=3.0) as client:
+        found = (
+            client._clients[names.SPACES].service_is_ready,
+            client._listener.get_publisher_count,
+        )
+        deadline = time.monotonic() + _LONG
+        while not all(each() for each in found):
+            assert time.monotonic() < deadline, 'Expect the services to be found.'
+            time.sleep(0.01)
         with pytest.raises(LinkTimeout, match=r'answer of boundary_services/spaces within 3 s'):
             client.reset()
         frozen.spin_in_thread('thawed')

@@ -107,7 +107,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Demo]]:
 
 
 def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -> None:
-    demo = start('--episodes', '5', '--baseline', '1')
+    # In lockstep, where it is as fast as the machine; in realtime, see below.
+    demo = start('--episodes', '5', '--baseline', '1', '--pacing', 'lockstep')
     assert demo.wait() == 0, demo.text
     demo.assert_gone()
 
@@ -150,6 +151,13 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
             check=False,
         )
         assert judged.returncode == 0, judged.stdout
+
+
+@pytest.mark.timed
+def test_in_realtime_its_record_is_as_sound(start: Callable[..., Demo]) -> None:
+    demo = start('--episodes', '1', '--baseline', '0')
+    assert demo.wait() == 0, demo.text
+    assert 'Audit: SUPPORTED.' in demo.text
 
 
 def test_interrupt_in_mid_episode_leaves_a_readable_record_and_nothing_else(

@@ -161,12 +161,16 @@ def test_an_invalid_action_is_refused_and_not_sent(world: World, env: BoundaryEn
         with pytest.raises(InvalidAction, match=says):
             env.step(action)  # type: ignore[arg-type]
     env.step(np.zeros(2, dtype=np.float32))
-    sent = [
-        decision.request
-        for decision in world.decisions()
-        if decision.request is not None and decision.id.episode_id == env.episode_id
-    ]
-    assert [request.sequence for request in sent] == [1, 2]
+
+    def sent() -> list[int]:
+        return [
+            decision.request.sequence
+            for decision in world.decisions()
+            if decision.request is not None and decision.id.episode_id == env.episode_id
+        ]
+
+    world.probe.until(lambda: len(sent()) >= 2, SOON, 'a decision on each action that was sent')
+    assert sent() == [1, 2]
 
 
 def test_closing_twice_or_before_any_reset_is_allowed(world: World) -> None:

@@ -113,8 +113,9 @@ def test_a_second_publisher_on_what_the_gate_goes_by_stops_the_robot_for_as_long
         stop = drive_until(world, env, competing_by(f'competing_publisher.{topic}'))
         assert stop is not None, world.processes['safety_gate'].last_words()
         assert (stop.verdict, stop.competing_publishers) == (Verdict.STOPPED, 1)
-        words = world.processes['safety_gate'].last_words(1000)
-        assert f'Expect one publisher on {topic}' in words
+        gate = world.processes['safety_gate']
+        words = f'Expect one publisher on {topic}'
+        world.probe.until(lambda: words in gate.last_words(1000), _SOON, f'in the log: {words}')
     finally:
         world.probe.node.destroy_publisher(made)
     assert drive_until(world, env, goes_on) is not None

@@ -149,8 +149,12 @@ def test_a_request_after_the_end_of_the_episode_is_not_heard(
         msg.ActionRequest, names.ACTION_REQUEST, names.RECORD, readers=2
     ) as requests:
         requests.publish(to_msg(replace(last, sequence=last.sequence + 1)))
-        world.probe.until(lambda: world.decisions(start), SOON, 'a decision on it')
-    assert [d.verdict for d in world.decisions(start) if d.request] == [Verdict.REJECTED]
+
+        def answers() -> list[Verdict]:
+            return [d.verdict for d in world.decisions(start) if d.request]
+
+        world.probe.until(answers, SOON, 'a decision on it')
+    assert answers() == [Verdict.REJECTED]
 
 
 def test_another_publisher_on_the_command_topic_is_counted_and_forgotten(world: World) -> None:
@@ -158,7 +162,7 @@ def test_another_publisher_on_the_command_topic_is_counted_and_forgotten(world: 
         count: int = world.probe.last(names.GATE_STATUS).competing_publishers
         return count
 
-    assert competitors() == 0
+    world.probe.until(lambda: competitors() == 0, SOON, 'a gate that is alone')
     with world.probe.publisher(TwistStamped, world.command_topic, names.COMMAND):
         world.probe.until(lambda: competitors() == 1, SOON, 'a competing publisher in GateStatus')
     world.probe.until(lambda: competitors() == 0, SOON, 'no competing publisher in GateStatus')
@@ -312,9 +316,10 @@ def call(world: World, service: str) -> TriggerService.Response:
 
 def step_until_the_end(env: BoundaryEnv) -> dict[str, object]:
     """Step ahead until the episode ends, and return the last info."""
-    for _ in range(20):
+    deadline = time.monotonic() + SOON
+    while time.monotonic() < deadline:
         *_, terminated, truncated, info = env.step(np.array([0.8, 0.0], dtype=np.float32))
         if terminated or truncated:
             assert truncated
             return info
-    return pytest.fail('Expect the episode to end within 20 steps, actually: it goes on.')
+    return pytest.fail(f'Expect the episode to end within {SOON:g} s, actually: it goes on.')

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT
+from ros_world import PATIENT, SOON
 
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.errors import ResultCode
@@ -33,10 +33,14 @@ def world(make_world: MakeWorld) -> World:
 
 
 def rests(world: World) -> None:
-    world.gate_rests()
+    def ended() -> bool:
+        status = world.probe.last(names.EPISODE_STATUS)
+        return EpisodeState(status.state) is EpisodeState.TRUNCATED
+
+    world.probe.until(ended, SOON, 'the end of the episode')
     status = world.probe.last(names.EPISODE_STATUS)
-    assert EpisodeState(status.state) is EpisodeState.TRUNCATED
     assert (status.cause, status.declared_by) == ('abandoned', status.client)
+    world.gate_rests()
 
 
 def test_ctrl_c_ends_the_episode_and_the_robot_rests(world: World) -> None:

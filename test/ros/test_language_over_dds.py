@@ -330,7 +330,7 @@ def lab(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             stack.callback(made.close)
             yield made
         gc.collect()
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + _SOON
         while ports_of([os.getpid()], domain):
             assert time.monotonic() < deadline, 'a port is held after the end'
             time.sleep(0.02)

@@ -15,7 +15,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from lockstep_records import compared, of_kinds, plain, Records
-from ros_world import PATIENT, seek_goal, World
+from ros_world import PATIENT, seek_goal, SOON, World
 
 from boundary_env_ros.core.decision import ActionRequest
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
@@ -95,7 +95,7 @@ def test_the_record_over_ros_is_that_of_one_process(world: World, scenario: str)
     expected = of_kinds(records, embedded.episode_id)
     world.probe.until(
         lambda: len(on_the_wire(world, over_ros.episode_id)) >= len(expected),
-        10.0,
+        SOON,
         f'{len(expected)} records of the episode on the wire',
     )
     found = on_the_wire(world, over_ros.episode_id)
@@ -117,7 +117,7 @@ def test_the_requests_over_ros_are_those_that_one_process_records(world: World) 
     publisher = over_ros._link._requests
     world.probe.until(
         lambda: publisher.get_subscription_count() >= world.probe.node.count_subscribers(topic),
-        10.0,
+        SOON,
         'a client that has found all who listen',
     )
     seen = episode(over_ros, 22, 'clear')
@@ -131,7 +131,7 @@ def test_the_requests_over_ros_are_those_that_one_process_records(world: World) 
         found = [from_msg(ActionRequest, message) for message in messages]
         return [request for request in found if request.id.episode_id == over_ros.episode_id]
 
-    world.probe.until(lambda: len(heard()) == len(seen) - 1, 10.0, 'every request on the wire')
+    world.probe.until(lambda: len(heard()) == len(seen) - 1, SOON, 'every request on the wire')
     expected = [record for record in records if isinstance(record, ActionRequest)]
     resets = (
         on_the_wire(world, over_ros.episode_id)[0],

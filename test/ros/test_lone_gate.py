@@ -172,7 +172,7 @@ def test_a_robot_that_has_no_emergency_stop_says_so(tmp_path: Path) -> None:
 def test_an_emergency_stop_that_falls_silent_stops_the_robot(tmp_path: Path) -> None:
     silence = ('emergency_stop', Reason.OBSERVATION_TIMEOUT)
     with (
-        lone(tmp_path, {'emergency_stop_heartbeat': 1.0}) as gate,
+        lone(tmp_path, {'emergency_stop_heartbeat': 3.0}) as gate,
         gate.probe.publisher(Bool, 'emergency_stop', names.RECORD) as button,
     ):
         never = 'emergency_stop (/emergency_stop, never heard)'
@@ -208,8 +208,8 @@ def test_a_latched_emergency_stop_outlives_the_cleanup_of_the_gate(tmp_path: Pat
         assert gate.status.state == GateState.EMERGENCY_STOPPED
         assert gate.arms(ResultCode.EMERGENCY_STOPPED)
         assert not gate.trigger('clear_emergency_stop'), 'it is still pressed'
-        gate.probe.until(lambda: button.get_subscription_count(), SOON, 'the gate to listen')
-        button.publish(Bool(data=False))
+        # Again and again, as buttons do: the listener of before the cleanup may still be known.
+        gate.speaks['button'] = lambda: button.publish(Bool(data=False))
         gate.until(lambda: gate.trigger('clear_emergency_stop'), 'the stop to be cleared')
         gate.until(lambda: gate.arms(ResultCode.OK), 'a lease')
 
@@ -234,8 +234,11 @@ def test_two_drivers_on_one_topic_are_heard_and_a_third_or_a_foreign_command_is_
             with gate.probe.publisher(kind, topic, names.RECORD):
                 gate.until(lambda: gate.status.competing_publishers == 1, f'one more on {topic}')
             gate.until(lambda: gate.status.competing_publishers == 0, 'it to be gone')
+        for said in (
+            'Expect 2 publishers on joint_states',
+            'Expect no other publisher on arm_controller/joint_trajectory',
+        ):
+            gate.until(lambda said=said: said in gate.process.last_words(1000), f'logged: {said}')
         words = gate.process.last_words(1000)
-        assert 'Expect 2 publishers on joint_states' in words
-        assert 'Expect no other publisher on arm_controller/joint_trajectory' in words
         assert 'Expect joints' not in words
         assert 'Expect the joint' not in words

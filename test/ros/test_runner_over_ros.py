@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, seek_goal, World
+from ros_world import PATIENT, seek_goal, SOON, World
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
@@ -74,7 +74,7 @@ def run(world: World, link: RosLink, plan: Plan, seconds: float) -> EpisodeResul
 
 def steps_of(world: World, result: EpisodeResult) -> list[Transition]:
     """Return the recorded steps of an episode, as soon as the last one is there."""
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + SOON
     while True:
         found = [
             entry.record

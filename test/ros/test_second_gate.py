@@ -21,6 +21,7 @@ from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.storage.reader import open_records
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -96,8 +97,12 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the
     assert stop is not None, second.last_words()
     assert stop.verdict is Verdict.STOPPED
     assert drive_until(world, env, unarmed) is not None, second.last_words()
-    for _ in range(10):  # for the recorder, which may hear the second gate later than the probe
-        env.step(_AHEAD)
+
+    def recorded() -> bool:
+        return any(map(unarmed, open_records(world.run).records(GateDecision)))
+
+    # It may hear the second gate later than the probe.
+    assert drive_until(world, env, lambda _: recorded()) is not None, 'not in the record'
     world.probe.until(lambda: world.commands()[-1][1] == (0.0, 0.0), _SOON, 'a robot at rest')
     world.probe.until(
         lambda: any(m.competing_publishers for m in world.probe.messages(names.GATE_STATUS)),

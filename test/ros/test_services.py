@@ -146,15 +146,22 @@ def test_the_whole_conversation(world: World) -> None:
 
     request = srv.Close.Request(episode_id=began.episode_id, client='ann')
     assert call(srv.Close, names.CLOSE, request).result.code == msg.Result.OK
-    published = {
-        t.id.step: t
-        for t in world.probe.messages(names.TRANSITION)
-        if t.id.episode_id == began.episode_id
-    }
-    answered = [reset, transition, *batch.transitions]
-    assert same([published[t.id.step] for t in answered], answered)
-    last = published[max(published)]
+    *published, last = whole_episode(world, began.episode_id)
+    assert same(published, [reset, transition, *batch.transitions])
     assert (last.cause, last.declared_by) == ('abandoned', 'ann')
+
+
+def whole_episode(world: World, episode_id: str) -> list[Any]:
+    """Return the transitions of an episode up to its ending, which the probe may hear later."""
+
+    def published() -> list[Any]:
+        heard = world.probe.messages(names.TRANSITION)
+        return sorted((t for t in heard if t.id.episode_id == episode_id), key=lambda t: t.id.step)
+
+    world.probe.until(
+        lambda: published() and published()[-1].cause, _SOON, f'the ending of {episode_id}'
+    )
+    return published()
 
 
 def test_refusals_are_named_and_hold_nothing_else(world: World) -> None:
@@ -229,9 +236,7 @@ def test_an_inactive_node_says_so_and_an_episode_ends_with_it(world: World) -> N
                 (srv.Close, names.CLOSE),
             ):
                 assert is_refusal(call(kind, name, kind.Request()), ResultCode.NOT_ACTIVE)
-            endings = [t for t in world.probe.messages(names.TRANSITION) if t.cause]
-            assert endings[-1].id.episode_id == began.episode_id
-            assert endings[-1].cause == 'abandoned'
+            assert whole_episode(world, began.episode_id)[-1].cause == 'abandoned'
         finally:
             turn(Lifecycle.TRANSITION_ACTIVATE)
     finally:
@@ -496,7 +501,11 @@ def test_no_event_comes_while_no_episode_is_active(world: World, client: Boundar
 
     def ended() -> bool:
         last = world.probe.last(names.EVENT)
-        return last is not None and last.kind == EventKind.TERMINATION
+        return (
+            last is not None
+            and last.kind == EventKind.TERMINATION
+            and last.id.episode_id == client.episode_id
+        )
 
     world.probe.until(ended, _SOON, 'the event of the ending')
     heard = len(world.probe.messages(names.EVENT))

@@ -220,8 +220,8 @@ def test_a_transform_that_nobody_publishes_holds_the_reset_which_names_it(
     ):
         _reset(env)
     # The reason is tf's own.
-    log = (world.folder / 'logs' / 'environment.log').read_text()
-    assert 'board (board in hall): "hall" passed to lookupTransform' in log
+    log, reason = world.folder / 'logs' / 'environment.log', 'board (board in hall): "hall" passed'
+    world.probe.until(lambda: reason in log.read_text(), _SOON, f'in the log: {reason}')
 
 
 def test_the_values_are_those_of_the_stamp_that_they_carry(

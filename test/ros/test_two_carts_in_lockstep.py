@@ -20,6 +20,7 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 from carts_world import AGENTS, APART, carts_world, CartsWorld, without_options
 from lockstep_records import compared, of_kinds, plain, Records
 from pettingzoo.test import parallel_api_test, parallel_seed_test
+from ros_world import SOON
 
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.audit import audit_path
@@ -73,7 +74,7 @@ def test_the_record_of_both_over_ros_is_that_of_one_process(carts: CartsWorld) -
             lambda agent=agent, wanted=wanted, enough=enough: (
                 len(on_the_wire(carts, agent, wanted)) >= enough
             ),
-            10.0,
+            SOON,
             f'{enough} records of {agent} on the wire',
         )
         found = on_the_wire(carts, agent, wanted)
@@ -105,12 +106,12 @@ def test_it_is_a_parallel_environment_by_pettingzoos_own_test(carts: CartsWorld)
 
 
 def test_the_same_seed_gives_the_same_by_pettingzoos_own_test(
-    carts: CartsWorld, tmp_path: Path
+    carts: CartsWorld,
 ) -> None:
-    """In two worlds, since that test drives two environments at once."""
-    with carts_world(tmp_path, 'lockstep') as other:
-        worlds = iter((carts.env, other.env))
-        parallel_seed_test(lambda: next(worlds), num_cycles=5)
+    """In two worlds, since that test drives two environments at once: here, and over ROS."""
+    other = BoundaryParallelEnv(carts.file, link='embedded', robot=carts.robot())
+    worlds = iter((carts.env, other))
+    parallel_seed_test(lambda: next(worlds), num_cycles=5)
     carts.renew()
 
 
@@ -144,7 +145,9 @@ def test_who_does_not_decide_is_lost_and_who_waited_for_it_goes_on(carts: CartsW
         for _ in range(2):
             (step,) = links['cart_a'].step((0.2, 0.0))
             assert not step.transition.cause
-        assert carts.last('cart_b').cause == 'policy_lost'
+        carts.probe.until(
+            lambda: carts.last('cart_b').cause == 'policy_lost', SOON, 'the ending of cart_b'
+        )
     finally:
         for link in links.values():
             link.close()

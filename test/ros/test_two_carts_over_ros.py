@@ -15,7 +15,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from carts_world import AGENTS, APART, carts_world, CartsWorld
-from ros_world import reserved_domain
+from ros_world import reserved_domain, SOON
 
 from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.episode import EpisodeState
@@ -145,7 +145,7 @@ def test_when_the_environment_is_killed_the_recorder_declares_the_end_of_both(
         topic = f'{agent}/{names.EPISODE_STATUS}'
         carts.probe.until(
             lambda topic=topic: carts.probe.last(topic).cause == 'environment_lost',
-            10.0,
+            SOON,
             f'the last word on {agent}',
         )
         last = carts.probe.last(topic)

@@ -17,9 +17,9 @@ from boundary_env_ros.errors import BoundaryError
 if TYPE_CHECKING:
     from boundary_env_ros.evidence.findings import AuditReport
 
-#: Exit code for a record without an error of which not all could be checked.
+#: Exit code for a record without a fatal finding of which not all could be checked.
 NOT_ALL = 3
-#: Exit code for a record without an error of which a part is missing.
+#: Exit code for a record without a fatal finding of which a part is missing.
 MISSING = 4
 
 
@@ -147,13 +147,13 @@ for each rule.
   boundary-env audit runs/demo-20261122-024000
   boundary-env audit --contract mine.yaml bag/ --json
   boundary-env audit --live --episodes 10
-  boundary-env audit --explain fields-from-sensors""",
+  boundary-env audit --explain values-from-sensors""",
     exit_codes="""\
-  0  SUPPORTED: no error was found (warnings do not count), and all was checked
-  1  CONTRADICTED: at least one error was found
+  0  SUPPORTED: no finding is fatal, and all was checked
+  1  CONTRADICTED: at least one finding is fatal
   2  wrong arguments, no record, no such rule, or nobody to listen to
-  3  CONSISTENT: no error was found, but not all could be checked, or too much was excused
-  4  INCOMPLETE: no error was found, but a part of the record is missing""",
+  3  CONSISTENT: no finding is fatal, but not all could be checked, or too much was excused
+  4  INCOMPLETE: no finding is fatal, but a part of the record is missing""",
     arguments=_arguments,
     run=_run,
 )

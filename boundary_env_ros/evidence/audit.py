@@ -17,7 +17,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport
 from boundary_env_ros.evidence.index import IndexCheck
-from boundary_env_ros.evidence.rules import whole
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same
 from boundary_env_ros.evidence.run_files import Run, Unreadable, with_task
 from boundary_env_ros.storage import limits
@@ -89,8 +89,8 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes, alone=run.is_alone)
     if terms.problem:
         auditor.find(
-            whole.contract_readable,
-            Mismatch(field='contract', expected='a valid contract', actual=terms.problem),
+            catalogue.RECORD_COMPLETE,
+            Mismatch('contract', 'a valid contract', terms.problem),
         )
     folder = RunFolder(path)
     keeps_first = run.is_bag_folder and folder.contract.is_file()
@@ -109,14 +109,14 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
                 keeps_first = False
                 mismatch = _first_as_saved(folder, record)
                 if mismatch is not None:
-                    auditor.find(whole.first_transition_saved, mismatch, record.id)
+                    auditor.find(catalogue.FIRST_TRANSITION_SAVED, mismatch, record.id)
     if run.tear:
         auditor.find(
-            whole.record_closed,
-            Mismatch(field='record', expected='a record that was closed', actual=run.tear),
+            catalogue.RECORD_CLOSED,
+            Mismatch('record', 'a record that was closed', run.tear),
         )
     for mismatch, of in index.mismatches(torn=bool(run.tear)) if index is not None else ():
-        auditor.find(whole.index_agrees, mismatch, of)
+        auditor.find(catalogue.INDEX_AGREES, mismatch, of)
     return auditor.report(torn=bool(run.tear))
 
 
@@ -136,4 +136,4 @@ def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:
             names = Transition.__dataclass_fields__
             changed = [n for n in names if not same(getattr(saved, n), getattr(first, n))]
             actual = f'another {", ".join(changed)}'
-    return Mismatch(field=place.name, expected='the first step of the bag', actual=actual)
+    return Mismatch(place.name, 'the first step of the bag', actual)

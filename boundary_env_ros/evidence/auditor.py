@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, deque, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from boundary_env_ros.core import causes
 from boundary_env_ros.core.contract import Contract
@@ -23,12 +24,12 @@ from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence import audit_rules
 from boundary_env_ros.evidence.findings import AuditReport, Finding
 from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of, WINDOW
 from boundary_env_ros.evidence.raw.auditor import RawAuditor
-from boundary_env_ros.evidence.rules import imported, whole
+from boundary_env_ros.evidence.rules import catalogue, imported, whole
 from boundary_env_ros.evidence.rules.base import (
+    Check,
     Link,
     Mismatch,
     NotChecked,
@@ -36,6 +37,7 @@ from boundary_env_ros.evidence.rules.base import (
     Scene,
     terms_of,
 )
+from boundary_env_ros.evidence.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.rules.step import values_of
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
@@ -54,29 +56,6 @@ REACH = 2 * NANOSECONDS
 
 # Nanoseconds by which messages of several topics may be in another order than they came in.
 _EDGE = NANOSECONDS // 20
-
-#: The rules that hold a record against the one before it, which may have been in a hole. What a
-#: decision says of itself, its bounds, limits and emergency stop, is excused nowhere.
-OF_NEIGHBOURS = frozenset(
-    {
-        'step-continuous',
-        'reset-first',
-        'episode-ended',
-        'decision-sequence',
-        'decisions-agree',
-        'request-lost',
-        'request-as-published',
-        'observation-as-published',
-        'silence-recomputed',
-        'previous-command',
-        'previous-rate',
-        'time-step',
-        'wanted-command',
-        'late-evidence',
-        'index-agrees',
-        'first-transition-saved',
-    }
-)
 
 
 class Auditor:
@@ -124,9 +103,8 @@ class Auditor:
         if contract is not None and topics:
             self._raw = RawAuditor(contract, task, topics, self.find, host, self._holes)
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
-        rules = [rule for rule in audit_rules.RULES if self._applies(rule)]
-        self._rules = [(r, r.check) for r in rules if r.check is not None]
-        self._link_rules = [(r, r.check_link) for r in rules if r.check_link is not None]
+        self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
+        self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
         self._agents: dict[str, Agent] = {}
         self._first: Transition | None = None
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
@@ -135,24 +113,20 @@ class Auditor:
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = self._imported = 0
-        self._imported_episodes: OrderedDict[str, Transition] = OrderedDict()
         # The steps just behind a hole, and what does not fit there for what is missing.
         self._behind: set[StepId] = set()
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
 
-    def _applies(self, rule: Rule) -> bool:
-        return not self._lacking(rule)
-
-    def _lacking(self, rule: Rule) -> str:
-        """Return what is missing to apply a rule."""
-        if rule.needs_contract and self._terms is None:
+    def _lacking(self, of: Check | Rule) -> str:
+        """Return what is missing to make a check, or to look at the raw messages for a rule."""
+        if isinstance(of, Check) and of.contract and self._terms is None:
             return 'the contract is not known: give the run folder, or the contract file'
-        if rule.needs_task and self._task is None:
+        if of.task and self._task is None:
             return 'the task is not installed, or not in the version of the contract'
-        if rule.needs_topics and self._raw is None:
+        if isinstance(of, Rule) and of.raw and self._raw is None:
             return 'the record has no raw messages: audit the bag'
-        if self._alone and (rule.id in OF_NEIGHBOURS or rule is whole.record_ended):
+        if self._alone and (of.near or of is catalogue.RECORD_ENDED):
             return 'the record is one transition, without its neighbours: audit the run'
         return ''
 
@@ -216,8 +190,8 @@ class Auditor:
                 self._compare_contracts()
 
     def _is_behind_hole(self, rule: Rule, of: StepId | None) -> bool:
-        """Return whether what a rule needs of a step, or of its episode, may be missing."""
-        if rule is whole.index_agrees and of is not None:
+        """Return whether what is compared with a step, or its episode, may be missing."""
+        if rule is catalogue.INDEX_AGREES and of is not None:
             return any(of.episode_id == step.episode_id for step in self._behind)
         return of in self._behind
 
@@ -229,16 +203,28 @@ class Auditor:
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
         self.find(
-            whole.record_complete,
-            Mismatch(field=place, expected='a whole record', actual=why),
+            catalogue.RECORD_COMPLETE,
+            Mismatch(place, 'a whole record', why),
         )
 
-    def find(self, rule: Rule, mismatch: Mismatch, of: StepId | None = None) -> None:
-        """Note a finding; of each rule only the first few are kept, the others counted."""
-        made = None if of is None else self._imported_episodes.get(of.episode_id)
-        if made is not None and imported.not_applied(rule, made):
-            return
-        if rule.id in OF_NEIGHBOURS and self._is_behind_hole(rule, of):
+    def find(
+        self, rule: Rule, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
+    ) -> None:
+        """
+        Note a finding; of each rule only the first few are kept, the others counted.
+
+        Parameters
+        ----------
+        rule, mismatch
+            The rule, and where it is not kept.
+        of
+            The step; None if it is about the record as a whole.
+        near
+            Whether this part of the rule compares with another record. What a decision says of
+            itself, its bounds, limits and emergency stop, is excused behind no hole.
+
+        """
+        if (near or rule.near) and self._is_behind_hole(rule, of):
             self._lacking_of[rule.id] += 1
             return
         self._counts[rule.id] += 1
@@ -272,18 +258,16 @@ class Auditor:
             self._raw.finish(torn=torn)
         if self._first is None:
             self.find(
-                whole.record_not_empty,
-                Mismatch(field='record', expected='at least one transition', actual='none'),
+                catalogue.RECORD_COMPLETE,
+                Mismatch('record', 'at least one transition', 'none'),
             )
         self._compare_contracts()
         self._look_at_marks()
         for agent in self._agents.values():
             if agent.last is not None and not (goes_on or self._alone or self._ended(agent)):
                 self.find(
-                    whole.record_ended,
-                    Mismatch(
-                        field='terminated, truncated', expected='an ending', actual='neither'
-                    ),
+                    catalogue.RECORD_ENDED,
+                    Mismatch('terminated, truncated', 'an ending', 'neither'),
                     agent.last.id,
                 )
             if agent.sent.before is not None:
@@ -323,15 +307,12 @@ class Auditor:
         return {reason: dict(counts) for reason, counts in found.items() if counts}
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
-        lacking = tuple(
-            NotChecked(rule=rule.id, why=why)
-            for rule in audit_rules.RULES
-            if (why := self._lacking(rule))
-        )
-        named = {item.rule for item in lacking}
-        lacking += tuple(
-            NotChecked(rule=rule, why=why) for rule, why in self._spared if rule not in named
-        )
+        found = dict(self._spared)
+        for check in CHECKS:
+            found[check.rule.id, self._lacking(check)] = None
+        for rule in catalogue.RULES:
+            found[rule.id, self._lacking(rule)] = None
+        lacking = tuple(NotChecked(rule=rule, why=why) for rule, why in found if why)
         return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
     # Steps ---------------------------------------------------------------------------------------
@@ -355,7 +336,11 @@ class Auditor:
         links = []
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
-            links.append(agent.carried.link(decision, f'decisions[{i}]', direct=not agent.fresh))
+            links.append(
+                agent.carried.link(
+                    decision, f'decisions[{i}]', self._terms, direct=not agent.fresh
+                )
+            )
             agent.fresh = False
         scene = Scene(
             now=now,
@@ -369,11 +354,14 @@ class Auditor:
             terms=self._terms,
             task=self._task,
         )
-        if is_import(now):
+        made = is_import(now)
+        if made:
             self._note_imported(now)
-        for rule, check in self._rules:
-            for mismatch in check(scene):
-                self.find(rule, mismatch, now.id)
+        for check in self._step_checks:
+            if made and check.imports(now):
+                continue
+            for mismatch in check.look(scene):
+                self.find(check.rule, mismatch, now.id, near=check.near)
         for link in links:
             self._decisions += 1
             self._check_link(link, now.id)
@@ -392,23 +380,21 @@ class Auditor:
     def _note_imported(self, now: Transition) -> None:
         """Take note of a step that nobody recorded, and of what it cannot be held against."""
         self._imported += 1
-        self._imported_episodes[now.id.episode_id] = now
-        if len(self._imported_episodes) > EPISODES:
-            self._imported_episodes.popitem(last=False)
-        for rule in audit_rules.RULES:
-            why = imported.not_applied(rule, now)
-            if why:
-                self._spared[rule.id, why] = None
+        for check in STEP_CHECKS:
+            if why := check.imports(now):
+                self._spared[check.rule.id, why] = None
+        for rule in (*imported.OF_THE_GATE, *(check.rule for check in DECISION_CHECKS)):
+            self._spared[rule.id, imported.WHY] = None
+        if why := imported.if_judged(now):
+            self._spared[catalogue.JUDGEMENT_FROM_SENSORS.id, why] = None
 
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
         if not self._ended(agent):
             self.find(
-                whole.episode_ended,
+                catalogue.EPISODE_ENDED,
                 Mismatch(
-                    field='terminated, truncated',
-                    expected='an ending before the next episode begins',
-                    actual='neither',
+                    'terminated, truncated', 'an ending before the next episode begins', 'neither'
                 ),
                 last.id,
             )
@@ -431,24 +417,17 @@ class Auditor:
     # Decisions -----------------------------------------------------------------------------------
 
     def _check_link(self, link: Link, of: StepId) -> None:
-        for rule, check in self._link_rules:
-            for mismatch in check(link, self._terms):
-                self.find(
-                    rule,
-                    Mismatch(
-                        field=f'{link.place}.{mismatch.field}',
-                        expected=mismatch.expected,
-                        actual=mismatch.actual,
-                    ),
-                    of,
-                )
+        for check in self._checks:
+            for found in check.look(link):
+                placed = replace(found, field=f'{link.place}.{found.field}')
+                self.find(check.rule, placed, of, near=check.near)
 
     def _sent(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
         agent = self._agents.setdefault(decision.id.agent, Agent())
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
-        link = agent.sent.link(decision, place, direct=decision.sequence != 1)
+        link = agent.sent.link(decision, place, self._terms, direct=decision.sequence != 1)
         self._check_link(link, decision.id)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
@@ -467,15 +446,15 @@ class Auditor:
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> None:
         for mismatch in whole.wrong_decision(carried, sent):
-            self.find(whole.decisions_agree, mismatch, of)
+            self.find(catalogue.AS_PUBLISHED, mismatch, of)
 
     def _not_sent(self, of: StepId, decision: GateDecision) -> None:
         self.find(
-            whole.decisions_agree,
+            catalogue.AS_PUBLISHED,
             Mismatch(
-                field=f'decision {decision.sequence}',
-                expected='a decision that the gate published',
-                actual='none of that number on its topic',
+                f'decision {decision.sequence}',
+                'a decision that the gate published',
+                'none of that number on its topic',
             ),
             of,
         )
@@ -493,7 +472,7 @@ class Auditor:
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
         if agent.last is not None:
             for mismatch in whole.wrong_ending(status, agent.last):
-                self.find(whole.status_agrees, mismatch, agent.last.id)
+                self.find(catalogue.ENDING_DECLARED, mismatch, agent.last.id)
 
     def _compare_contracts(self) -> None:
         """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
@@ -502,11 +481,11 @@ class Auditor:
         for described in self._described:
             if described.digest != self._first.id.digest:
                 self.find(
-                    whole.contract_described,
+                    catalogue.ONE_CONTRACT,
                     Mismatch(
-                        field=described.node,
-                        expected=f'{self._first.id.digest} as in the first step',
-                        actual=described.digest,
+                        described.node,
+                        f'{self._first.id.digest} as in the first step',
+                        described.digest,
                     ),
                 )
         self._described.clear()
@@ -523,17 +502,17 @@ class Auditor:
         for mark in self._marks:
             if not mark.who:
                 self.find(
-                    whole.mark_known,
-                    Mismatch(field='mark.who', expected='who says so', actual='nobody'),
+                    catalogue.MARK_KNOWN,
+                    Mismatch('mark.who', 'who says so', 'nobody'),
                     mark.id,
                 )
             if all_known and mark.id.episode_id not in self._episode_ids:
                 self.find(
-                    whole.mark_known,
+                    catalogue.MARK_KNOWN,
                     Mismatch(
-                        field='mark.id.episode_id',
-                        expected='an episode of the record',
-                        actual=f'{mark.id.episode_id!r}, marked {mark.verdict.name} by {mark.who}',
+                        'mark.id.episode_id',
+                        'an episode of the record',
+                        f'{mark.id.episode_id!r}, marked {mark.verdict.name} by {mark.who}',
                     ),
                     mark.id,
                 )
@@ -544,7 +523,7 @@ class Auditor:
         truth, step = agent.truth, agent.last
         if truth is not None and step is not None and truth.id == step.id:
             for mismatch in whole.leaking(truth, step, agent.leaks):
-                self.find(whole.evaluator_leak, mismatch, step.id)
+                self.find(catalogue.TRUTH_WITHHELD, mismatch, step.id)
 
     def _evaluator(self, record: EvaluatorRecord) -> None:
         agent = self._agents.setdefault(record.id.agent, Agent())
@@ -552,7 +531,7 @@ class Auditor:
         self._look_for_leaks(agent)
         if self._terms is not None:
             for mismatch in whole.wrong_evaluator(record, self._terms):
-                self.find(whole.evaluator_as_contract, mismatch, record.id)
+                self.find(catalogue.FIELDS_AS_CONTRACT, mismatch, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
@@ -570,7 +549,7 @@ class Auditor:
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
     ) -> None:
         for mismatch in whole.wrong_evidence(evidence, decision, step):
-            self.find(whole.late_evidence, mismatch, step.id)
+            self.find(catalogue.EXECUTION_MEASURED, mismatch, step.id, near=True)
 
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
         """Look at evidence that no decision of a step is for."""
@@ -578,11 +557,12 @@ class Auditor:
         if episode_id not in agent.left and (last is None or last.id.episode_id != episode_id):
             return  # The record has nothing of that episode.
         self.find(
-            whole.late_evidence,
+            catalogue.EXECUTION_MEASURED,
             Mismatch(
-                field=f'evidence for decision {evidence.decision_sequence}',
-                expected='a decision of a step, commanded at that instant',
-                actual='none',
+                f'evidence for decision {evidence.decision_sequence}',
+                'a decision of a step, commanded at that instant',
+                'none',
             ),
             evidence.id,
+            near=True,
         )

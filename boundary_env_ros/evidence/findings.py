@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from boundary_env_ros.evidence.audit_rules import RULE
 from boundary_env_ros.evidence.rules.base import NotChecked, Severity
+from boundary_env_ros.evidence.rules.catalogue import RULE
 from boundary_env_ros.terminal import one_line
 
 Plain = dict[str, object]
@@ -165,8 +165,8 @@ class AuditReport:
 
     @property
     def ok(self) -> bool:
-        """Return whether nothing in the record is contradicted: no error, warnings apart."""
-        return self.count(Severity.ERROR) == 0
+        """Return whether nothing in the record is contradicted: no fatal finding."""
+        return self.count(Severity.FATAL) == 0
 
     @property
     def outcome(self) -> Outcome:
@@ -206,11 +206,11 @@ class AuditReport:
             f'{_many(self.transitions, "transition")} of {_many(self.episodes, "episode")}, '
             f'{_many(self.decisions, "decision")} of the gate'
         )
-        errors, warnings = self.count(Severity.ERROR), self.count(Severity.WARNING)
         outcome = self.outcome
-        found = f'{_many(errors, "error")}, {_many(warnings, "warning")} in {size}'
+        found = ', '.join(f'{self.count(severity)} {severity.value}' for severity in Severity)
+        found = f'{found} in {size}'
         head = f'Audit{" of an import" if self.imported else ""}: {outcome.name}.'
-        if outcome is Outcome.SUPPORTED and not warnings:
+        if outcome is Outcome.SUPPORTED and not self.counts:
             yield f'{head} {size} keep all {len(RULE)} rules.'
         elif outcome is Outcome.CONSISTENT:
             yield f'{head} Not all could be checked; {found}.'
@@ -239,7 +239,7 @@ class AuditReport:
             counts = ', '.join(f'{rule} {count} times' for rule, count in self.lacking.items())
             yield f'Broken only where the record is damaged: {counts}.'
         yield from self._not_checked_lines()
-        order = sorted(self.counts, key=lambda name: RULE[name].severity is Severity.WARNING)
+        order = sorted(self.counts, key=lambda name: tuple(Severity).index(RULE[name].severity))
         for name in order:
             yield ''
             shown = [finding for finding in self.findings if finding.rule == name]
@@ -268,8 +268,7 @@ class AuditReport:
         """Return the report as plain data."""
         return {
             'outcome': self.outcome.value,
-            'errors': self.count(Severity.ERROR),
-            'warnings': self.count(Severity.WARNING),
+            **{severity.value: self.count(severity) for severity in Severity},
             'transitions': self.transitions,
             'episodes': self.episodes,
             'decisions': self.decisions,

@@ -155,7 +155,7 @@ class IndexCheck:
             yield self._differs(f'a return of {number(total)}', number(returned))
 
     def _differs(self, expected: str, actual: str) -> Mismatch:
-        return Mismatch(field=self._path.name, expected=expected, actual=actual)
+        return Mismatch(self._path.name, expected, actual)
 
 
 def _told(ending: _Ending | None) -> str:

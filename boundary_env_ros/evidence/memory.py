@@ -26,6 +26,7 @@ from boundary_env_ros.evidence.rules.base import (
     is_republished,
     is_unheard,
     Link,
+    Terms,
 )
 from boundary_env_ros.evidence.rules.whole import Pair
 
@@ -64,7 +65,9 @@ class Chain:
     lease: str = ''
     asked: tuple[Asked, ...] | None = None
 
-    def link(self, decision: GateDecision, place: str, *, direct: bool) -> Link:
+    def link(
+        self, decision: GateDecision, place: str, terms: Terms | None, *, direct: bool
+    ) -> Link:
         """Return the decision in its chain, and go on to it."""
         before, request = self.before, decision.request
         refused = decision.verdict is Verdict.REJECTED
@@ -86,6 +89,7 @@ class Chain:
             by_hand=self.by_hand,
             asked=self.asked,
             direct=direct,
+            terms=terms,
         )
         self.before = decision
         if request is not None:

@@ -9,14 +9,16 @@ import difflib
 import textwrap
 
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.audit_rules import GROUPS, RULE
-from boundary_env_ros.evidence.rules.base import Rule, Severity
+from boundary_env_ros.evidence.rules.base import DecisionCheck, Rule, Severity, StepCheck
+from boundary_env_ros.evidence.rules.catalogue import GROUPS, RULE
+from boundary_env_ros.evidence.rules.checks import CHECKS
 
 _WIDTH = 88
 
 _SEVERITY: Mapping[Severity, str] = {
-    Severity.ERROR: 'No claim may rest on a record that breaks it.',
-    Severity.WARNING: 'It does not change the exit code.',
+    Severity.FATAL: 'No claim may rest on a record that breaks it.',
+    Severity.SUSPICIOUS: 'Look before a claim rests on it; the exit code stays.',
+    Severity.HOUSEKEEPING: 'The record itself is whole; the exit code stays.',
 }
 
 
@@ -82,20 +84,17 @@ def sections() -> Iterator[str]:
 
 def applied_to(rule: Rule) -> str:
     """Return what a rule looks at and what it needs for that, in words."""
-    if rule.needs_topics:
-        what = 'the raw messages of a bag, and what the record says of them'
-    elif rule.check_link is not None:
-        what = 'each decision of the gate'
-    elif rule.check is not None:
-        what = 'each step'
-    else:
-        what = 'the record as a whole'
-    needs = [
-        text
-        for text, needed in (
-            ('the contract', rule.needs_contract),
-            ('its task', rule.needs_task),
-        )
-        if needed
-    ]
-    return what + (f'; needs {" and ".join(needs)}' if needs else '')
+    checks = [c for c in CHECKS if c.rule is rule]
+    looks = {
+        'each step': any(isinstance(check, StepCheck) for check in checks),
+        'each decision of the gate': any(isinstance(check, DecisionCheck) for check in checks),
+        'the raw messages of a bag, and what the record says of them': rule.raw,
+    }
+    needs = {
+        'the contract': rule.raw or any(check.contract for check in checks),
+        'its task': rule.task or any(check.task for check in checks),
+    }
+    what, needed = ([text for text, is_so in found.items() if is_so] for found in (looks, needs))
+    return (', '.join(what) or 'the record as a whole') + (
+        f'; needs {" and ".join(needed)}' if needed else ''
+    )

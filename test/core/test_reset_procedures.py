@@ -149,7 +149,7 @@ def test_what_answered_or_was_seen_confirms_the_reset(steps: tuple[dict[str, Any
     answer(world)
     world.run_until(lambda: world.state is EpisodeState.RUNNING)
     found = audit(world.transitions[:1], contract=world.contract).counts
-    assert not {'reset-confirmed', 'reset-verdict', 'reset-as-contract'} & set(found)
+    assert not {'reset-as-contract'} & set(found)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_the_record_of_a_reset_that_nobody_answered_contradicts_nothing(
     world.run(step['deadline'] + 0.2)
     failure(world)
     found = audit(world.transitions[:1], contract=world.contract)
-    assert 'reset-verdict' not in found.counts, f'\n{found}'
+    assert 'reset-as-contract' not in found.counts, f'\n{found}'
 
 
 # Deadlines ---------------------------------------------------------------------------------------

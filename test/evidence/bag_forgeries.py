@@ -29,22 +29,22 @@ class Forgery:
 FORGERIES: tuple[Forgery, ...] = (
     Forgery(
         'obstacle farther in measurement, ruling, command and message',
-        ('measurement-from-sensors', 'ruling-from-sensors'),
+        ('values-from-sensors', 'ruling-from-sensors'),
         sensors.obstacle_farther_and_no_limit,
     ),
     Forgery(
         'obstacle of an older scan with its stamp and age',
-        ('measurement-newest',),
+        ('values-newest',),
         sensors.obstacle_from_an_older_scan,
     ),
     Forgery(
         'stamp and age of a measurement',
-        ('measurement-from-sensors',),
+        ('values-from-sensors',),
         sensors.obstacle_stamped_later,
     ),
     Forgery(
         'measured state and the command before',
-        ('measurement-from-sensors',),
+        ('values-from-sensors',),
         sensors.feedback_and_seed,
     ),
     Forgery(
@@ -57,48 +57,48 @@ FORGERIES: tuple[Forgery, ...] = (
     ),
     Forgery(
         'pose and reward',
-        ('fields-from-sensors', 'judgement-from-sensors'),
+        ('values-from-sensors', 'judgement-from-sensors'),
         sensors.pose_and_reward,
     ),
     Forgery(
         'success with pose, reward, ending and announcement',
-        ('fields-from-sensors', 'judgement-from-sensors'),
+        ('values-from-sensors', 'judgement-from-sensors'),
         sensors.success_made_up,
     ),
-    Forgery('older pose with its stamps', ('fields-newest',), sensors.pose_of_the_step_before),
-    Forgery('stamp, age and reaction time', ('fields-from-sensors',), sensors.stamp_and_age),
-    Forgery('clip flag with values', ('fields-from-sensors',), sensors.clip_flag_and_values),
-    Forgery('image that never came', ('fields-newest',), sensors.detector_that_never_spoke),
-    Forgery('confidence in every copy', ('fields-from-sensors',), sensors.confidence_raised),
+    Forgery('older pose with its stamps', ('values-newest',), sensors.pose_of_the_step_before),
+    Forgery('stamp, age and reaction time', ('values-from-sensors',), sensors.stamp_and_age),
+    Forgery('clip flag with values', ('values-from-sensors',), sensors.clip_flag_and_values),
+    Forgery('image that never came', ('values-newest',), sensors.detector_that_never_spoke),
+    Forgery('confidence in every copy', ('values-from-sensors',), sensors.confidence_raised),
     Forgery(
-        'older image with its hash and stamps', ('fields-newest',), sensors.image_of_another_time
+        'older image with its hash and stamps', ('values-newest',), sensors.image_of_another_time
     ),
-    Forgery('image and its hash', ('fields-from-sensors',), sensors.image_swapped_with_its_hash),
-    Forgery('pixels on the topic', ('fields-from-sensors',), sensors.pixels_changed),
+    Forgery('image and its hash', ('values-from-sensors',), sensors.image_swapped_with_its_hash),
+    Forgery('pixels on the topic', ('values-from-sensors',), sensors.pixels_changed),
     Forgery(
         'scan on its topic',
-        ('measurement-from-sensors', 'ruling-from-sensors'),
+        ('values-from-sensors', 'ruling-from-sensors'),
         sensors.scan_on_its_topic,
     ),
     Forgery(
         'sensor message taken out',
-        ('measurement-from-sensors',),
+        ('values-from-sensors',),
         sensors.sensor_message_taken_out,
     ),
-    Forgery('goal and rewards', ('task-field-recomputed',), sensors.goal_moved),
-    Forgery('truth mended', ('evaluator-from-sensors',), sensors.truth_mended),
+    Forgery('goal and rewards', ('task-recomputed',), sensors.goal_moved),
+    Forgery('truth mended', ('values-from-sensors',), sensors.truth_mended),
     Forgery(
-        'truth shown to the policy', ('evaluator-leak', 'fields-from-sensors'), sensors.truth_shown
+        'truth shown to the policy', ('truth-withheld', 'values-from-sensors'), sensors.truth_shown
     ),
     Forgery(
         'measured action and evidence',
-        ('measured-from-sensors',),
+        ('values-from-sensors',),
         sensors.measured_action_and_message,
     ),
-    Forgery('actuation, stage and reaction', ('measured-from-sensors',), sensors.actuated_earlier),
+    Forgery('actuation, stage and reaction', ('values-from-sensors',), sensors.actuated_earlier),
     Forgery(
         'request, decision, command and message',
-        ('request-as-published',),
+        ('as-published',),
         records.request_and_all_behind_it,
     ),
     Forgery('command in every record', ('command-on-topic',), records.command_in_every_record),
@@ -108,26 +108,24 @@ FORGERIES: tuple[Forgery, ...] = (
         records.command_message_and_copies,
     ),
     Forgery(
-        'decision taken out, others renumbered', ('command-decided',), records.decision_taken_out
+        'decision taken out, others renumbered', ('command-on-topic',), records.decision_taken_out
     ),
     Forgery(
         'decision, its copies and its message taken out, others renumbered',
         ('request-answered', 'previous-command'),
         records.decision_and_message_taken_out,
     ),
-    Forgery('command of somebody else', ('command-decided',), records.strange_command),
+    Forgery('command of somebody else', ('command-on-topic',), records.strange_command),
     Forgery('command that says more', ('command-on-topic',), records.command_that_says_more),
     Forgery('command in another frame', ('command-on-topic',), records.command_in_another_frame),
     Forgery(
         'command messages taken out', ('command-on-topic',), records.command_messages_taken_out
     ),
-    Forgery('step with everything of it taken out', ('period-kept',), records.step_taken_out),
-    Forgery('lease and client renamed', ('request-as-published',), records.lease_renamed),
-    Forgery('episode renamed', ('request-as-published',), records.episode_renamed),
-    Forgery('digest everywhere', ('digest-of-contract',), records.digest_everywhere),
-    Forgery('seed and sampled start', ('reset-recomputed',), records.seed_and_sample),
-    Forgery(
-        'observation in the steps', ('observation-as-published',), records.observation_in_the_steps
-    ),
-    Forgery('reward and its terms', ('judgement-recomputed',), records.reward_and_its_terms),
+    Forgery('step with everything of it taken out', ('steps-in-order',), records.step_taken_out),
+    Forgery('lease and client renamed', ('as-published',), records.lease_renamed),
+    Forgery('episode renamed', ('as-published',), records.episode_renamed),
+    Forgery('digest everywhere', ('one-contract',), records.digest_everywhere),
+    Forgery('seed and sampled start', ('task-recomputed',), records.seed_and_sample),
+    Forgery('observation in the steps', ('as-published',), records.observation_in_the_steps),
+    Forgery('reward and its terms', ('task-recomputed',), records.reward_and_its_terms),
 )

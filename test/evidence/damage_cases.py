@@ -47,8 +47,8 @@ CASES = (
         'versions-present',
         at(is_admitted, **{'decisions[0].software_version': ''}),
     ),
-    Case('another version', 'versions-constant', at(is_admitted, software_version='0.2.0')),
-    Case('another wrapper', 'versions-constant', at(is_admitted, wrappers=('TimeLimit',))),
+    Case('another version', 'episode-constant', at(is_admitted, software_version='0.2.0')),
+    Case('another wrapper', 'episode-constant', at(is_admitted, wrappers=('TimeLimit',))),
     Case(
         'a time limit around it, throughout',
         'wrapper-order',
@@ -63,120 +63,118 @@ CASES = (
             )
         ),
     ),
-    Case('short digest', 'digest-well-formed', at(is_admitted, **{'id.digest': 'sha256:ab'})),
+    Case('short digest', 'one-contract', at(is_admitted, **{'id.digest': 'sha256:ab'})),
     Case(
         'another digest',
-        'digest-constant',
+        'one-contract',
         at(is_admitted, **{'id.digest': 'sha256:' + '0' * 64}),
     ),
     Case(
         'another contract throughout',
-        'digest-of-contract',
+        'one-contract',
         everywhere(lambda step: put(step, 'id.digest', 'sha256:' + '0' * 64)),
     ),
     Case(
         'another pacing',
-        'digest-of-contract',
+        'one-contract',
         everywhere(lambda step: replace(step, pacing=Pacing.LOCKSTEP)),
     ),
-    Case('another agent', 'agent-known', at(is_admitted, **{'id.agent': 'truck'})),
-    Case('no UUID', 'episode-named', at(is_reset, **{'id.episode_id': 'episode 7'})),
+    Case('another agent', 'one-contract', at(is_admitted, **{'id.agent': 'truck'})),
+    Case('no UUID', 'one-contract', at(is_reset, **{'id.episode_id': 'episode 7'})),
     # What a field is of.
     Case(
         'a value that is not finite',
-        'values-of-type',
+        'fields-as-contract',
         at(is_admitted, **{'after[velocity].values': (float('inf'), 0.0)}),
     ),
     Case(
         'another goal than the sampled one',
-        'task-field-recomputed',
+        'task-recomputed',
         at(is_admitted, **{'after[goal].values': (1.0, 1.0)}),
     ),
     # Silence, and the space of the action.
     Case(
         'a silence that was shorter',
-        'silence-recomputed',
+        'inputs-recomputed',
         at(is_held, **{'decisions[0].since_request': 0.01}),
     ),
     Case(
         'an action with a value too few',
-        'action-in-space',
+        'request-valid',
         edit(is_admitted, lambda step: with_answer(step, admitted_action=(0.1,))),
     ),
-    Case('a tick that was in time', 'period-kept', at(is_admitted, tick_error=0.05)),
+    Case('a tick that was in time', 'steps-in-order', at(is_admitted, tick_error=0.05)),
     # The order of the steps.
-    Case('a step is missing', 'step-continuous', forged.drop_step),
-    Case('a step is missing, renumbered', 'observation-chain', forged.drop_step_and_renumber),
-    Case('a step twice', 'step-continuous', forged.repeat_step),
-    Case('steps change places', 'time-advances', forged.swap_steps),
-    Case('a step after the ending', 'step-after-ending', forged.go_on_after_ending),
-    Case('an episode comes back', 'episode-in-one-piece', forged.come_back),
-    Case('the reset is missing', 'reset-first', forged.drop_reset),
-    Case('a reset without its record', 'reset-first', at(is_reset, reset=None)),
-    Case('a reset with a reward', 'reset-neutral', at(is_reset, reward=1.0)),
+    Case('a step is missing', 'steps-in-order', forged.drop_step),
+    Case('a step is missing, renumbered', 'step-consistent', forged.drop_step_and_renumber),
+    Case('a step twice', 'steps-in-order', forged.repeat_step),
+    Case('steps change places', 'steps-in-order', forged.swap_steps),
+    Case('a step after the ending', 'steps-in-order', forged.go_on_after_ending),
+    Case('an episode comes back', 'steps-in-order', forged.come_back),
+    Case('the reset is missing', 'reset-as-contract', forged.drop_reset),
+    Case('a reset without its record', 'reset-as-contract', at(is_reset, reset=None)),
+    Case('a reset with a reward', 'reset-as-contract', at(is_reset, reward=1.0)),
     Case(
         'a reset that ends',
-        'reset-neutral',
+        'reset-as-contract',
         at(is_reset, terminated=True, cause='success', declared_by='task:go_to_goal'),
     ),
     Case('an ending is missing', 'episode-ended', forged.drop_ending),
-    Case('another seed in a step', 'seed-constant', at(is_admitted, seed=7)),
-    Case('another seed throughout', 'reset-recomputed', forged.reseed),
+    Case('another seed in a step', 'episode-constant', at(is_admitted, seed=7)),
+    Case('another seed throughout', 'task-recomputed', forged.reseed),
     Case(
         'the clock goes back',
-        'time-advances',
+        'steps-in-order',
         edit(is_admitted, lambda step: replace(step, closed=later(step.closed, -300))),
     ),
     # Resets.
     Case(
         'a reset far off',
-        'reset-verdict',
+        'reset-as-contract',
         at(is_reset, **{'reset.achieved[start].values': (0.0, 0.0, 0.0)}),
     ),
     Case('a wider tolerance', 'reset-as-contract', edit(is_reset, forged.widen_reset)),
-    Case('nobody confirmed', 'reset-confirmed', at(is_reset, **{'reset.confirmed_by': ''})),
-    Case('the goal was moved', 'reset-recomputed', forged.moved_goal),
+    Case('nobody confirmed', 'reset-as-contract', at(is_reset, **{'reset.confirmed_by': ''})),
+    Case('the goal was moved', 'task-recomputed', forged.moved_goal),
     # Endings.
-    Case('both flags', 'ending-exclusive', at(is_time_limit, terminated=True)),
-    Case('no cause', 'ending-cause', at(is_success, cause='')),
-    Case('a cause without ending', 'ending-cause', at(is_admitted, cause='success')),
-    Case('no declarer', 'ending-declarer', at(is_success, declared_by='')),
-    Case('a declarer without ending', 'ending-declarer', at(is_admitted, declared_by='me')),
+    Case('both flags', 'ending-declared', at(is_time_limit, terminated=True)),
+    Case('no cause', 'ending-declared', at(is_success, cause='')),
+    Case('a cause without ending', 'ending-declared', at(is_admitted, cause='success')),
+    Case('no declarer', 'ending-declared', at(is_success, declared_by='')),
+    Case('a declarer without ending', 'ending-declared', at(is_admitted, declared_by='me')),
     Case(
         'time limit as termination',
-        'cause-mapping',
+        'ending-declared',
         at(is_time_limit, terminated=True, truncated=False),
     ),
-    Case('an unknown cause', 'cause-mapping', at(is_time_limit, cause='boredom')),
-    Case('time limit too early', 'time-limit', at(is_success, cause='time_limit')),
-    Case('beyond the time limit', 'time-limit', forged.longer_episode),
+    Case('an unknown cause', 'ending-declared', at(is_time_limit, cause='boredom')),
+    Case('time limit too early', 'ending-justified', at(is_success, cause='time_limit')),
+    Case('beyond the time limit', 'ending-justified', forged.longer_episode),
     Case(
         'no ending at the limit',
-        'time-limit',
+        'ending-justified',
         at(is_time_limit, truncated=False, cause='', declared_by=''),
     ),
-    Case(
-        'time limit as success', 'judgement-recomputed', edit(is_time_limit, forged.claim_success)
-    ),
+    Case('time limit as success', 'task-recomputed', edit(is_time_limit, forged.claim_success)),
     Case(
         'a stop that ends nothing',
-        'stop-ends-episode',
+        'ending-justified',
         at(is_stopped, truncated=False, cause='', declared_by=''),
     ),
     Case(
         'a stop of the gate without one',
-        'stop-ends-episode',
+        'ending-justified',
         at(is_time_limit, cause='safety_stop', declared_by='safety_gate'),
     ),
     Case(
         'sensor lost for nothing',
-        'sensor-loss-explained',
+        'ending-justified',
         edit(is_time_limit, forged.sensor_lost_for_nothing),
     ),
     # Rewards.
     Case('a higher reward', 'reward-sum', at(is_admitted, reward=5.0)),
     Case('no number', 'reward-sum', at(is_admitted, reward=float('nan'))),
-    Case('reward and terms', 'judgement-recomputed', edit(is_admitted, forged.raise_reward)),
+    Case('reward and terms', 'task-recomputed', edit(is_admitted, forged.raise_reward)),
     # Observations.
     Case('a field less', 'fields-as-contract', at(is_admitted, after=lambda after: after[1:])),
     Case(
@@ -187,63 +185,65 @@ CASES = (
     Case(
         'another frame', 'fields-as-contract', at(is_admitted, **{'after[pose].frame_id': 'map'})
     ),
-    Case('ground truth leaks', 'evaluator-withheld', edit(is_admitted, forged.leak)),
-    Case(
-        'ground truth as pose', 'evaluator-withheld', edit(is_admitted, forged.leak_under_a_name)
-    ),
+    Case('ground truth leaks', 'truth-withheld', edit(is_admitted, forged.leak)),
+    Case('ground truth as pose', 'truth-withheld', edit(is_admitted, forged.leak_under_a_name)),
     Case(
         'a value out of bounds',
-        'values-in-bounds',
+        'fields-as-contract',
         at(is_admitted, **{'after[goal].values': (99.0, 0.0)}),
     ),
     Case(
         'a value that is no number',
-        'values-in-bounds',
+        'fields-as-contract',
         at(is_admitted, **{'after[goal].values': (float('nan'), 0.0)}),
     ),
     Case(
-        'clipped within bounds', 'clipped-as-declared', edit(is_admitted, forged.clip_out_of_place)
+        'clipped within bounds', 'fields-as-contract', edit(is_admitted, forged.clip_out_of_place)
     ),
-    Case('a younger age', 'age-recomputed', at(is_admitted, **{'after[pose].age': 0.001})),
-    Case('a younger pose', 'captured-as-contract', forged.younger_pose),
-    Case('old and fresh', 'status-recomputed', edit(is_admitted, forged.fresh_although_old)),
+    Case('a younger age', 'fields-recomputed', at(is_admitted, **{'after[pose].age': 0.001})),
+    Case('a younger pose', 'step-consistent', forged.younger_pose),
+    Case('old and fresh', 'fields-recomputed', edit(is_admitted, forged.fresh_although_old)),
     Case(
         'missing with a value',
-        'status-recomputed',
+        'fields-recomputed',
         at(is_admitted, **{'after[scan].status': FieldStatus.MISSING}),
     ),
     Case(
         'too old in a running episode',
-        'stale-ends-episode',
+        'ending-justified',
         edit(is_admitted, forged.stale_in_a_running_episode),
     ),
     Case(
         'a sensor from the future',
-        'age-not-negative',
+        'clocks-agree',
         at(is_admitted, **{'after[scan].age': -0.2}),
     ),
-    Case('too confident', 'confidence-range', at(is_admitted, **{'after[pose].confidence': 1.2})),
     Case(
-        'no hash', 'image-referenced', at(is_admitted, **{'after[front].image.sha256': bytes(32)})
+        'too confident', 'fields-as-contract', at(is_admitted, **{'after[pose].confidence': 1.2})
+    ),
+    Case(
+        'no hash',
+        'fields-as-contract',
+        at(is_admitted, **{'after[front].image.sha256': bytes(32)}),
     ),
     Case(
         'another observation before',
-        'observation-chain',
+        'step-consistent',
         at(is_admitted, **{'before[pose].values': (0.0, 0.0, 0.0)}),
     ),
     # The decision of a step.
-    Case('another verdict', 'decision-answers', at(is_clipped, verdict=Verdict.ADMITTED)),
-    Case('no decision', 'decision-answers', at(is_admitted, decision=-1)),
+    Case('another verdict', 'step-consistent', at(is_clipped, verdict=Verdict.ADMITTED)),
+    Case('no decision', 'step-consistent', at(is_admitted, decision=-1)),
     Case(
         'the clipped action as the requested one',
-        'actions-copied',
+        'step-consistent',
         edit(is_clipped, lambda s: replace(s, requested_action=s.admitted_action)),
     ),
-    Case('another command', 'actions-copied', at(is_admitted, commanded_action=(0.1, 0.1))),
-    Case('a faster policy', 'instants-copied', edit(is_admitted, forged.earlier_answer)),
+    Case('another command', 'step-consistent', at(is_admitted, commanded_action=(0.1, 0.1))),
+    Case('a faster policy', 'step-consistent', edit(is_admitted, forged.earlier_answer)),
     Case(
         'an answer to another observation',
-        'answered-observation',
+        'request-valid',
         edit(
             is_admitted,
             lambda s: put(
@@ -255,25 +255,25 @@ CASES = (
     ),
     Case(
         'an answer to what was not seen yet',
-        'answered-observation',
+        'request-valid',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.id.step', 999)),
     ),
     Case(
         'an answer to an older observation',
-        'answered-observation',
+        'request-valid',
         edit(is_admitted, forged.older_answer),
     ),
     Case(
         'a skipped action that was none',
-        'answered-observation',
+        'request-valid',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.skipped', 1)),
     ),
-    Case('a forgotten overrun', 'overrun-explained', edit(is_overrun, forged.forget_overrun)),
-    Case('held by another', 'overrun-explained', at(is_held, held_by='driver')),
-    Case('half a measured action', 'measured-action', at(is_admitted, measured_action=(0.1,))),
+    Case('a forgotten overrun', 'step-consistent', edit(is_overrun, forged.forget_overrun)),
+    Case('held by another', 'step-consistent', at(is_held, held_by='driver')),
+    Case('half a measured action', 'execution-measured', at(is_admitted, measured_action=(0.1,))),
     Case(
         'measured after the end',
-        'measured-action',
+        'execution-measured',
         edit(
             is_admitted,
             lambda s: replace(s, measured_at=stamp_later(s.closed.ros, 5)),
@@ -281,35 +281,35 @@ CASES = (
     ),
     # The gate.
     Case('a gap in the decisions', 'decision-sequence', forged.two_decisions_less),
-    Case('hidden clip', 'hidden-clip', edit(is_clipped, forged.hide_clip)),
-    Case('half hidden clip', 'hidden-clip', edit(is_clipped, forged.hide_clip_under_rule)),
+    Case('hidden clip', 'decision-explained', edit(is_clipped, forged.hide_clip)),
+    Case('half hidden clip', 'decision-explained', edit(is_clipped, forged.hide_clip_under_rule)),
     Case(
         'a milder verdict',
-        'verdict-explained',
+        'decision-explained',
         edit(is_clipped, lambda s: with_answer(s, verdict=Verdict.ADMITTED)),
     ),
     Case('an invented rule', 'ruling-recomputed', edit(is_admitted, forged.invent_rule)),
     Case('out of bounds', 'command-in-bounds', edit(is_clipped, forged.publish_beyond_bounds)),
-    Case('faster than allowed', 'command-rate', edit(is_rate_limited, forged.jump)),
+    Case('faster than allowed', 'command-motion', edit(is_rate_limited, forged.jump)),
     Case('driving on', 'ruling-recomputed', edit(is_stopped, forged.drive_on)),
     Case(
         'something else published',
-        'command-as-admitted',
+        'decision-explained',
         edit(is_admitted, lambda s: with_answer(s, command=scaled(s.commanded_action, 0.9))),
     ),
     Case(
         'a refusal that moves',
-        'refusal-publishes-nothing',
+        'decision-explained',
         edit(is_rejected, lambda s: with_answer(s, command=(0.1, 0.0))),
     ),
     Case(
         'a command at no time',
-        'decision-stamped',
+        'instants-in-order',
         edit(is_admitted, lambda s: with_answer(s, commanded=None)),
     ),
     Case(
         'another request',
-        'request-carried',
+        'request-valid',
         edit(
             is_admitted,
             lambda s: put(s, f'decisions[{s.decision}].request.action', (0.0, 0.0)),
@@ -317,18 +317,18 @@ CASES = (
     ),
     Case(
         'a request twice',
-        'request-order',
+        'request-valid',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.sequence', 1)),
     ),
     Case(
         'a request lost',
-        'request-lost',
+        'request-answered',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.sequence', 5000)),
     ),
-    Case('not armed', 'armed', edit(is_admitted, lambda s: with_answer(s, armed=False))),
+    Case('not armed', 'allowed-to-move', edit(is_admitted, lambda s: with_answer(s, armed=False))),
     Case(
         'emergency stop ignored',
-        'armed',
+        'allowed-to-move',
         edit(is_admitted, lambda s: with_answer(s, emergency_stop=True)),
     ),
     Case('a decision less, renumbered', 'previous-command', forged.drop_decision_and_renumber),
@@ -337,26 +337,26 @@ CASES = (
         'previous-command',
         edit(is_admitted, lambda s: with_answer(s, previous_command=(0.0, 0.0))),
     ),
-    Case('a head start', 'seeded-from-measured', edit(is_seeded, forged.forged_feedback)),
+    Case('a head start', 'previous-command', edit(is_seeded, forged.forged_feedback)),
     Case(
         'more time',
-        'time-step',
+        'inputs-recomputed',
         edit(is_rate_limited, lambda s: with_answer(s, time_step=0.5)),
     ),
     Case(
         'less time',
-        'time-step',
+        'inputs-recomputed',
         edit(is_admitted, lambda s: with_answer(s, time_step=0.09)),
     ),
     Case(
         'a younger scan at the gate',
-        'measurement-age',
+        'inputs-recomputed',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].measurements[0].age', 0.001)),
     ),
-    Case('an earlier arrival', 'measurement-age', edit(is_admitted, forged.earlier_arrival)),
+    Case('an earlier arrival', 'inputs-recomputed', edit(is_admitted, forged.earlier_arrival)),
     Case(
         'an old observation let through',
-        'action-age',
+        'request-valid',
         edit(
             is_admitted,
             lambda s: put(s, f'decisions[{s.decision}].request.observed', later(s.observed, -900)),
@@ -382,10 +382,10 @@ CASES = (
             ),
         ),
     ),
-    Case('another topic', 'sources-constant', at(is_admitted, **{'after[scan].source': '/fake'})),
+    Case('another topic', 'episode-constant', at(is_admitted, **{'after[scan].source': '/fake'})),
     Case(
         'another host',
-        'sources-constant',
+        'episode-constant',
         at(is_admitted, **{'after[scan].captured.host': 'elsewhere'}),
     ),
     Case(
@@ -403,44 +403,44 @@ CASES = (
     ),
     Case(
         'another rate before',
-        'previous-rate',
+        'previous-command',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].previous_rate', (9.0, 9.0))),
     ),
     Case(
         'another client',
-        'lease-constant',
+        'episode-constant',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.client', 'other')),
     ),
     Case(
         'another lease',
-        'lease-constant',
+        'episode-constant',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.lease_id', 'mine')),
     ),
     # Time.
     Case(
         'a missing stage',
-        'instants-present',
+        'step-consistent',
         edit(is_admitted, lambda s: put(s, 'latency.inference.duration', None)),
     ),
     Case(
         'a missing instant',
-        'instants-present',
+        'step-consistent',
         edit(is_admitted, lambda s: remeasured(replace(s, delivered=None))),
     ),
     Case(
         'a shorter stage',
-        'stages-recomputed',
+        'step-consistent',
         edit(is_admitted, lambda s: put(s, 'latency.inference.duration', 0.0001)),
     ),
-    Case('stage and reaction', 'stages-recomputed', edit(is_actuated, forged.faster_stage)),
+    Case('stage and reaction', 'step-consistent', edit(is_actuated, forged.faster_stage)),
     Case(
         'a shorter reaction',
-        'stages-add-up',
+        'step-consistent',
         edit(is_actuated, lambda s: put(s, 'latency.reaction.duration', 0.01)),
     ),
     Case(
         'a wider budget',
-        'budgets-as-contract',
+        'step-consistent',
         edit(is_admitted, lambda s: put(s, 'latency.inference.budget', 9.0)),
     ),
     Case(
@@ -450,7 +450,7 @@ CASES = (
     ),
     Case(
         'executed before commanded',
-        'actuated-after-commanded',
+        'execution-measured',
         edit(
             is_actuated,
             lambda s: remeasured(
@@ -458,11 +458,11 @@ CASES = (
             ),
         ),
     ),
-    Case('evidence from nowhere', 'actuated-after-commanded', at(is_actuated, actuated_source='')),
-    Case('mixed clocks', 'one-clock', edit(is_admitted, forged.wall_clock_for_sim_time)),
+    Case('evidence from nowhere', 'execution-measured', at(is_actuated, actuated_source='')),
+    Case('mixed clocks', 'instants-in-order', edit(is_admitted, forged.wall_clock_for_sim_time)),
     Case(
         'a middleware stamp of another clock',
-        'one-clock',
+        'instants-in-order',
         at(is_admitted, **{'after[pose].arrived.clock': Clock.STEADY}),
     ),
     Case(
@@ -481,7 +481,7 @@ CASES = (
 CASES += (
     Case(
         'a request of the timer',
-        'request-carried',
+        'request-valid',
         at(is_held, **{'decisions[0].trigger': Trigger.REQUEST}),
     ),
 )

@@ -44,7 +44,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import Refused, ResultCode
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 
 Piece = Transition | GateDecision | EpisodeStatus | EvaluatorRecord | ActuationEvidence
 Policy = Callable[[Observation], tuple[float, float]]
@@ -57,7 +57,7 @@ EPOCH = 1_760_000_000_000_000_000
 COMMAND, STOP = '/cmd_vel', '/emergency_stop'
 
 #: Rules that only a bag with its raw messages can be held against.
-FROM_TOPICS = {rule.id for rule in sensors.RULES}
+FROM_TOPICS = {rule.id for rule in catalogue.RULES if rule.raw}
 
 #: Topic of each kind of record.
 TOPICS: Mapping[str, str] = {

@@ -32,7 +32,7 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.memory import Chain
-from boundary_env_ros.evidence.rules import measurement, motion, sensors
+from boundary_env_ros.evidence.rules import catalogue, measurement, motion
 from boundary_env_ros.evidence.rules.base import Terms, terms_of
 from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.resources import share_file
@@ -106,7 +106,7 @@ def test_without_the_topic_of_the_operator_the_audit_says_what_it_cannot_hold_ag
     write_bag(tmp_path / 'bag', [sent for sent in tape if sent.topic != JOY])
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
-    assert 'operator-heard' in report.not_applied
+    assert 'operator-first' in report.not_applied
     assert any('no topic' in item.why and 'joy' in item.why for item in report.not_checked)
 
 
@@ -223,23 +223,23 @@ DAMAGES = (
     Damage(
         'another meaning of an action', 'wanted-command', heard, nudged('wanted_command', -0.1)
     ),
-    Damage('going on by itself', 'stop-lasts', after_a_stop, other(verdict=Verdict.HELD)),
+    Damage('going on by itself', 'allowed-to-move', after_a_stop, other(verdict=Verdict.HELD)),
     Damage(
         'an operator who does not hold his switch',
-        'operator-holds-switch',
+        'operator-first',
         of_operator,
         hand(values=(0.375, 0.75, 0.0)),
     ),
-    Damage('an operator of a while ago', 'operator-holds-switch', of_operator, hand(age=0.5)),
+    Damage('an operator of a while ago', 'operator-first', of_operator, hand(age=0.5)),
     Damage(
         'a policy that went before the operator',
-        'operator-goes-first',
+        'operator-first',
         refused_for_him,
         other(verdict=Verdict.ADMITTED, rules=()),
     ),
     Damage(
         'a refusal for nobody',
-        'operator-goes-first',
+        'operator-first',
         refused_for_him,
         hand(values=(0.0, 0.0, 0.0)),
     ),
@@ -250,7 +250,7 @@ DAMAGES = (
         other(seeded=False),
     ),
     Damage('a seed where nobody took over', 'previous-command', republished, other(seeded=True)),
-    Damage('a request in his name', 'armed', of_operator, other(armed=False)),
+    Damage('a request in his name', 'allowed-to-move', of_operator, other(armed=False)),
     Damage('looser limits', 'tightened-stricter', heard, other(tightened=LOOSER)),
     Damage(
         'limits as in the contract again',
@@ -258,14 +258,14 @@ DAMAGES = (
         tightened,
         other(tightened=Tightened()),
     ),
-    Damage('fewer overruns', 'overruns-recomputed', heard, other(overruns=99)),
-    Damage('somebody else', 'competing-stops', heard, other(competing_publishers=1)),
-    Damage('an unknown tick', 'tick-recomputed', heard, other(since_tick=None)),
-    Damage('a tick of long ago', 'tick-recomputed', heard, other(since_tick=9.0)),
-    Damage('a tick to come', 'tick-recomputed', heard, other(since_tick=-0.01)),
+    Damage('fewer overruns', 'inputs-recomputed', heard, other(overruns=99)),
+    Damage('somebody else', 'allowed-to-move', heard, other(competing_publishers=1)),
+    Damage('an unknown tick', 'inputs-recomputed', heard, other(since_tick=None)),
+    Damage('a tick of long ago', 'inputs-recomputed', heard, other(since_tick=9.0)),
+    Damage('a tick to come', 'inputs-recomputed', heard, other(since_tick=-0.01)),
     Damage(
         'a clock that jumped',
-        'clock-recomputed',
+        'allowed-to-move',
         heard,
         lambda d: replace(
             d,
@@ -280,7 +280,7 @@ DAMAGES = (
     Damage('a jerk by hand', 'command-motion', goes_on_by_hand, nudged('command', -0.02)),
     Damage(
         'an acceleration before',
-        'previous-rate',
+        'previous-command',
         heard,
         other(previous_acceleration=(0.5, 0.5)),
     ),
@@ -313,11 +313,7 @@ def test_what_the_contract_does_not_send_again_is_not_sent_again(
     contract = by_the_contract.contract
     other = replace(contract, safety=replace(contract.safety, republish=None, operator=None))
     report = audit(steps, contract=other)
-    assert {
-        'republished-as-declared',
-        'operator-holds-switch',
-        'operator-goes-first',
-    } <= set(report.counts), f'\n{report}'
+    assert {'operator-first', 'republished-as-declared'} <= set(report.counts), f'\n{report}'
 
 
 def test_switch_that_was_never_held_on_its_topic_is_named(
@@ -328,7 +324,7 @@ def test_switch_that_was_never_held_on_its_topic_is_named(
     forge.raw(JOY, lambda sent: replace(sent, what={**sent.what, 'buttons': [0] * 5}))
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
-    assert {'operator-heard', 'measurement-from-sensors'} <= set(report.counts), f'\n{report}'
+    assert {'operator-first', 'values-from-sensors'} <= set(report.counts), f'\n{report}'
 
 
 def test_second_obstacle_and_place_are_held_against_their_own_topics(
@@ -356,7 +352,7 @@ def test_second_obstacle_and_place_are_held_against_their_own_topics(
     found = [
         f.field
         for f in audit_path(tmp_path / 'bag').findings
-        if f.rule == sensors.measurement_from_sensors.id
+        if f.rule == catalogue.VALUES_FROM_SENSORS.id
     ]
     for name in ('obstacle.behind', 'workspace.hall'):
         assert f'decision {victim.sequence}.{name}.values' in found
@@ -409,10 +405,8 @@ def test_rotation_is_judged_by_its_angle(
         previous_command=about_z(0.4),
         command=about_z(angle),
     )
-    link = Chain().link(decision, '', direct=True)
-    check = motion.RULES[1].check_link
-    assert check is not None
-    assert len(list(check(link, turning))) == found
+    link = Chain().link(decision, '', turning, direct=True)
+    assert len(list(motion.command_rotation.look(link))) == found
 
 
 def test_command_that_is_no_unit_quaternion_is_named(
@@ -422,9 +416,8 @@ def test_command_that_is_no_unit_quaternion_is_named(
     decision = replace(
         steps[1].decisions[0], time_step=0.1, previous_command=about_z(0.4), command=command
     )
-    check = motion.RULES[1].check_link
-    assert check is not None
-    (found,) = check(Chain().link(decision, '', direct=True), turning)
+    link = Chain().link(decision, '', turning, direct=True)
+    (found,) = motion.command_rotation.look(link)
     assert found.expected == 'a norm of 1'
 
 
@@ -461,9 +454,8 @@ def test_command_before_that_was_measured_is_judged_as_the_gate_makes_it(
             for name, values in parts.items()
         ),
     )
-    check = measurement.RULES[0].check_link
-    assert check is not None
-    assert len(list(check(Chain().link(decision, '', direct=True), turning))) == found
+    link = Chain().link(decision, '', turning, direct=True)
+    assert len(list(measurement.seeded_from_measured.look(link))) == found
 
 
 # Divided differences -----------------------------------------------------------------------------

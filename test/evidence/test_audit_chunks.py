@@ -83,11 +83,11 @@ def _longer(decision: GateDecision) -> GateDecision:
 @pytest.mark.parametrize(
     ('forge', 'rule'),
     [
-        (_another_step, 'request-carried'),
-        (_another_action, 'request-carried'),
-        (_another_request, 'request-order'),
-        (_of_itself, 'request-carried'),
-        (_longer, 'request-order'),
+        (_another_step, 'request-valid'),
+        (_another_action, 'request-valid'),
+        (_another_request, 'request-valid'),
+        (_of_itself, 'request-valid'),
+        (_longer, 'request-valid'),
     ],
 )
 def test_a_forged_action_of_a_chunk_is_found(

@@ -13,7 +13,7 @@ from record_maker import Piece, transitions_of
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit_rules import RULES
+from boundary_env_ros.evidence.rules.catalogue import RULES
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -47,7 +47,7 @@ def test_record_of_which_not_all_can_be_checked_exits_with_3(
 ) -> None:
     assert main(['audit', str(honest)]) == 3
     out = capsys.readouterr().out
-    assert out.startswith('Audit: CONSISTENT. Not all could be checked; 0 errors, 0 warnings in ')
+    assert out.startswith('Audit: CONSISTENT. Not all could be checked; 0 fatal, ')
     assert 'Not checked: 16 of' in out
 
 
@@ -56,7 +56,7 @@ def test_forged_record_exits_with_1_and_names_rule_and_page(
 ) -> None:
     assert main(['audit', str(forged)]) == 1
     out = capsys.readouterr().out
-    assert 'error reward-sum (' in out
+    assert 'fatal reward-sum (' in out
     assert 'Page: doc/audit.md#reward-sum' in out
 
 

@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
-from boundary_env_ros.evidence.audit_rules import RULE
+from boundary_env_ros.evidence.rules.catalogue import RULE
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)

@@ -204,7 +204,7 @@ def test_message_of_one_datagram_that_the_environment_did_not_go_by_is_named_wit
     loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport]
 ) -> None:
     report = audited(make_tape(LossyBench, loaded, task, seed=4))
-    told = [finding for finding in report.findings if finding.rule == 'fields-newest']
+    told = [finding for finding in report.findings if finding.rule == 'values-newest']
     assert told
     for finding in told:
         assert 'the image stamped 17600000' in finding.expected
@@ -236,4 +236,4 @@ def test_last_message_of_a_driver_that_died_need_not_have_come(
     assert report.excused == {'missed': {'field front': 1}}
     older = [sent for sent in tape if sent.topic == CAMERA][-4:-1]
     gone = audited([sent for sent in tape if all(sent is not one for one in older)])
-    assert 'fields-from-sensors' in gone.counts
+    assert 'values-from-sensors' in gone.counts

@@ -191,6 +191,6 @@ def test_rotation_that_the_gate_may_not_publish_is_named(
     step = put(steps[place], f'decisions[{index}]', change(steps[place].decisions[index]))
     forged = [*steps[:place], step, *steps[place + 1 :]]
     report = audit(forged, contract=turning.contract)
-    assert 'command-rotation' in report.counts, f'\n{report}'
-    (finding, *_) = (f for f in report.findings if f.rule == 'command-rotation')
+    assert 'command-motion' in report.counts, f'\n{report}'
+    (finding, *_) = (f for f in report.findings if f.rule == 'command-motion')
     assert finding.field == f'decisions[{index}].command[3..6]'

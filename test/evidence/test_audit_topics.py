@@ -35,7 +35,7 @@ from boundary_env_ros.evidence.live import contract_of, LiveAudit
 from boundary_env_ros.evidence.raw import published, window
 from boundary_env_ros.evidence.raw import tape as tape_module
 from boundary_env_ros.evidence.raw.wiring import same_topic
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription, Message
 
@@ -52,14 +52,14 @@ def tape(loaded: LoadedContract, task: Task) -> Tape:
 @pytest.mark.parametrize(
     ('topic', 'rules'),
     [
-        ('/scan', {'measurement-from-sensors', 'ruling-from-sensors', 'fields-from-sensors'}),
-        ('/odom', {'measurement-newest', 'measured-from-sensors', 'judgement-from-sensors'}),
-        ('/camera/image_raw', {'fields-from-sensors', 'fields-newest'}),
-        ('/ground_truth', {'evaluator-from-sensors'}),
-        ('/cmd_vel', {'command-on-topic', 'command-decided'}),
+        ('/scan', {'ruling-from-sensors', 'values-from-sensors'}),
+        ('/odom', {'values-newest', 'values-from-sensors', 'judgement-from-sensors'}),
+        ('/camera/image_raw', {'values-from-sensors', 'values-newest'}),
+        ('/ground_truth', {'values-from-sensors'}),
+        ('/cmd_vel', {'command-on-topic'}),
         ('/emergency_stop', {'emergency-stop-heard'}),
-        ('/boundary/action_request', {'request-as-published', 'request-answered'}),
-        ('/boundary/observation', {'observation-as-published'}),
+        ('/boundary/action_request', {'as-published', 'request-answered'}),
+        ('/boundary/observation', {'as-published'}),
     ],
 )
 def test_missing_topic_is_no_finding_but_is_told(
@@ -85,11 +85,10 @@ def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: 
     )
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
-    assert {rule.id for rule in sensors.RULES} - set(report.not_applied) <= {
-        'request-as-published',
+    assert {rule.id for rule in catalogue.RULES if rule.raw} - set(report.not_applied) <= {
+        'as-published',
         'request-answered',
-        'observation-as-published',
-        'operator-heard',  # nobody was to be heard
+        'operator-first',  # nobody was to be heard
     }
 
 
@@ -133,7 +132,7 @@ def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
     assert report.counts == {}, f'\n{report}'
     assert sum(report.excused['lost'].values()) >= 3
     write_bag(tmp_path / 'liar', with_lost(0))
-    assert 'measurement-from-sensors' in audit_path(tmp_path / 'liar').counts
+    assert 'values-from-sensors' in audit_path(tmp_path / 'liar').counts
 
 
 class StarvedBench(Bench):
@@ -296,7 +295,7 @@ def test_garbage_on_a_sensor_topic_supports_nothing(
     short = {**sent.what, 'ranges': []}
     forge.raw('/scan', lambda s: replace(s, what=short) if s is sent else s)
     write_bag(tmp_path / 'bag', forge.tape)
-    assert 'measurement-from-sensors' in audit_path(tmp_path / 'bag').counts
+    assert 'values-from-sensors' in audit_path(tmp_path / 'bag').counts
 
 
 # Derived fields ----------------------------------------------------------------------------------
@@ -341,7 +340,7 @@ def test_derived_field_that_was_changed_alone_is_named(
     forge.refield(forge.step(lambda s: s.id.step == 9), name, change)
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
-    assert {'derived-recomputed', 'fields-from-sensors'} <= set(report.counts), f'\n{report}'
+    assert {'fields-recomputed', 'values-from-sensors'} <= set(report.counts), f'\n{report}'
 
 
 def test_derived_field_that_was_changed_with_its_input_is_named_by_the_sensor(
@@ -362,8 +361,8 @@ def test_derived_field_that_was_changed_with_its_input_is_named_by_the_sensor(
     forge.rewarded()
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
-    assert 'derived-recomputed' not in report.counts, f'\n{report}'
-    assert 'fields-from-sensors' in report.counts
+    assert 'fields-recomputed' not in report.counts, f'\n{report}'
+    assert 'values-from-sensors' in report.counts
 
 
 # Live --------------------------------------------------------------------------------------------
@@ -461,7 +460,7 @@ def test_live_audit_tells_a_finding_when_it_finds_it(
         forge.step(lambda s: s.id.step == 6), 'pose', lambda f: replace(f, confidence=0.1)
     )
     audit, told = listen(forge.tape, loaded, task)
-    assert 'fields-from-sensors' in told
+    assert 'values-from-sensors' in told
     assert not audit.report().ok
 
 

@@ -79,7 +79,7 @@ def test_field_of_one_agent_is_held_against_its_own_topic(
     new = replace(old, values=tuple(value + 1e-6 for value in old.values))
     forged = each(tape, lambda value: new if value == old else value)
     report = audited(tmp_path, forged)
-    found = [finding for finding in report.findings if finding.rule == 'fields-from-sensors']
+    found = [finding for finding in report.findings if finding.rule == 'values-from-sensors']
     assert found, f'\n{report}'
     assert {finding.agent for finding in found} == {agent}
 
@@ -101,7 +101,7 @@ def test_decisions_of_each_agent_are_a_chain_of_their_own(tmp_path: Path) -> Non
         return None if isinstance(value, GateDecision) and value == gone else value
 
     report = audited(tmp_path, each(tape, change))
-    found = [f for f in report.findings if f.rule in ('decision-sequence', 'command-decided')]
+    found = [f for f in report.findings if f.rule in ('decision-sequence', 'command-on-topic')]
     assert {f.agent for f in found if f.agent} == {gone.id.agent}, f'\n{report}'
 
 
@@ -112,7 +112,7 @@ def test_gripper_command_without_a_stamp_is_paired_by_value_and_time(tmp_path: P
     other = replace(odd, what={**odd.what, 'data': [value + 0.01 for value in odd.what['data']]})
     forged = [other if sent is odd else sent for sent in tape_of('door_arm')]
     report = audited(tmp_path, forged)
-    assert 'command-on-topic' in report.counts or 'command-decided' in report.counts
+    assert 'command-on-topic' in report.counts or 'command-on-topic' in report.counts
 
 
 def test_observation_of_one_agent_in_the_record_of_the_other_is_named(tmp_path: Path) -> None:
@@ -126,4 +126,4 @@ def test_observation_of_one_agent_in_the_record_of_the_other_is_named(tmp_path: 
         return swapped.get(value, value) if type(value) is type(one.fields[0]) else value
 
     report = audited(tmp_path, each(tape, change))
-    assert {'fields-from-sensors'} <= set(report.counts), f'\n{report}'
+    assert {'values-from-sensors'} <= set(report.counts), f'\n{report}'

@@ -67,9 +67,9 @@ def test_honest_data_set_is_clean_and_says_what_was_not_checked(
     assert report.counts == {}, f'\n{report}'
     assert report.episodes == 5
     assert report.contract == 'warehouse_cart 1.0.0'
-    assert 'fields-from-sensors' in report.not_applied
+    assert 'values-from-sensors' in report.not_applied
     assert 'the record has no raw messages: audit the bag' in str(report)
-    assert 'judgement-recomputed' not in report.not_applied
+    assert 'task-recomputed' not in report.not_applied
 
 
 def test_damage_in_a_data_set_is_named(

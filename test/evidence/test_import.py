@@ -337,7 +337,7 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert (client.success_by_marks.count, client.disagreements) == (1, [])
     report = audit_path(tmp_path / 'run')
     assert report.counts == {}
-    assert {'judgement-recomputed', 'task-field-recomputed'} <= set(report.not_applied)
+    assert {'task-recomputed'} <= set(report.not_applied)
 
 
 def test_commands_outside_the_contract_are_kept_and_counted(
@@ -424,8 +424,8 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
     assert report.imported == report.transitions == len(steps_of(run))
     assert report.outcome is Outcome.CONSISTENT
     assert str(report).startswith('Audit of an import: CONSISTENT. Not all could be checked;')
-    assert {'command-decided', 'actions-copied', 'reset-confirmed'} <= set(report.not_applied)
-    assert not {'fields-from-sensors', 'judgement-recomputed'} & set(report.not_applied)
+    assert {'command-on-topic', 'step-consistent', 'reset-as-contract'} <= set(report.not_applied)
+    assert not {'values-from-sensors', 'task-recomputed'} & set(report.not_applied)
     assert report.from_topics['fields'] > 200
     assert report.from_topics['commands'] == report.transitions - 1
 
@@ -434,20 +434,20 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
     ('change', 'rules'),
     [
         ({'reward': 5.0}, {'reward-sum'}),
-        ({'requested_action': (0.1, 0.1)}, {'import-as-commanded'}),
+        ({'requested_action': (0.1, 0.1)}, {'step-consistent'}),
         (
             dict.fromkeys(
                 ('requested_action', 'admitted_action', 'commanded_action'), (0.125, 0.25)
             ),
-            {'import-from-commands', 'judgement-recomputed'},
+            {'command-on-topic', 'task-recomputed'},
         ),
         (
             dict.fromkeys(('requested_action', 'admitted_action', 'commanded_action'), ()),
-            {'import-from-commands', 'judgement-recomputed'},
+            {'command-on-topic', 'task-recomputed'},
         ),
-        ({'measured_action': (0.5, 0.5)}, {'measured-from-sensors'}),
-        ({'verdict': Verdict.ADMITTED}, {'import-as-commanded'}),
-        ({'cause': 'success', 'terminated': True}, {'judgement-recomputed'}),
+        ({'measured_action': (0.5, 0.5)}, {'values-from-sensors'}),
+        ({'verdict': Verdict.ADMITTED}, {'step-consistent'}),
+        ({'cause': 'success', 'terminated': True}, {'task-recomputed'}),
     ],
     ids=lambda value: ','.join(value) if isinstance(value, dict) else '',
 )
@@ -496,7 +496,7 @@ def test_mark_of_an_import_spares_no_recorded_step(
         for step in originals[0].steps
     ]
     found = audit(forged, contract=loaded.contract)
-    assert 'actions-copied' in found.counts
+    assert 'step-consistent' in found.counts
 
 
 # Where episodes are ------------------------------------------------------------------------------

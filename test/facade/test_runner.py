@@ -215,7 +215,7 @@ def test_a_record_in_which_the_policy_saw_something_else_is_found(
         writer(forged(step))
     writer.close()
     report = audit_path(tmp_path / 'run')
-    assert 'answered-observation' in {finding.rule for finding in report.findings}
+    assert 'request-valid' in {finding.rule for finding in report.findings}
 
 
 # What does not go well ---------------------------------------------------------------------------

@@ -364,7 +364,7 @@ def judge_record(run: Path, kind: Kind, outcomes: Sequence[Outcome], world: Faul
     by_episode = {outcome.episode: outcome for outcome in outcomes}
     report = audit_path(run)
     for finding in report.findings:
-        if finding.severity is not Severity.ERROR or finding.rule in kind.marks:
+        if finding.severity is not Severity.FATAL or finding.rule in kind.marks:
             continue
         of = by_episode.get(finding.episode)
         for outcome in [of] if of else outcomes:

@@ -349,51 +349,34 @@ _OVER = frozenset({_R.EPISODE_OVER})
 #: One field may be too old a tick before all have been silent for the robot's timeout.
 _NO_ROBOT = frozenset({'robot_lost', 'sensor_lost'})
 #: A gate that was not scheduled decides, when it wakes up, on what it had heard before.
-_STALE = frozenset({'measurement-newest'})
+_STALE = frozenset({'values-newest'})
 #: What a recorder that was not scheduled has lost, it says; what refers to that hangs in the air.
 _GAPS = frozenset(
     {
-        'command-decided',
+        'as-published',
         'command-on-topic',
         'decision-sequence',
-        'decisions-agree',
-        'evaluator-from-sensors',
-        'fields-from-sensors',
-        'late-evidence',
-        'measured-from-sensors',
-        'measurement-from-sensors',
-        'observation-as-published',
-        'request-as-published',
-        'step-continuous',
+        'execution-measured',
+        'steps-in-order',
+        'values-from-sensors',
     }
 )
 #: Nothing can be held against a clock that jumped, but that it did; what came before it lies as
 #: far back for the audit as the clock says.
 _JUMPED = frozenset(
     {
-        'time-advances',
-        'evaluator-from-sensors',
-        'fields-from-sensors',
-        'measured-action',
-        'measured-from-sensors',
-        'measurement-from-sensors',
-        'measurement-newest',
-        'fields-newest',
+        'execution-measured',
         'judgement-from-sensors',
+        'steps-in-order',
+        'values-from-sensors',
+        'values-newest',
     }
 )
 #: A message may have reached gate and environment when the driver dies, and not the recorder: and
 #: nobody is there to send it again.
-_LAST_WORDS = frozenset(
-    {
-        'evaluator-from-sensors',
-        'fields-from-sensors',
-        'measured-from-sensors',
-        'measurement-from-sensors',
-    }
-)
+_LAST_WORDS = frozenset({'values-from-sensors'})
 #: A frame with a request may reach the gate, and none with the same for the recorder come through.
-_UNHEARD = frozenset({'request-as-published'})
+_UNHEARD = frozenset({'as-published'})
 _RUNS_ON = frozenset({'', 'abandoned', 'time_limit'})
 _KILL, _STOP = signal.SIGKILL, signal.SIGSTOP
 
@@ -453,7 +436,7 @@ _ALL = (
         safe=Safe.REST,
         causes=frozenset({'gate_lost'}),
         # It may die after a command, and before the decision that explains it.
-        marks=frozenset({'command-decided'}),
+        marks=frozenset({'command-on-topic'}),
     ),
     Kind(
         name='freeze_gate',

@@ -114,8 +114,8 @@ def test_command_of_somebody_else_is_told_at_once(world: World) -> None:
 
     with listening(world, episodes=1, told=told.append) as audit:
         report = audited(world, audit, disturb)
-    assert 'command-decided' in report.counts, f'\n{report}'
-    assert 'command-decided' in {finding.rule for finding in told}
+    assert 'command-on-topic' in report.counts, f'\n{report}'
+    assert 'command-on-topic' in {finding.rule for finding in told}
 
 
 def test_without_a_boundary_it_says_what_to_look_for(world: World) -> None:

@@ -47,7 +47,7 @@ def world(make_world: MakeWorld) -> Iterator[World]:
     report = audit_path(made.run)
     # On a machine without a free core a command may leave later than it was decided on, and its
     # time step is then not what the audit makes of it; that is not what is tested here.
-    assert {finding.rule for finding in report.findings} <= {'time-step'}, str(report)
+    assert {finding.rule for finding in report.findings} <= {'inputs-recomputed'}, str(report)
 
 
 @pytest.fixture

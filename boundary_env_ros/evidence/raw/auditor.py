@@ -17,6 +17,7 @@ import math
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.inputs import looked_up_fields
 from boundary_env_ros.core.lockstep import WorldAdvanced
 from boundary_env_ros.core.observation import Observation
@@ -32,7 +33,7 @@ from boundary_env_ros.evidence.raw.observations import ObservationChecks
 from boundary_env_ros.evidence.raw.published import PublishedChecks
 from boundary_env_ros.evidence.raw.tape import Find, RecorderState, Tape
 from boundary_env_ros.evidence.raw.wiring import Message, STOP
-from boundary_env_ros.evidence.rules import sensors, whole
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
@@ -57,43 +58,30 @@ _OWN = (_REQUEST, _OBSERVATION, _RECORDER, _ADVANCED)
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
     'gate': (
-        sensors.measurement_from_sensors,
-        sensors.measurement_newest,
-        sensors.ruling_from_sensors,
+        catalogue.VALUES_FROM_SENSORS,
+        catalogue.VALUES_NEWEST,
+        catalogue.RULING_FROM_SENSORS,
     ),
     'field': (
-        sensors.fields_from_sensors,
-        sensors.fields_newest,
-        sensors.judgement_from_sensors,
+        catalogue.VALUES_FROM_SENSORS,
+        catalogue.VALUES_NEWEST,
+        catalogue.JUDGEMENT_FROM_SENSORS,
     ),
-    'evaluator': (sensors.evaluator_from_sensors,),
-    'feedback': (sensors.measured_from_sensors,),
-    'command': (
-        sensors.command_on_topic,
-        sensors.command_decided,
-        sensors.import_from_commands,
-    ),
-    'emergency': (sensors.emergency_stop_heard,),
+    'evaluator': (catalogue.VALUES_FROM_SENSORS,),
+    'feedback': (catalogue.VALUES_FROM_SENSORS,),
+    'command': (catalogue.COMMAND_ON_TOPIC,),
+    'emergency': (catalogue.EMERGENCY_STOP_HEARD,),
 }
-
 
 #: The rules that need the topic of a gate.
 _OF_THE_GATE = (
-    sensors.command_on_topic,
-    sensors.command_decided,
-    sensors.request_answered,
-    whole.decisions_agree,
+    catalogue.COMMAND_ON_TOPIC,
+    catalogue.REQUEST_ANSWERED,
+    catalogue.AS_PUBLISHED,
 )
 
 #: The rules that hold instants against log times.
-_OF_CLOCKS = (
-    sensors.measurement_from_sensors,
-    sensors.measurement_newest,
-    sensors.ruling_from_sensors,
-    sensors.fields_from_sensors,
-    sensors.fields_newest,
-    sensors.emergency_stop_heard,
-)
+_OF_CLOCKS = (*_RULES_OF['gate'], catalogue.EMERGENCY_STOP_HEARD)
 
 
 class RawAuditor:
@@ -240,7 +228,8 @@ class RawAuditor:
         self._observations.check(now, start, log_time)
         self._feedback.check(now)
         self._imports.check(now)
-        self._published.check_observation(now, log_time)
+        if not is_import(now):
+            self._published.check_observation(now, log_time)
         evaluator = self._published.evaluator_of(now)
         if evaluator is not None:
             self._observations.evaluator(evaluator[0].fields, now, evaluator[1])
@@ -273,12 +262,12 @@ class RawAuditor:
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
                 rules = _RULES_OF[kind]
                 if use.name == f'gate {OPERATOR}':
-                    rules = (*rules, sensors.operator_heard)
+                    rules = (*rules, catalogue.OPERATOR_FIRST)
                 found += [NotChecked(rule=rule.id, why=why) for rule in rules]
         for kind, rule in (
-            (_REQUEST, sensors.request_as_published),
-            (_REQUEST, sensors.request_answered),
-            (_OBSERVATION, sensors.observation_as_published),
+            (_REQUEST, catalogue.AS_PUBLISHED),
+            (_REQUEST, catalogue.REQUEST_ANSWERED),
+            (_OBSERVATION, catalogue.AS_PUBLISHED),
         ):
             if kind not in self._own.values():
                 why = f'no topic of type {kind} in the record'

@@ -16,7 +16,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard
 from boundary_env_ros.evidence.raw.wiring import Use
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, vector
 
 #: Nanoseconds at the end of a record in which one half of a pair may be missing.
@@ -131,7 +131,7 @@ class CommandChecks:
         if partner is None:
             if not self._tape.missing(use, command.stamp, command.log_time):
                 self._tape.find(
-                    sensors.command_on_topic,
+                    catalogue.COMMAND_ON_TOPIC,
                     Mismatch(
                         field=place,
                         expected=f'a message on {use.topic} with the stamp of `commanded`',
@@ -144,7 +144,7 @@ class CommandChecks:
         self._tape.took('commands', use.name)
         if not _equal(command.values, partner.values):
             self._tape.find(
-                sensors.command_on_topic,
+                catalogue.COMMAND_ON_TOPIC,
                 Mismatch(
                     field=place,
                     expected=f'{vector(partner.values)} as on {use.topic}',
@@ -154,7 +154,7 @@ class CommandChecks:
             )
         elif partner.besides:
             self._tape.find(
-                sensors.command_on_topic,
+                catalogue.COMMAND_ON_TOPIC,
                 Mismatch(
                     field=place,
                     expected='a message that says the command and nothing else',
@@ -180,7 +180,7 @@ class CommandChecks:
             self._tape.excuse('damaged', use.name)
             return
         self._tape.find(
-            sensors.command_decided,
+            catalogue.COMMAND_ON_TOPIC,
             Mismatch(
                 field=f'{use.topic} of {agent}',
                 expected='a decision of the gate for each message',

@@ -22,7 +22,7 @@ from boundary_env_ros.evidence.raw.support import (
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard, measured
 from boundary_env_ros.evidence.raw.wiring import same_topic, STOP, Use
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.rules.gate import same_numbers
 from boundary_env_ros.evidence.rules.recompute import reasons_of, ruling_of
@@ -145,7 +145,7 @@ class DecisionChecks:
             self._tape.took('commands by hand', 'commands by hand')
             return
         self._tape.find(
-            sensors.operator_heard,
+            catalogue.OPERATOR_FIRST,
             Mismatch(
                 field=f'decision {decision.sequence}.wanted_command',
                 expected=f'{vector(command)} with a switch that reads {switch:g} on {use.topic}'
@@ -161,7 +161,7 @@ class DecisionChecks:
     ) -> Heard | None:
         """Hold one measurement against the message that it is of, and return that."""
         tape, place = self._tape, f'decision {decision.sequence}.{measurement.name}'
-        rule = sensors.measurement_from_sensors
+        rule = catalogue.VALUES_FROM_SENSORS
         if not measurement.received_steady:
             first = tape.window(use).first
             late = 0 if first is None else log_time - first.log_time
@@ -170,7 +170,7 @@ class DecisionChecks:
                 tape.excuse('early', use.name)
             elif late > tape.grace and not decision.seeded:
                 tape.find(
-                    sensors.measurement_newest,
+                    catalogue.VALUES_NEWEST,
                     Mismatch(
                         field=place,
                         expected=f'what {use.topic} said',
@@ -244,7 +244,7 @@ class DecisionChecks:
             got = now - (instant.steady - measurement.received_steady)
             if not tape.contract.sim_time and got < heard.publish_time - _READING:
                 tape.find(
-                    sensors.measurement_from_sensors,
+                    catalogue.VALUES_FROM_SENSORS,
                     Mismatch(
                         field=f'decision {decision.sequence}.{measurement.name}.received_steady',
                         expected='not before the message was sent',
@@ -280,7 +280,7 @@ class DecisionChecks:
             return heard
         newest = newest if newest is not None and measured(newest, use.name) else heard
         tape.find(
-            sensors.measurement_newest,
+            catalogue.VALUES_NEWEST,
             Mismatch(
                 field=f'decision {decision.sequence}.{measurement.name}',
                 expected=f'{expected}, {told(newest, use)}',
@@ -317,7 +317,7 @@ class DecisionChecks:
             or not same_numbers(ruling.command, decision.command)
         ):
             self._tape.find(
-                sensors.ruling_from_sensors,
+                catalogue.RULING_FROM_SENSORS,
                 Mismatch(
                     field=f'decision {decision.sequence}',
                     expected=f'{ruling.verdict.name} {vector(ruling.command)} '
@@ -356,7 +356,7 @@ class DecisionChecks:
                 tape.excuse('starved', STOP)
                 return
         tape.find(
-            sensors.emergency_stop_heard,
+            catalogue.EMERGENCY_STOP_HEARD,
             Mismatch(
                 field=f'decision {decision.sequence}.emergency_stop',
                 expected=f'True, {(now - since) / 1e9:.3g} s after it was pressed',

@@ -10,7 +10,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard
 from boundary_env_ros.evidence.raw.wiring import Use
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
 
 
@@ -71,12 +71,12 @@ class FeedbackChecks:
         if not uses or (not found and tape.missing(uses[0], stamp, tape.now)):
             return
         tape.find(
-            sensors.measured_from_sensors,
+            catalogue.VALUES_FROM_SENSORS,
             Mismatch(
-                field=place,
-                expected=', '.join(told)
+                place,
+                ', '.join(told)
                 or f'a message of that stamp on {" or ".join(u.topic for u in uses)}',
-                actual=vector(values or ()) if told else f'none of {stamp} ns',
+                vector(values or ()) if told else f'none of {stamp} ns',
             ),
             of,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.raw.tape import Tape
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
 
 
@@ -54,11 +54,11 @@ class ImportChecks:
             self._tape.took('commands', 'commands')
         if not same(now.commanded_action, expected):
             self._tape.find(
-                sensors.import_from_commands,
+                catalogue.COMMAND_ON_TOPIC,
                 Mismatch(
-                    field='commanded_action',
-                    expected=f'{vector(expected)} as on the command topics',
-                    actual=vector(now.commanded_action),
+                    'commanded_action',
+                    f'{vector(expected)} as on the command topics',
+                    vector(now.commanded_action),
                 ),
                 now.id,
             )

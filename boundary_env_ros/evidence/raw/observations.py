@@ -25,6 +25,7 @@ from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import WRONG_INPUT
+from boundary_env_ros.evidence.episodes import is_unjudged
 from boundary_env_ros.evidence.memory import PAST
 from boundary_env_ros.evidence.raw.support import (
     Claim,
@@ -36,11 +37,10 @@ from boundary_env_ros.evidence.raw.support import (
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard
 from boundary_env_ros.evidence.raw.wiring import same_topic, Use
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     number,
-    Rule,
     same,
     vector,
 )
@@ -75,8 +75,6 @@ class _Frozen:
         When the recorder had the record.
     where
         What its fields are called in findings.
-    rule
-        The rule that its values must keep.
     begun
         Log time from which on the episode runs; None if that is not known.
     cut_short
@@ -90,7 +88,6 @@ class _Frozen:
     listened: int | None
     log_time: int
     where: str
-    rule: Rule
     begun: int | None
     cut_short: bool
 
@@ -159,7 +156,6 @@ class ObservationChecks:
             listened=self._listened(now, now.after),
             log_time=log_time,
             where='after',
-            rule=sensors.fields_from_sensors,
             begun=self._tape.on_tape(start.closed),
             cut_short=_cut_short(now),
         )
@@ -185,7 +181,6 @@ class ObservationChecks:
             listened=self._listened(now, fields),
             log_time=log_time,
             where='evaluator',
-            rule=sensors.evaluator_from_sensors,
             begun=None,
             cut_short=_cut_short(now),
         )
@@ -233,11 +228,11 @@ class ObservationChecks:
             expected = _freeze(specs, by_name, heard, frozen, past)
         except WRONG_INPUT as error:
             self._tape.find(
-                frozen.rule,
+                catalogue.VALUES_FROM_SENSORS,
                 Mismatch(
-                    field=frozen.where,
-                    expected='fields that can be made of the messages',
-                    actual=f'{type(error).__name__}: {error}',
+                    frozen.where,
+                    'fields that can be made of the messages',
+                    f'{type(error).__name__}: {error}',
                 ),
                 frozen.id,
             )
@@ -275,11 +270,11 @@ class ObservationChecks:
             sent = nanoseconds(field.captured, field.published)
             if not tape.missing(use, sent, frozen.log_time):
                 tape.find(
-                    frozen.rule,
+                    catalogue.VALUES_FROM_SENSORS,
                     Mismatch(
-                        field=place,
-                        expected=f'a message on {use.topic} of that stamp',
-                        actual=f'{vector(field.values)} of no message',
+                        place,
+                        f'a message on {use.topic} of that stamp',
+                        f'{vector(field.values)} of no message',
                     ),
                     frozen.id,
                 )
@@ -287,10 +282,8 @@ class ObservationChecks:
         tape.took('fields', use.name)
         if not same_topic(use.topic, field.source):
             tape.find(
-                frozen.rule,
-                Mismatch(
-                    field=f'{place}.source', expected=repr(use.topic), actual=repr(field.source)
-                ),
+                catalogue.VALUES_FROM_SENSORS,
+                Mismatch(f'{place}.source', repr(use.topic), repr(field.source)),
                 frozen.id,
             )
         self._sent(field, use, heard, frozen)
@@ -307,11 +300,11 @@ class ObservationChecks:
         came = tape.window(use).last_before(now - slack, use.name)
         if came is not None and came.log_time > frozen.begun:
             tape.find(
-                sensors.fields_newest,
+                catalogue.VALUES_NEWEST,
                 Mismatch(
-                    field=f'{frozen.where}.{field.name}',
-                    expected=f'{vector(came.readings[use.name].values)} as on {use.topic}',
-                    actual='nothing: it never came',
+                    f'{frozen.where}.{field.name}',
+                    f'{vector(came.readings[use.name].values)} as on {use.topic}',
+                    'nothing: it never came',
                 ),
                 frozen.id,
             )
@@ -326,11 +319,11 @@ class ObservationChecks:
             frozen_at is not None and heard.publish_time > frozen_at + _READING
         ):
             tape.find(
-                frozen.rule,
+                catalogue.VALUES_FROM_SENSORS,
                 Mismatch(
-                    field=f'{frozen.where}.{field.name}.published',
-                    expected=f'{heard.publish_time} as on {use.topic}, before it was frozen',
-                    actual=str(sent.nanoseconds),
+                    f'{frozen.where}.{field.name}.published',
+                    f'{heard.publish_time} as on {use.topic}, before it was frozen',
+                    str(sent.nanoseconds),
                 ),
                 frozen.id,
             )
@@ -344,11 +337,11 @@ class ObservationChecks:
                 ours, theirs = ours.sha256, theirs.sha256
             if not same(ours, theirs):
                 self._tape.find(
-                    frozen.rule,
+                    catalogue.VALUES_FROM_SENSORS,
                     Mismatch(
-                        field=f'{frozen.where}.{field.name}.{name}',
-                        expected=f'{_text(ours)} from {field.source}',
-                        actual=_text(theirs),
+                        f'{frozen.where}.{field.name}.{name}',
+                        f'{_text(ours)} from {field.source}',
+                        _text(theirs),
                     ),
                     frozen.id,
                 )
@@ -395,11 +388,11 @@ class ObservationChecks:
                 tape.excuse('missed', use.name)
             return heard
         tape.find(
-            sensors.fields_newest,
+            catalogue.VALUES_NEWEST,
             Mismatch(
-                field=f'{frozen.where}.{field.name}',
-                expected=f'the newest message on {use.topic} that was there, {told(newest, use)}',
-                actual=f'another one, {told(heard, use)}',
+                f'{frozen.where}.{field.name}',
+                f'the newest message on {use.topic} that was there, {told(newest, use)}',
+                f'another one, {told(heard, use)}',
             ),
             frozen.id,
         )
@@ -434,6 +427,8 @@ class ObservationChecks:
         """Let the task judge what the sensors said."""
         if self._task is None or start.reset is None or now.kind is not Kind.STEP:
             return
+        if is_unjudged(now):
+            return
         before = values_of(now.before) if before is None else before
         self._tape.took('judgements', 'judgements')
         claimed = values_of(now.before)
@@ -444,7 +439,7 @@ class ObservationChecks:
         for mismatch in judged(
             now, self._task, self._tape.contract, start.reset, before=before, after=after
         ):
-            self._tape.find(sensors.judgement_from_sensors, mismatch, now.id)
+            self._tape.find(catalogue.JUDGEMENT_FROM_SENSORS, mismatch, now.id)
 
 
 def _cut_short(now: Transition) -> bool:

@@ -12,7 +12,7 @@ from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import EvaluatorRecord, Transition
 from boundary_env_ros.evidence.raw.tape import BEGINNING, Tape
-from boundary_env_ros.evidence.rules import sensors
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
 
 T = TypeVar('T')
@@ -100,7 +100,7 @@ class PublishedChecks:
 
     def check_request(self, decision: GateDecision, log_time: int) -> None:
         """Hold the request that a decision carries against the one that was published."""
-        request, rule = decision.request, sensors.request_as_published
+        request, rule = decision.request, catalogue.AS_PUBLISHED
         first = self._first.get('request')
         if request is None or first is None:
             return
@@ -171,7 +171,7 @@ class PublishedChecks:
         if (request.lease_id, request.sequence) in self._answered:
             return
         self._tape.find(
-            sensors.request_answered,
+            catalogue.REQUEST_ANSWERED,
             Mismatch(
                 field=f'request {request.sequence} of lease {request.lease_id}',
                 expected='a decision of the gate',
@@ -210,7 +210,7 @@ class PublishedChecks:
                 or 'instant or number of fields'
             )
         self._tape.find(
-            sensors.observation_as_published,
+            catalogue.AS_PUBLISHED,
             Mismatch(field='after', expected=expected, actual=actual),
             transition.id,
         )

@@ -34,16 +34,18 @@ class Severity(Enum):
     """
     How bad a finding is.
 
-    ``ERROR``: the record contradicts itself or the contract, so no claim may rest on it.
-    ``WARNING``: the record is true as far as can be seen, but something is missing from it or
-    looks odd.
+    ``FATAL``: the record contradicts itself, its contract or its sensors: no claim may rest on it.
+    ``SUSPICIOUS``: the record is true as far as can be seen, but something is missing from it or
+    looks odd: look before a claim rests on it.
+    ``HOUSEKEEPING``: the record is whole; something that is kept beside it is not.
     """
 
-    ERROR = 'error'
-    WARNING = 'warning'
+    FATAL = 'fatal'
+    SUSPICIOUS = 'suspicious'
+    HOUSEKEEPING = 'housekeeping'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Mismatch:
     """
     One place where a record does not keep a rule.
@@ -136,6 +138,8 @@ class Link:
     direct
         Whether it must follow ``before`` directly: False where the record holds no decisions
         between two episodes.
+    terms
+        The contract; None if it is not known.
 
     """
 
@@ -151,6 +155,7 @@ class Link:
     by_hand: bool | None
     asked: tuple[Asked, ...] | None
     direct: bool
+    terms: Terms | None
 
     @property
     def published(self) -> GateDecision | None:
@@ -214,11 +219,9 @@ class Scene:
 
 
 Found = Iterator[Mismatch]
-Check = Callable[[Scene], Found]
-CheckLink = Callable[[Link, Terms | None], Found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """
     One rule of the audit.
@@ -226,20 +229,20 @@ class Rule:
     Attributes
     ----------
     id
-        Its name in reports; never changes.
+        Its name in reports.
     severity
         See :class:`Severity`.
     sentence
         What an honest record keeps.
     way_out
         Where to look when one does not.
-    needs_contract, needs_task, needs_topics
-        Whether it can only be applied with the contract, its task, or the raw messages of a bag at
-        hand.
-    check, check_link
-        Pure function from a scene, or from a decision of the gate, to what is wrong in it. A rule
-        has one of the two, or none if it is about the record as a whole, which only the auditor
-        sees.
+    raw
+        Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
+        them.
+    task
+        Whether it needs the task for that, too.
+    near
+        Whether it compares with another record, which may have been where the record is damaged.
 
     """
 
@@ -247,16 +250,50 @@ class Rule:
     severity: Severity
     sentence: str
     way_out: str
-    needs_contract: bool = False
-    needs_task: bool = False
-    needs_topics: bool = False
-    check: Check | None = None
-    check_link: CheckLink | None = None
+    raw: bool = False
+    task: bool = False
+    near: bool = False
 
     @property
     def page(self) -> str:
         """Return where it is explained."""
         return f'doc/audit.md#{self.id}'
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """
+    A function that looks whether one part of a rule is kept.
+
+    Attributes
+    ----------
+    rule
+        The rule.
+    look
+        Pure function from a step, or a decision of the gate, to what is wrong in it.
+    contract, task
+        Whether it can only be applied with the contract, or its task, at hand.
+    near
+        Whether it compares with the step or decision before, as :class:`Rule` has it.
+    imports
+        Why it is not applied to an imported step; empty if it is.
+
+    """
+
+    rule: Rule
+    look: Callable[..., Found]
+    contract: bool = False
+    task: bool = False
+    near: bool = False
+    imports: Callable[[Transition], str] = lambda now: ''
+
+
+class StepCheck(Check):
+    """A check of a step."""
+
+
+class DecisionCheck(Check):
+    """A check of a decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,52 +304,23 @@ class NotChecked:
     why: str
 
 
-def rule(
-    name: str,
-    sentence: str,
-    way_out: str,
+def of_step(
+    rule: Rule,
     *,
-    severity: Severity = Severity.ERROR,
-    needs_contract: bool = False,
-    needs_task: bool = False,
-) -> Callable[[Check], Rule]:
-    """Make a rule of the function that checks it."""
-
-    def make(check: Check) -> Rule:
-        return Rule(
-            id=name,
-            severity=severity,
-            sentence=sentence,
-            way_out=way_out,
-            needs_contract=needs_contract,
-            needs_task=needs_task,
-            check=check,
-        )
-
-    return make
+    contract: bool = False,
+    task: bool = False,
+    near: bool = False,
+    imports: Callable[[Transition], str] = lambda now: '',
+) -> Callable[[Callable[[Scene], Found]], StepCheck]:
+    """Make a check of steps of a function."""
+    return lambda look: StepCheck(rule, look, contract, task, near, imports)
 
 
-def link_rule(
-    name: str,
-    sentence: str,
-    way_out: str,
-    *,
-    severity: Severity = Severity.ERROR,
-    needs_contract: bool = False,
-) -> Callable[[CheckLink], Rule]:
-    """Make a rule about decisions of the function that checks one."""
-
-    def make(check_link: CheckLink) -> Rule:
-        return Rule(
-            id=name,
-            severity=severity,
-            sentence=sentence,
-            way_out=way_out,
-            needs_contract=needs_contract,
-            check_link=check_link,
-        )
-
-    return make
+def of_decision(
+    rule: Rule, *, contract: bool = False, near: bool = False
+) -> Callable[[Callable[[Link], Found]], DecisionCheck]:
+    """Make a check of decisions of the gate of a function."""
+    return lambda look: DecisionCheck(rule, look, contract, near=near)
 
 
 def terms_of(contract: Contract, digest: str) -> Terms:

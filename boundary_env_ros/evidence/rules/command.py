@@ -15,17 +15,17 @@ from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Trajectory, Vector
 from boundary_env_ros.core.timebase import elapsed
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
     known,
     limits_of,
     Link,
-    link_rule,
     Mismatch,
     number,
+    of_decision,
     ROUNDING,
-    Rule,
     Terms,
     vector,
 )
@@ -36,13 +36,9 @@ from boundary_env_ros.evidence.rules.recompute import ruling_of
 BEFORE_COMMAND = 0.05
 
 
-@link_rule(
-    'command-as-admitted',
-    'What was published is what was admitted, in the space of the command.',
-    'Look at the mapping from action to command, or for a command that was changed after the '
-    'rules.',
-)
-def _command_as_admitted(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.DECISION_EXPLAINED)
+def _command_as_admitted(link: Link) -> Found:
+    terms = link.terms
     decision = link.decision
     if decision.verdict not in MOVING:
         return
@@ -53,29 +49,19 @@ def _command_as_admitted(link: Link, terms: Terms | None) -> Found:
         return  # Without the contract only a command that is the action can be compared with it.
     if not same_numbers(expected, decision.admitted_action):
         yield Mismatch(
-            field='command',
-            expected=f'{vector(decision.admitted_action)} as admitted',
-            actual=f'{vector(decision.command)}, which is {vector(expected)}',
+            'command',
+            f'{vector(decision.admitted_action)} as admitted',
+            f'{vector(decision.command)}, which is {vector(expected)}',
         )
 
 
-@link_rule(
-    'command-in-bounds',
-    'Every published command has the dimensions of the contract, and each is a number within its '
-    'bounds; from a place outside of them, or where they were made tighter while the robot moved, '
-    'none goes farther out of them.',
-    'Compare `low:` and `high:` of the action in the contract, and `tightened` of the decision; '
-    'nothing outside them is ever published.',
-    needs_contract=True,
-)
-def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
-    limits, command = known(terms), link.decision.command
+@of_decision(catalogue.COMMAND_IN_BOUNDS, contract=True)
+def _command_in_bounds(link: Link) -> Found:
+    limits, command = known(link.terms), link.decision.command
     if not command:
         return
     if len(command) != len(limits.low):
-        yield Mismatch(
-            field='command', expected=f'{len(limits.low)} values', actual=str(len(command))
-        )
+        yield Mismatch('command', f'{len(limits.low)} values', str(len(command)))
         return
     previous = link.decision.previous_command
     for i, value in enumerate(command):
@@ -86,9 +72,9 @@ def _command_in_bounds(link: Link, terms: Terms | None) -> Found:
         slack = ROUNDING * max(1.0, abs(low), abs(high))
         if not low - slack <= value <= high + slack:
             yield Mismatch(
-                field=f'command[{limits.limits.names[i]}]',
-                expected=f'between {number(low)} and {number(high)}',
-                actual=number(value),
+                f'command[{limits.limits.names[i]}]',
+                f'between {number(low)} and {number(high)}',
+                number(value),
             )
     decision = link.decision
     if decision.tightened.low or decision.tightened.high:
@@ -103,23 +89,15 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
         value = decision.command[i]
         if not low - ROUNDING <= value <= high + ROUNDING:
             yield Mismatch(
-                field=f'command[{limits.names[i]}]',
-                expected=f'between {number(low)} and {number(high)}, as `tightened` says',
-                actual=number(value),
+                f'command[{limits.names[i]}]',
+                f'between {number(low)} and {number(high)}, as `tightened` says',
+                number(value),
             )
 
 
-@link_rule(
-    'command-rate',
-    'No command is farther from the one before it than the declared rate allows for the time '
-    'between, or for the duration of its trajectory; a stop follows its own profile, towards the '
-    'safe command, and where no command is in force it sends no speed but the safe one.',
-    'Compare `rate:` and `stop:` of the action in the contract with `previous_command` and '
-    '`time_step`.',
-    needs_contract=True,
-)
-def _command_rate(link: Link, terms: Terms | None) -> Found:
-    declared, decision = known(terms), link.decision
+@of_decision(catalogue.COMMAND_MOTION, contract=True)
+def _command_rate(link: Link) -> Found:
+    declared, decision = known(link.terms), link.decision
     command, previous = decision.command, decision.previous_command
     if len(command) != len(declared.rate):
         return
@@ -128,9 +106,9 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
         # With nothing known of the state the only command is the safe one.
         if not (stopped and same_numbers(command, declared.safe)):
             yield Mismatch(
-                field='previous_command',
-                expected='the command before, unless this is the safe one',
-                actual=vector(previous),
+                'previous_command',
+                'the command before, unless this is the safe one',
+                vector(previous),
             )
         return
     limits = limits_of(decision, declared)
@@ -148,15 +126,15 @@ def _command_rate(link: Link, terms: Terms | None) -> Found:
         most = (declared.stop[i] if braked else rate) * seconds
         if not abs(value - was) <= most + ROUNDING:
             yield Mismatch(
-                field=f'command[{limits.names[i]}]',
-                expected=f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
-                actual=f'{number(value)}, {number(abs(value - was))} away',
+                f'command[{limits.names[i]}]',
+                f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
+                f'{number(value)}, {number(abs(value - was))} away',
             )
         if braked and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(
-                field=f'command[{limits.names[i]}]',
-                expected=f'from {number(was)} towards {number(safe)}',
-                actual=number(value),
+                f'command[{limits.names[i]}]',
+                f'from {number(was)} towards {number(safe)}',
+                number(value),
             )
 
 
@@ -177,16 +155,9 @@ def brakes(decision: GateDecision, terms: Terms) -> bool:
     )
 
 
-@link_rule(
-    'previous-command',
-    'The command before is the last one that the gate published in the episode; only the first '
-    'of an episode, one after so long a silence that the driver took over, one that was asked for '
-    'when the measured state had departed too far, and one after a change of hands, are taken '
-    'from the measured state, unless the robot did more than it was told to.',
-    'Rates bound the emitted sequence: look for a decision that was taken out, or a command '
-    'before that was made up.',
-)
-def _previous_command(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.PREVIOUS_COMMAND, near=True)
+def _previous_command(link: Link) -> Found:
+    terms = link.terms
     decision, last = link.decision, link.published
     if decision.verdict is Verdict.REJECTED:
         return
@@ -196,22 +167,22 @@ def _previous_command(link: Link, terms: Terms | None) -> Found:
             return
         if decision.seeded or decision.previous_command != last.command:
             yield Mismatch(
-                field='previous_command',
-                expected=f'{vector(last.command)} of decision {last.sequence}',
-                actual=vector(decision.previous_command)
+                'previous_command',
+                f'{vector(last.command)} of decision {last.sequence}',
+                vector(decision.previous_command)
                 + (' from the measured state' if decision.seeded else ''),
             )
         elif _changes_hands(link, last, terms):
             yield Mismatch(
-                field='seeded',
-                expected='the measured state, where a policy and an operator change hands',
-                actual=f'{vector(decision.previous_command)} of decision {last.sequence}',
+                'seeded',
+                'the measured state, where a policy and an operator change hands',
+                f'{vector(decision.previous_command)} of decision {last.sequence}',
             )
     elif link.before is not None and not decision.seeded and decision.previous_command:
         yield Mismatch(
-            field='seeded',
-            expected='the measured state before the first command of an episode',
-            actual=f'{vector(decision.previous_command)} of unknown origin',
+            'seeded',
+            'the measured state before the first command of an episode',
+            f'{vector(decision.previous_command)} of unknown origin',
         )
 
 
@@ -278,15 +249,9 @@ def driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms | 
     return bool(timeouts) and silence > min(timeouts) - slack
 
 
-@link_rule(
-    'time-step',
-    'The time that the rate limits were computed with is the time since the command before, and '
-    'never more than one period.',
-    'Compare it with the instants of the two decisions: more time would allow a greater jump.',
-    needs_contract=True,
-)
-def _time_step(link: Link, terms: Terms | None) -> Found:
-    limits, decision = known(terms), link.decision
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True, near=True)
+def _time_step(link: Link) -> Found:
+    limits, decision = known(link.terms), link.decision
     if decision.verdict is Verdict.REJECTED:
         return
     period, actual = limits.contract.period, decision.time_step
@@ -305,23 +270,14 @@ def _time_step(link: Link, terms: Terms | None) -> Found:
         if bound is not None:
             most = min(period, max(bound, 0.0))
     if actual is None or not 0.0 <= actual <= most + ROUNDING:
-        yield Mismatch(
-            field='time_step',
-            expected=f'between 0 and {number(most)} s',
-            actual=number(actual),
-        )
+        yield Mismatch('time_step', f'between 0 and {number(most)} s', number(actual))
     elif expected is not None and not close(actual, expected):
-        yield Mismatch(field='time_step', expected=f'{number(expected)} s', actual=number(actual))
+        yield Mismatch('time_step', f'{number(expected)} s', number(actual))
 
 
-@link_rule(
-    'previous-rate',
-    'The rate of change before a command, and that of the rate, follow from the command before, '
-    'and from the one before that; of a profile, from its state then; from the measured state '
-    'there is none.',
-    'Compare them with `command`, `previous_command` and `time_step` of the decision before.',
-)
-def _previous_rate(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.PREVIOUS_COMMAND, near=True)
+def _previous_rate(link: Link) -> Found:
+    terms = link.terms
     last, decision = link.published, link.decision
     if last is None or decision.verdict is Verdict.REJECTED or begins_anew(last, decision):
         return
@@ -335,7 +291,7 @@ def _previous_rate(link: Link, terms: Terms | None) -> Found:
     for name, expected in (('previous_rate', rate), ('previous_acceleration', acceleration)):
         actual = getattr(decision, name)
         if not same_numbers(expected, actual):
-            yield Mismatch(field=name, expected=vector(expected), actual=vector(actual))
+            yield Mismatch(name, vector(expected), vector(actual))
 
 
 def _motion_after(last: GateDecision, terms: Terms | None) -> tuple[Vector, Vector] | None:
@@ -354,16 +310,9 @@ def _motion_after(last: GateDecision, terms: Terms | None) -> tuple[Vector, Vect
     return None if ruling is None else (ruling.rate, ruling.acceleration)
 
 
-@link_rule(
-    'silence-recomputed',
-    'The time since a policy or an operator was heard is the time since the decision on that, '
-    'while the episode lasts.',
-    'Trust the instants: a silence that was made shorter hides that the robot should have '
-    'stopped.',
-    needs_contract=True,
-)
-def _silence_recomputed(link: Link, terms: Terms | None) -> Found:
-    decision, last, limits = link.decision, link.obeyed, known(terms)
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True, near=True)
+def _silence_recomputed(link: Link) -> Found:
+    decision, last, limits = link.decision, link.obeyed, known(link.terms)
     if limits.contract.pacing is not Pacing.REALTIME or decision.verdict is Verdict.REJECTED:
         return
     if (
@@ -383,21 +332,13 @@ def _silence_recomputed(link: Link, terms: Terms | None) -> Found:
     actual = decision.since_request
     if actual is None or not least - ROUNDING <= actual <= most + ROUNDING:
         yield Mismatch(
-            field='since_request',
-            expected=f'{number(since)} s since decision {last.sequence}',
-            actual=number(actual),
+            'since_request', f'{number(since)} s since decision {last.sequence}', number(actual)
         )
 
 
-@link_rule(
-    'action-in-space',
-    'An action that was let through has the size of the action space, and an index names a '
-    'choice.',
-    'Look at the policy, and at the gate that should have refused it.',
-    needs_contract=True,
-)
-def _action_in_space(link: Link, terms: Terms | None) -> Found:
-    contract, decision = known(terms).contract, link.decision
+@of_decision(catalogue.REQUEST_VALID, contract=True)
+def _action_in_space(link: Link) -> Found:
+    contract, decision = known(link.terms).contract, link.decision
     if decision.verdict not in MOVING:
         return
     places = [('admitted_action', decision.admitted_action)]
@@ -405,9 +346,7 @@ def _action_in_space(link: Link, terms: Terms | None) -> Found:
         places.append(('requested_action', decision.requested_action))
     for name, action in places:
         if len(action) != contract.action_size:
-            yield Mismatch(
-                field=name, expected=f'{contract.action_size} values', actual=vector(action)
-            )
+            yield Mismatch(name, f'{contract.action_size} values', vector(action))
             continue
         start = 0
         for group in contract.action:
@@ -423,19 +362,5 @@ def _action_in_space(link: Link, terms: Terms | None) -> Found:
                 continue
             if translate((group,), values, None)[0] is None:
                 yield Mismatch(
-                    field=f'{name} of {group.name}',
-                    expected='an index of the contract',
-                    actual=vector(values),
+                    f'{name} of {group.name}', 'an index of the contract', vector(values)
                 )
-
-
-RULES: tuple[Rule, ...] = (
-    _silence_recomputed,
-    _action_in_space,
-    _command_as_admitted,
-    _command_in_bounds,
-    _command_rate,
-    _previous_command,
-    _time_step,
-    _previous_rate,
-)

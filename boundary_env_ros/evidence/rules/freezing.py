@@ -17,27 +17,23 @@ from boundary_env_ros.core.observation import (
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.task import supply
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
     known,
     Mismatch,
     number,
-    Rule,
-    rule,
+    of_step,
     same,
     Scene,
     vector,
 )
+from boundary_env_ros.evidence.rules.imported import if_supplied
 from boundary_env_ros.evidence.rules.observation import views
 
 
-@rule(
-    'age-recomputed',
-    'The age of a field is the time from its capture to the instant at which the observation was '
-    'frozen.',
-    'Trust the stamps, not the age, and find out who wrote another one.',
-)
+@of_step(catalogue.FIELDS_RECOMPUTED)
 def _age_recomputed(scene: Scene) -> Found:
     for view, fields, frozen in views(scene):
         if frozen is None:
@@ -52,45 +48,33 @@ def _age_recomputed(scene: Scene) -> Found:
                 agree = close(expected, field.age)
             if not agree:
                 yield Mismatch(
-                    field=f'{view}.{field.name}.age',
-                    expected=f'{number(expected)} s, frozen minus captured',
-                    actual=number(field.age),
+                    f'{view}.{field.name}.age',
+                    f'{number(expected)} s, frozen minus captured',
+                    number(field.age),
                 )
 
 
-@rule(
-    'status-recomputed',
-    'A field is FRESH up to the greatest age and skew that the contract allows, STALE beyond '
-    'them, and MISSING with no value if it never came; a derived one is as good as its inputs.',
-    'Compare `max_age:` and `skew:` of the field in the contract with the stamps in the record.',
-)
+@of_step(catalogue.FIELDS_RECOMPUTED)
 def _status_recomputed(scene: Scene) -> Found:
     for view, fields, _ in views(scene):
         for field in fields:
             empty = not field.values and field.image is None
             if (field.status is FieldStatus.MISSING) != empty:
                 yield Mismatch(
-                    field=f'{view}.{field.name}.status',
-                    expected='MISSING exactly if there is no value',
-                    actual=f'{field.status.name} with {vector(field.values)}',
+                    f'{view}.{field.name}.status',
+                    'MISSING exactly if there is no value',
+                    f'{field.status.name} with {vector(field.values)}',
                 )
     for place, expected, field in _again(scene):
         if field.status is not expected.status and expected.status is not FieldStatus.MISSING:
             yield Mismatch(
-                field=f'{place}.status',
-                expected=f'{expected.status.name} at an age of {number(expected.age)} s',
-                actual=field.status.name,
+                f'{place}.status',
+                f'{expected.status.name} at an age of {number(expected.age)} s',
+                field.status.name,
             )
 
 
-@rule(
-    'derived-recomputed',
-    'A derived field is what its function makes of the fields that it is derived from, now and in '
-    'the observations before.',
-    'Look for a field that was changed on one side only; `derive:` in the contract names the '
-    'function.',
-    needs_contract=True,
-)
+@of_step(catalogue.FIELDS_RECOMPUTED, contract=True)
 def _derived_recomputed(scene: Scene) -> Found:
     specs = known(scene.terms).seen
     for place, expected, field in _again(scene):
@@ -100,9 +84,9 @@ def _derived_recomputed(scene: Scene) -> Found:
             ours, theirs = getattr(expected, name), getattr(field, name)
             if not same(ours, theirs):
                 yield Mismatch(
-                    field=f'{place}.{name}',
-                    expected=vector(ours) if name == 'values' else repr(ours),
-                    actual=vector(theirs) if name == 'values' else repr(theirs),
+                    f'{place}.{name}',
+                    vector(ours) if name == 'values' else repr(ours),
+                    vector(theirs) if name == 'values' else repr(theirs),
                 )
 
 
@@ -144,14 +128,7 @@ def sample_of(field: ObservationField) -> Sample:
     )
 
 
-@rule(
-    'task-field-recomputed',
-    'A field that the task supplies is what the task makes of the sampled reset.',
-    'Install the version of the task that the contract names; if it is that one, the goal was '
-    'moved.',
-    needs_contract=True,
-    needs_task=True,
-)
+@of_step(catalogue.TASK_RECOMPUTED, contract=True, task=True, imports=if_supplied)
 def _task_field_recomputed(scene: Scene) -> Found:
     now, task, start = scene.now, scene.task, scene.start.reset
     if task is None or start is None:
@@ -160,9 +137,7 @@ def _task_field_recomputed(scene: Scene) -> Found:
     try:
         supplied = supply(task, known(scene.terms).contract, by_name(start.sampled), now.id.agent)
     except BoundaryError as error:
-        yield Mismatch(
-            field='reset.sampled', expected='all that the task needs', actual=repr(error)
-        )
+        yield Mismatch('reset.sampled', 'all that the task needs', repr(error))
         return
     for view, fields, _ in views(scene):
         for field in fields:
@@ -172,15 +147,7 @@ def _task_field_recomputed(scene: Scene) -> Found:
             expected, _ = bring_inside(tuple(supplied.get(spec.task, ())), spec)
             if not same(expected, field.values):
                 yield Mismatch(
-                    field=f'{view}.{field.name}.values',
-                    expected=f'{vector(expected)} by the task',
-                    actual=vector(field.values),
+                    f'{view}.{field.name}.values',
+                    f'{vector(expected)} by the task',
+                    vector(field.values),
                 )
-
-
-RULES: tuple[Rule, ...] = (
-    _age_recomputed,
-    _status_recomputed,
-    _derived_recomputed,
-    _task_field_recomputed,
-)

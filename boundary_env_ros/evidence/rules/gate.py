@@ -16,17 +16,16 @@ from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
     is_republished,
     known,
     Link,
-    link_rule,
     Mismatch,
     number,
-    Rule,
-    Severity,
+    of_decision,
     Terms,
     vector,
 )
@@ -53,38 +52,22 @@ def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return len(one) == len(other) and all(map(close, one, other))
 
 
-@link_rule(
-    'decision-sequence',
-    'The decisions of a gate are numbered without a gap; only a gate that was started anew begins '
-    'again at 1.',
-    'Look for lost messages (`lost` in the status of the recorder), or for decisions that were '
-    'taken out.',
-)
-def _decision_sequence(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.DECISION_SEQUENCE, near=True)
+def _decision_sequence(link: Link) -> Found:
     before, sequence = link.before, link.decision.sequence
     if before is None or (sequence == 1 and not link.direct):
         return
     expected = before.sequence + 1
     if sequence != expected and (link.direct or sequence < expected):
-        yield Mismatch(field='sequence', expected=str(expected), actual=str(sequence))
+        yield Mismatch('sequence', str(expected), str(sequence))
 
 
-@link_rule(
-    'verdict-explained',
-    'A verdict is the strictest outcome of the rules that touched the action, and ADMITTED if '
-    'none '
-    'did.',
-    'Look for a rule result that was taken out, or a verdict that was made milder.',
-)
-def _verdict_explained(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.DECISION_EXPLAINED)
+def _verdict_explained(link: Link) -> Found:
     decision = link.decision
     expected = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
     if decision.verdict is not expected:
-        yield Mismatch(
-            field='verdict',
-            expected=f'{expected.name}, by {_rules(decision)}',
-            actual=decision.verdict.name,
-        )
+        yield Mismatch('verdict', f'{expected.name}, by {_rules(decision)}', decision.verdict.name)
 
 
 def _rules(decision: GateDecision) -> str:
@@ -96,20 +79,15 @@ def _name(terms: Terms | None, dimension: int) -> str:
     return names[dimension] if 0 <= dimension < len(names) else f'dimension {dimension}'
 
 
-@link_rule(
-    'hidden-clip',
-    'Whatever differs between what was asked for and the command was changed by rules that say '
-    'so, dimension by dimension.',
-    'A change without a reason means that somebody else clips: find it between policy and '
-    'command topic.',
-)
-def _hidden_clip(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.DECISION_EXPLAINED)
+def _hidden_clip(link: Link) -> Found:
+    terms = link.terms
     decision = link.decision
     if decision.verdict not in MOVING:
         return
     start, end = _asked_for(decision, terms), decision.command
     if len(start) != len(end):
-        yield Mismatch(field='command', expected=f'{len(start)} values', actual=f'{len(end)}')
+        yield Mismatch('command', f'{len(start)} values', f'{len(end)}')
         return
     values = list(start)
     for i, result in enumerate(decision.rules):
@@ -121,24 +99,24 @@ def _hidden_clip(link: Link, terms: Terms | None) -> Found:
             or result.after is None
         ):
             yield Mismatch(
-                field=f'rules[{i}]',
-                expected='a dimension, and its value before and after',
-                actual=f'{result.rule} of {_name(terms, result.dimension)}',
+                f'rules[{i}]',
+                'a dimension, and its value before and after',
+                f'{result.rule} of {_name(terms, result.dimension)}',
             )
             return
         if not close(result.before, values[result.dimension]) or result.before == result.after:
             yield Mismatch(
-                field=f'rules[{i}].before',
-                expected=f'{number(values[result.dimension])}, and a change',
-                actual=f'{number(result.before)} to {number(result.after)}',
+                f'rules[{i}].before',
+                f'{number(values[result.dimension])}, and a change',
+                f'{number(result.before)} to {number(result.after)}',
             )
         values[result.dimension] = result.after
     for i, (explained, commanded) in enumerate(zip(values, end, strict=True)):
         if not close(explained, commanded):
             yield Mismatch(
-                field=f'command[{_name(terms, i)}]',
-                expected=f'{number(explained)}, left of {number(start[i])} by {_rules(decision)}',
-                actual=number(commanded),
+                f'command[{_name(terms, i)}]',
+                f'{number(explained)}, left of {number(start[i])} by {_rules(decision)}',
+                number(commanded),
             )
 
 
@@ -183,22 +161,13 @@ def _before_own_bounds(decision: GateDecision) -> Vector:
     return tuple(wanted)
 
 
-@link_rule(
-    'wanted-command',
-    'The wanted command is what was asked for: the requested action in command space, what the '
-    'operator commands, the probe of the contract, or, for the timer, what is in force or held.',
-    'Compare it with `requested_action`, with the measurement `operator`, and with the decision '
-    'before: a command that nobody asked for must not be on its way.',
-    needs_contract=True,
-)
-def _wanted_command(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.WANTED_COMMAND, contract=True, near=True)
+def _wanted_command(link: Link) -> Found:
     decision = link.decision
-    expected = _wanted(link, known(terms))
+    expected = _wanted(link, known(link.terms))
     if expected and not any(same_numbers(one, decision.wanted_command) for one in expected):
         yield Mismatch(
-            field='wanted_command',
-            expected=' or '.join(map(vector, expected)),
-            actual=vector(decision.wanted_command),
+            'wanted_command', ' or '.join(map(vector, expected)), vector(decision.wanted_command)
         )
 
 
@@ -271,14 +240,8 @@ def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
     return ((), tuple(command)) if decision.verdict is Verdict.STOPPED else (tuple(command),)
 
 
-@link_rule(
-    'stop-lasts',
-    'After a stop, the timer of the gate holds and republishes nothing until somebody who may '
-    'asks for something.',
-    'Look for a request or a command of the operator that was taken out: a robot that was stopped '
-    'does not go on by itself.',
-)
-def _stop_lasts(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.ALLOWED_TO_MOVE)
+def _stop_lasts(link: Link) -> Found:
     decision, last = link.decision, link.published
     if (
         decision.trigger is Trigger.TIMER
@@ -288,32 +251,20 @@ def _stop_lasts(link: Link, terms: Terms | None) -> Found:
         and last.id.episode_id == decision.id.episode_id
     ):
         yield Mismatch(
-            field='verdict',
-            expected=f'STOPPED, as in decision {last.sequence}',
-            actual=decision.verdict.name,
+            'verdict', f'STOPPED, as in decision {last.sequence}', decision.verdict.name
         )
 
 
-@link_rule(
-    'refusal-publishes-nothing',
-    'Because of what is refused nothing is published; every other decision publishes a command, '
-    'but for a stop where nobody knows yet where to stay.',
-    'Look at the gate: what is not a command must not move the robot.',
-)
-def _refusal_publishes_nothing(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.DECISION_EXPLAINED)
+def _refusal_publishes_nothing(link: Link) -> Found:
+    terms = link.terms
     decision = link.decision
     if decision.verdict is Verdict.REJECTED:
         for name in ('command', 'admitted_action'):
             if getattr(decision, name):
-                yield Mismatch(
-                    field=name,
-                    expected='nothing for REJECTED',
-                    actual=vector(getattr(decision, name)),
-                )
+                yield Mismatch(name, 'nothing for REJECTED', vector(getattr(decision, name)))
     elif not decision.command and not _nowhere_to_stay(decision, terms):
-        yield Mismatch(
-            field='command', expected=f'a command for {decision.verdict.name}', actual='nothing'
-        )
+        yield Mismatch('command', f'a command for {decision.verdict.name}', 'nothing')
 
 
 def _nowhere_to_stay(decision: GateDecision, terms: Terms | None) -> bool:
@@ -325,13 +276,8 @@ def _nowhere_to_stay(decision: GateDecision, terms: Terms | None) -> bool:
     )
 
 
-@link_rule(
-    'decision-stamped',
-    'A decision that published a command says when, one on a request when it had it, and no '
-    'other does.',
-    'Look at the gate that wrote it: without the instants nobody can tell how long it took.',
-)
-def _decision_stamped(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.INSTANTS_IN_ORDER)
+def _decision_stamped(link: Link) -> Found:
     decision = link.decision
     for name, needed in (
         ('commanded', decision.published),
@@ -339,31 +285,21 @@ def _decision_stamped(link: Link, terms: Terms | None) -> Found:
     ):
         if (getattr(decision, name) is not None) != needed:
             yield Mismatch(
-                field=name,
-                expected='an instant' if needed else 'none',
-                actual='unknown' if needed else 'an instant',
+                name, 'an instant' if needed else 'none', 'unknown' if needed else 'an instant'
             )
     passed = elapsed(decision.received, decision.commanded)
     if passed is not None and passed < 0:
-        yield Mismatch(
-            field='commanded', expected='not before `received`', actual=f'{number(passed)} s'
-        )
+        yield Mismatch('commanded', 'not before `received`', f'{number(passed)} s')
 
 
-@link_rule(
-    'request-carried',
-    'A decision on a request carries the request as it came, and the requested action is the one '
-    'in it; no other decision carries one.',
-    'Look for a request that was changed afterwards: what the policy asked for must stay what it '
-    'asked for.',
-)
-def _request_carried(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.REQUEST_VALID)
+def _request_carried(link: Link) -> Found:
     decision, request = link.decision, link.decision.request
     if (decision.trigger in OF_POLICY) != (request is not None):
         yield Mismatch(
-            field='request',
-            expected=f'{"one" if request is None else "none"} for {decision.trigger.name}',
-            actual='none' if request is None else 'one',
+            'request',
+            f'{"one" if request is None else "none"} for {decision.trigger.name}',
+            'none' if request is None else 'one',
         )
     asked = () if request is None else _action_of(request, decision)
     if len(asked) != len(decision.requested_action) or any(
@@ -371,21 +307,19 @@ def _request_carried(link: Link, terms: Terms | None) -> Found:
         for one, other in zip(asked, decision.requested_action, strict=False)
     ):
         yield Mismatch(
-            field='requested_action',
-            expected=f'{vector(asked)} as in the request',
-            actual=vector(decision.requested_action),
+            'requested_action',
+            f'{vector(asked)} as in the request',
+            vector(decision.requested_action),
         )
     if request is not None and replace(request.id, step=decision.id.step) != decision.id:
-        yield Mismatch(
-            field='id', expected=f'that of the request, {request.id}', actual=str(decision.id)
-        )
+        yield Mismatch('id', f'that of the request, {request.id}', str(decision.id))
     if request is not None and not _is_of_request(request, decision):
         yield Mismatch(
-            field='id.step',
-            expected=f'{request.id.step}, that of the request'
+            'id.step',
+            f'{request.id.step}, that of the request'
             if decision.trigger is Trigger.REQUEST
             else f'a later step of its chunk of {request.horizon} from {request.id.step} on',
-            actual=str(decision.id.step),
+            str(decision.id.step),
         )
 
 
@@ -404,72 +338,50 @@ def _action_of(request: ActionRequest, decision: GateDecision) -> Vector:
     return request.action[start : start + size]
 
 
-@link_rule(
-    'request-order',
-    'The requests that were heard under one lease are numbered upwards; later actions of a chunk '
-    'are of the last one.',
-    'A request that was sent twice or overtaken must be REJECTED, not published.',
-)
-def _request_order(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.REQUEST_VALID)
+def _request_order(link: Link) -> Found:
     heard, request = link.heard, link.decision.request
     if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
         return
     if link.decision.trigger is Trigger.CHUNK:
         if request != heard:
             yield Mismatch(
-                field='request',
-                expected=f'request {heard.sequence}, the last that was heard, as it was then',
-                actual=f'request {request.sequence}',
+                'request',
+                f'request {heard.sequence}, the last that was heard, as it was then',
+                f'request {request.sequence}',
             )
     elif heard.lease_id == request.lease_id and request.sequence <= heard.sequence:
-        yield Mismatch(
-            field='request.sequence',
-            expected=f'more than {heard.sequence}',
-            actual=str(request.sequence),
-        )
+        yield Mismatch('request.sequence', f'more than {heard.sequence}', str(request.sequence))
 
 
-@link_rule(
-    'armed',
-    'An action, of a policy or an operator, is let through only while the gate is armed for its '
-    'episode and no emergency stop is latched; a driver is probed only while it is not armed.',
-    'Look at the gate: without a lease, or with the emergency stop latched, the only command is '
-    'a stop.',
-)
-def _armed(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.ALLOWED_TO_MOVE)
+def _armed(link: Link) -> Found:
     decision = link.decision
     if decision.verdict not in MOVING:
         return
     probing = decision.trigger is Trigger.PROBE
     if decision.armed is probing:
         yield Mismatch(
-            field='armed',
-            expected=f'{not probing} for {decision.verdict.name} by {decision.trigger.name}',
-            actual=str(decision.armed),
+            'armed',
+            f'{not probing} for {decision.verdict.name} by {decision.trigger.name}',
+            str(decision.armed),
         )
     if bool(decision.id.episode_id) is probing:
         yield Mismatch(
-            field='id.episode_id',
-            expected='none for a probe' if probing else 'an episode',
-            actual=repr(decision.id.episode_id),
+            'id.episode_id',
+            'none for a probe' if probing else 'an episode',
+            repr(decision.id.episode_id),
         )
     if decision.emergency_stop:
-        yield Mismatch(field='verdict', expected='STOPPED', actual=decision.verdict.name)
+        yield Mismatch('verdict', 'STOPPED', decision.verdict.name)
     request = decision.request
     if request is not None and not (request.lease_id and request.id.episode_id):
-        yield Mismatch(
-            field='request.lease_id', expected='a lease and an episode', actual='nothing'
-        )
+        yield Mismatch('request.lease_id', 'a lease and an episode', 'nothing')
 
 
-@link_rule(
-    'action-age',
-    'No action is let through that answers an observation older than the contract allows.',
-    'Compare `max_action_age:` in the contract with the instants `observed` and `received`.',
-    needs_contract=True,
-)
-def _action_age(link: Link, terms: Terms | None) -> Found:
-    contract, decision = known(terms).contract, link.decision
+@of_decision(catalogue.REQUEST_VALID, contract=True)
+def _action_age(link: Link) -> Found:
+    contract, decision = known(link.terms).contract, link.decision
     request = decision.request
     if request is None or decision.verdict is Verdict.REJECTED:
         return
@@ -482,36 +394,21 @@ def _action_age(link: Link, terms: Terms | None) -> Found:
     limit = contract.safety.max_action_age
     if request.observed is None or (age is not None and abs(age) > limit):
         yield Mismatch(
-            field='request.observed',
-            expected=f'at most {number(limit)} s before `received`',
-            actual=number(age),
+            'request.observed', f'at most {number(limit)} s before `received`', number(age)
         )
 
 
-@link_rule(
-    'request-lost',
-    'The requests of one lease are numbered without a gap.',
-    'Requests were lost on the way to the gate, or came too late; look at network and load.',
-    severity=Severity.WARNING,
-)
-def _request_lost(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.REQUEST_ANSWERED, near=True)
+def _request_lost(link: Link) -> Found:
     seen, request = link.seen, link.decision.request
     if request is None or seen is None or seen.lease_id != request.lease_id:
         return
     if request.sequence > seen.sequence + 1:
-        yield Mismatch(
-            field='request.sequence',
-            expected=str(seen.sequence + 1),
-            actual=str(request.sequence),
-        )
+        yield Mismatch('request.sequence', str(seen.sequence + 1), str(request.sequence))
 
 
-@link_rule(
-    'lease-constant',
-    'All requests that were heard in one episode are of one client, under one lease.',
-    'Look for a second client: the gate hears only the holder of the lease of an episode.',
-)
-def _lease_constant(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.EPISODE_CONSTANT)
+def _lease_constant(link: Link) -> Found:
     heard, request = link.heard, link.decision.request
     if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
         return
@@ -520,23 +417,4 @@ def _lease_constant(link: Link, terms: Terms | None) -> Found:
     for name in ('lease_id', 'client', 'client_version'):
         expected, actual = getattr(heard, name), getattr(request, name)
         if expected != actual:
-            yield Mismatch(
-                field=f'request.{name}', expected=f'{expected!r} as before', actual=repr(actual)
-            )
-
-
-RULES: tuple[Rule, ...] = (
-    _decision_sequence,
-    _verdict_explained,
-    _hidden_clip,
-    _wanted_command,
-    _stop_lasts,
-    _refusal_publishes_nothing,
-    _decision_stamped,
-    _request_carried,
-    _request_order,
-    _armed,
-    _action_age,
-    _request_lost,
-    _lease_constant,
-)
+            yield Mismatch(f'request.{name}', f'{expected!r} as before', repr(actual))

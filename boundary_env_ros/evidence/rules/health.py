@@ -17,6 +17,7 @@ from boundary_env_ros.core.gate_rules.turns import holds_for_another
 from boundary_env_ros.core.safety import OnCompeting
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Asked,
     ASKED_KEPT,
@@ -26,13 +27,10 @@ from boundary_env_ros.evidence.rules.base import (
     known,
     limits_of,
     Link,
-    link_rule,
     Mismatch,
     number,
+    of_decision,
     ROUNDING,
-    Rule,
-    Severity,
-    Terms,
 )
 from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND, begins_anew
 from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY
@@ -41,23 +39,14 @@ from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY
 _READING = 0.01
 
 
-@link_rule(
-    'tightened-stricter',
-    'Limits that were changed while the gate ran are stricter than those of the contract, and '
-    'while one lease lasts never become less strict again.',
-    'Compare `tightened` with the contract, and with the decision before: parameters of the gate '
-    'may only take away.',
-    needs_contract=True,
-)
-def _tightened_stricter(link: Link, terms: Terms | None) -> Found:
-    declared, decision, before = known(terms), link.decision, link.before
+@of_decision(catalogue.TIGHTENED_STRICTER, contract=True)
+def _tightened_stricter(link: Link) -> Found:
+    declared, decision, before = known(link.terms), link.decision, link.before
     if decision.tightened != Tightened():
         try:
             tightened_limits(declared.limits, decision.tightened)
         except Refused as error:
-            yield Mismatch(
-                field='tightened', expected='stricter limits than the contract', actual=str(error)
-            )
+            yield Mismatch('tightened', 'stricter limits than the contract', str(error))
             return
     if (
         before is None
@@ -69,9 +58,9 @@ def _tightened_stricter(link: Link, terms: Terms | None) -> Found:
     was, now = limits_of(before, declared), limits_of(decision, declared)
     for name, one, other in _looser(was, now):
         yield Mismatch(
-            field=f'tightened.{name}',
-            expected=f'as strict as {number(one)} of decision {before.sequence}',
-            actual=number(other),
+            f'tightened.{name}',
+            f'as strict as {number(one)} of decision {before.sequence}',
+            number(other),
         )
 
 
@@ -85,20 +74,13 @@ def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
         yield 'command_timeout', was.safety.command_timeout, now.safety.command_timeout
 
 
-@link_rule(
-    'overruns-recomputed',
-    'How many of the last requests were over the latency budget follows from when what they '
-    'answer was observed, and when the gate had them.',
-    'Compare `overruns` with the requests of the decisions before, and with `overruns:` and '
-    '`latency_budget:` in the contract.',
-    needs_contract=True,
-)
-def _overruns_recomputed(link: Link, terms: Terms | None) -> Found:
-    decision, contract = link.decision, known(terms).contract
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+def _overruns_recomputed(link: Link) -> Found:
+    decision, contract = link.decision, known(link.terms).contract
     rule = contract.safety.overruns
     if rule is None:
         if decision.overruns:
-            yield Mismatch(field='overruns', expected='0', actual=str(decision.overruns))
+            yield Mismatch('overruns', '0', str(decision.overruns))
         return
     request = decision.request
     if link.asked is None or request is None or decision.trigger not in OF_POLICY:
@@ -111,9 +93,7 @@ def _overruns_recomputed(link: Link, terms: Terms | None) -> Found:
     least, most = sum(one is True for one in late), sum(one is not False for one in late)
     if not least <= decision.overruns <= most:
         yield Mismatch(
-            field='overruns',
-            expected=f'{least} of the last {len(late)} requests',
-            actual=str(decision.overruns),
+            'overruns', f'{least} of the last {len(late)} requests', str(decision.overruns)
         )
 
 
@@ -133,46 +113,29 @@ def _late(asked: Asked, budget: float, pacing: Pacing) -> bool | None:
     return None if abs(passed - budget) <= ROUNDING else passed > budget
 
 
-@link_rule(
-    'competing-stops',
-    'While somebody else publishes on a command topic, or on a topic that the gate goes by, and '
-    'the contract says `stop`, nothing is let through.',
-    'Find the other publisher: what it commands passes no gate, and what it measures may hide an '
-    'obstacle.',
-    needs_contract=True,
-)
-def _competing_stops(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)
+def _competing_stops(link: Link) -> Found:
     decision = link.decision
     if (
         decision.competing_publishers
         and decision.verdict in MOVING
-        and known(terms).contract.safety.competing_publisher is OnCompeting.STOP
+        and known(link.terms).contract.safety.competing_publisher is OnCompeting.STOP
     ):
         yield Mismatch(
-            field='competing_publishers',
-            expected=f'0 for {decision.verdict.name}',
-            actual=str(decision.competing_publishers),
+            'competing_publishers',
+            f'0 for {decision.verdict.name}',
+            str(decision.competing_publishers),
         )
 
 
-@link_rule(
-    'foreign-publisher',
-    'Nobody else publishes on a command topic, or on a topic that the gate goes by.',
-    'Find the other publisher: what it commands passes no gate, and nothing in the record tells '
-    'what it measured from what the robot did.',
-    severity=Severity.WARNING,
-)
-def _foreign_publisher(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.FOREIGN_PUBLISHER)
+def _foreign_publisher(link: Link) -> Found:
     found = _foreign(link.decision)
     # It is told when it comes, not with every decision for as long as it stays.
     if not found or (link.before is not None and found == _foreign(link.before)):
         return
     for topic, others in found.items():
-        yield Mismatch(
-            field='competing_publishers',
-            expected=f'no foreign publisher on {topic}',
-            actual=str(others),
-        )
+        yield Mismatch('competing_publishers', f'no foreign publisher on {topic}', str(others))
 
 
 def _foreign(decision: GateDecision) -> dict[str, int]:
@@ -185,21 +148,14 @@ def _foreign(decision: GateDecision) -> dict[str, int]:
     return found
 
 
-@link_rule(
-    'tick-recomputed',
-    "The time since the gate's timer ran is not longer than that since its last decision by that "
-    'timer, and is known once there was one in the episode.',
-    'Trust the instants: a gate that does not say how late it is, or says so wrongly, hides that '
-    'it stood still.',
-    needs_contract=True,
-)
-def _tick_recomputed(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+def _tick_recomputed(link: Link) -> Found:
     decision, last = link.decision, link.ticked
-    if known(terms).contract.pacing is not Pacing.REALTIME:
+    if known(link.terms).contract.pacing is not Pacing.REALTIME:
         return
     since = decision.since_tick
     if since is not None and since < 0.0:
-        yield Mismatch(field='since_tick', expected='not less than 0 s', actual=number(since))
+        yield Mismatch('since_tick', 'not less than 0 s', number(since))
     if (
         last is None
         or last.sequence > decision.sequence
@@ -213,22 +169,15 @@ def _tick_recomputed(link: Link, terms: Terms | None) -> Found:
     most = passed + BEFORE_COMMAND
     if since is None or since > most + ROUNDING:
         yield Mismatch(
-            field='since_tick',
-            expected=f'at most {number(most)} s, since decision {last.sequence}',
-            actual=number(since),
+            'since_tick',
+            f'at most {number(most)} s, since decision {last.sequence}',
+            number(since),
         )
 
 
-@link_rule(
-    'clock-recomputed',
-    'Where ROS time has moved otherwise than steady time since the decision before by more than '
-    'the contract allows, a decision on a request says so.',
-    'Compare the ROS and the steady reading of the instants of the two: a clock that jumped must '
-    'not be told away.',
-    needs_contract=True,
-)
-def _clock_recomputed(link: Link, terms: Terms | None) -> Found:
-    decision, last, contract = link.decision, link.published, known(terms).contract
+@of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)
+def _clock_recomputed(link: Link) -> Found:
+    decision, last, contract = link.decision, link.published, known(link.terms).contract
     now = decision.decided
     if (
         last is None
@@ -245,11 +194,7 @@ def _clock_recomputed(link: Link, terms: Terms | None) -> Found:
     jump = _jumped(last.commanded, now)
     if jump is None or abs(jump) <= contract.safety.clock_jump + _READING:
         return
-    yield Mismatch(
-        field='clock_error',
-        expected=f'{number(jump)} s, and STOPPED',
-        actual=number(decision.clock_error),
-    )
+    yield Mismatch('clock_error', f'{number(jump)} s, and STOPPED', number(decision.clock_error))
 
 
 def _jumped(start: Instant, end: Instant) -> float | None:
@@ -260,16 +205,9 @@ def _jumped(start: Instant, end: Instant) -> float | None:
     return (end.ros.nanoseconds - start.ros.nanoseconds) / NANOSECONDS - steady
 
 
-@link_rule(
-    'republished-as-declared',
-    'What is in force is sent again only where the contract says so, before it is late, and no '
-    'sooner than declared after the last command.',
-    'Compare `republish:` in the contract with the instants of the commands: what feeds the '
-    'watchdog of a driver is part of the contract.',
-    needs_contract=True,
-)
-def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
-    decision, last, contract = link.decision, link.published, known(terms).contract
+@of_decision(catalogue.REPUBLISHED_AS_DECLARED, contract=True)
+def _republished_as_declared(link: Link) -> Found:
+    decision, last, contract = link.decision, link.published, known(link.terms).contract
     if decision.trigger is not Trigger.TIMER or decision.verdict is not Verdict.HELD:
         return
     if holds_for_another(decision):
@@ -281,11 +219,11 @@ def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
     ):
         declared = safety.republish is not None
         yield Mismatch(
-            field='rules',
-            expected=f'within {number(safety.hold_after)} s of an action'
+            'rules',
+            f'within {number(safety.hold_after)} s of an action'
             if declared
             else 'no `republish` in the contract',
-            actual=f'sent again after {number(since)} s',
+            f'sent again after {number(since)} s',
         )
     least = contract.period if safety.republish is None else safety.republish
     if last is None or begins_anew(last, decision):
@@ -297,18 +235,7 @@ def _republished_as_declared(link: Link, terms: Terms | None) -> Found:
         passed is not None and passed < least - slack
     ):
         yield Mismatch(
-            field='time_step',
-            expected=f'at least {number(least)} s after decision {last.sequence}',
-            actual=f'{number(step)} s, {number(passed)} s between the commands',
+            'time_step',
+            f'at least {number(least)} s after decision {last.sequence}',
+            f'{number(step)} s, {number(passed)} s between the commands',
         )
-
-
-RULES: tuple[Rule, ...] = (
-    _tightened_stricter,
-    _overruns_recomputed,
-    _competing_stops,
-    _foreign_publisher,
-    _tick_recomputed,
-    _clock_recomputed,
-    _republished_as_declared,
-)

@@ -11,16 +11,16 @@ from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
 from boundary_env_ros.core.gate_words import unusable
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
     known,
     limits_of,
     Link,
-    link_rule,
     Mismatch,
     number,
+    of_decision,
     ROUNDING,
-    Rule,
     Terms,
     vector,
 )
@@ -32,17 +32,12 @@ from boundary_env_ros.evidence.rules.command import (
 from boundary_env_ros.evidence.rules.gate import same_numbers
 
 
-@link_rule(
-    'seeded-from-measured',
-    'A command before that was taken from the measured state is the measured one, known and young '
-    'enough, with unit quaternions for rotations, and brought into the bounds but for places; '
-    'while a command is in force, no speed of it is beyond what was commanded, or the other way.',
-    'Compare it with the `feedback` among the measurements of the decision.',
-    needs_contract=True,
-)
-def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.PREVIOUS_COMMAND, contract=True)
+def seeded_from_measured(link: Link) -> Found:
+    """Yield where a command before that was measured is not what the gate makes of the state."""
+    terms = link.terms
     decision = link.decision
-    limits = limits_of(decision, known(terms))
+    limits = limits_of(decision, known(link.terms))
     if not decision.seeded:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
@@ -55,35 +50,28 @@ def _seeded_from_measured(link: Link, terms: Terms | None) -> Found:
             expected = kept
     if not same_numbers(expected, decision.previous_command):
         yield Mismatch(
-            field='previous_command',
-            expected=f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
-            actual=vector(decision.previous_command),
+            'previous_command',
+            f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
+            vector(decision.previous_command),
         )
 
 
-@link_rule(
-    'measurement-age',
-    'The age of a sensor value that the gate used follows from its stamps and the instant of the '
-    'decision.',
-    'Trust the stamps: a value that was made younger hides that the robot should have stopped.',
-    needs_contract=True,
-)
-def _measurement_age(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+def _measurement_age(link: Link) -> Found:
     decision = link.decision
     for i, measurement in enumerate(decision.measurements):
         if not measurement.received_steady:
             continue
-        bounds = _age_bounds(decision, measurement, known(terms))
+        bounds = _age_bounds(decision, measurement, known(link.terms))
         if bounds is None:
             continue
         least, most = bounds
         if measurement.age is None or not least - ROUNDING <= measurement.age <= most + ROUNDING:
             exact = '' if least == most else f'between {number(least)} and '
             yield Mismatch(
-                field=f'measurements[{i}].age',
-                expected=f'{exact}{number(most)} s since {measurement.name!r} came and was '
-                'captured',
-                actual=number(measurement.age),
+                f'measurements[{i}].age',
+                f'{exact}{number(most)} s since {measurement.name!r} came and was captured',
+                number(measurement.age),
             )
 
 
@@ -117,25 +105,19 @@ def _worse_age(measurement: Measurement, now: Instant) -> float:
     return age
 
 
-@link_rule(
-    'measurements-as-contract',
-    'A decision carries the measurements that the rules of the gate need, by name, with their '
-    'number of values, from the topics of the decision before.',
-    'Compare what `safety:` and `feedback:` in the contract look at with the measurements.',
-    needs_contract=True,
-)
-def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
-    contract, decision = known(terms).contract, link.decision
-    sizes = {name: need.size for name, need in known(terms).limits.needs.items()}
+@of_decision(catalogue.MEASUREMENTS_AS_CONTRACT, contract=True)
+def _measurements_as_contract(link: Link) -> Found:
+    contract, decision = known(link.terms).contract, link.decision
+    sizes = {name: need.size for name, need in known(link.terms).limits.needs.items()}
     if contract.safety.operator is not None:
         sizes[OPERATOR] = contract.command_size + 1  # and the switch
     of_fields = {f'{ALIVE}.{field.name}': field.size for field in contract.fields}
     found = {measurement.name: measurement for measurement in decision.measurements}
     if set(found) != set(sizes) or len(found) != len(decision.measurements):
         yield Mismatch(
-            field='measurements',
-            expected=', '.join(sorted(sizes)),
-            actual=', '.join(measurement.name for measurement in decision.measurements) or 'none',
+            'measurements',
+            ', '.join(sorted(sizes)),
+            ', '.join(measurement.name for measurement in decision.measurements) or 'none',
         )
         return
     before = {} if link.before is None else {m.name: m for m in link.before.measurements}
@@ -146,20 +128,11 @@ def _measurements_as_contract(link: Link, terms: Terms | None) -> Found:
             size = of_fields.get(name, size) if unusable(measurement, contract) else size
         if measurement.values and len(measurement.values) != size:
             yield Mismatch(
-                field=f'measurements.{name}.values',
-                expected=f'{size} values',
-                actual=str(len(measurement.values)),
+                f'measurements.{name}.values', f'{size} values', str(len(measurement.values))
             )
         if name in before and before[name].topic != measurement.topic:
             yield Mismatch(
-                field=f'measurements.{name}.topic',
-                expected=f'{before[name].topic!r} as before',
-                actual=repr(measurement.topic),
+                f'measurements.{name}.topic',
+                f'{before[name].topic!r} as before',
+                repr(measurement.topic),
             )
-
-
-RULES: tuple[Rule, ...] = (
-    _seeded_from_measured,
-    _measurement_age,
-    _measurements_as_contract,
-)

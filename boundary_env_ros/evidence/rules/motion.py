@@ -19,15 +19,15 @@ import math
 
 from boundary_env_ros.core.decision import GateDecision, Verdict
 from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
     known,
     limits_of,
     Link,
-    link_rule,
     Mismatch,
     number,
-    Rule,
+    of_decision,
     Terms,
 )
 from boundary_env_ros.evidence.rules.command import begins_anew, brakes
@@ -105,16 +105,9 @@ def divided_difference(nodes: Sequence[Node], dimension: int) -> tuple[float, fl
     return total, noise
 
 
-@link_rule(
-    'command-motion',
-    'Between two stops or seeds the published commands lie on a path that keeps the acceleration '
-    'and the jerk of the contract, by their divided differences alone.',
-    'Compare `acceleration:` and `jerk:` of the action in the contract with the last commands and '
-    'their time steps.',
-    needs_contract=True,
-)
-def _command_motion(link: Link, terms: Terms | None) -> Found:
-    bound, decision = known(terms), link.decision
+@of_decision(catalogue.COMMAND_MOTION, contract=True)
+def _command_motion(link: Link) -> Found:
+    bound, decision = known(link.terms), link.decision
     limits = bound.limits
     if not limits.profiled or len(decision.command) != len(limits.rate):
         return
@@ -129,22 +122,16 @@ def _command_motion(link: Link, terms: Terms | None) -> Found:
             found, noise = divided_difference(nodes[:count], i)
             if factor * (abs(found) - noise) > limit * (1.0 + _SLACK):
                 yield Mismatch(
-                    field=f'command[{limits.names[i]}]',
-                    expected=f'at most {number(limit)} of {name} over {count} commands',
-                    actual=number(factor * abs(found)),
+                    f'command[{limits.names[i]}]',
+                    f'at most {number(limit)} of {name} over {count} commands',
+                    number(factor * abs(found)),
                 )
 
 
-@link_rule(
-    'command-rotation',
-    'A published rotation is a unit quaternion, and is turned no farther than the declared rate '
-    'allows, by the angle between the two; in a stop, not at all.',
-    'Compare `rotation:` and `rate:` of the action in the contract: four numbers that '
-    'are one rotation are turned together.',
-    needs_contract=True,
-)
-def _command_rotation(link: Link, terms: Terms | None) -> Found:
-    declared, decision = known(terms), link.decision
+@of_decision(catalogue.COMMAND_MOTION, contract=True)
+def command_rotation(link: Link) -> Found:
+    """Yield where a rotation is none, or is turned too far."""
+    declared, decision = known(link.terms), link.decision
     command, previous = decision.command, decision.previous_command
     if len(command) != len(declared.rate):
         return
@@ -155,7 +142,7 @@ def _command_rotation(link: Link, terms: Terms | None) -> Found:
         place = f'command[{rotation.dimensions[0]}..{rotation.dimensions[-1]}]'
         norm = math.hypot(*now)
         if not abs(norm - 1.0) <= _NORM:
-            yield Mismatch(field=place, expected='a norm of 1', actual=number(norm))
+            yield Mismatch(place, 'a norm of 1', number(norm))
             continue
         if len(previous) != len(command):
             continue
@@ -163,9 +150,9 @@ def _command_rotation(link: Link, terms: Terms | None) -> Found:
         most, angle = 0.0 if stopped else rotation.rate * seconds, _angle(was, now)
         if not angle <= most + _ANGLE:
             yield Mismatch(
-                field=place,
-                expected=f'turned by at most {number(most)} rad in {number(seconds)} s',
-                actual=f'by {number(angle)} rad',
+                place,
+                f'turned by at most {number(most)} rad in {number(seconds)} s',
+                f'by {number(angle)} rad',
             )
 
 
@@ -184,6 +171,3 @@ def _angle(one: Sequence[float], other: Sequence[float]) -> float:
     )
     scalar = w * d + x * a + y * b + z * c
     return 2.0 * math.atan2(math.hypot(*vector), abs(scalar))
-
-
-RULES: tuple[Rule, ...] = (_command_motion, _command_rotation)

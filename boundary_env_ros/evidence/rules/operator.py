@@ -16,16 +16,15 @@ from boundary_env_ros.core.gate_rules.limits import OPERATOR
 from boundary_env_ros.core.gate_senses import HELD
 from boundary_env_ros.core.observation import age_of
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
     known,
     Link,
-    link_rule,
     Mismatch,
     number,
+    of_decision,
     ROUNDING,
-    Rule,
-    Terms,
     vector,
 )
 from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND
@@ -37,70 +36,53 @@ def _hand(decision: GateDecision) -> Measurement | None:
     return next((m for m in decision.measurements if m.name == OPERATOR), None)
 
 
-@link_rule(
-    'operator-holds-switch',
-    'The gate decides on a command of the operator only while his switch is held, by the message '
-    'that it has of him and within the time after which his hand counts as let go.',
-    'Compare the measurement `operator`, whose last value is the switch, with `operator:` in the '
-    'contract: nobody else may say that a person took over.',
-    needs_contract=True,
-)
-def _operator_holds_switch(link: Link, terms: Terms | None) -> Found:
-    decision, operator = link.decision, known(terms).contract.safety.operator
+@of_decision(catalogue.OPERATOR_FIRST, contract=True)
+def _operator_holds_switch(link: Link) -> Found:
+    decision, operator = link.decision, known(link.terms).contract.safety.operator
     if decision.trigger is not Trigger.OPERATOR:
         return
     hand = _hand(decision)
     if operator is None:
-        yield Mismatch(field='trigger', expected='no operator in the contract', actual='OPERATOR')
+        yield Mismatch('trigger', 'no operator in the contract', 'OPERATOR')
     elif hand is None or not hand.values or not hand.values[-1] >= HELD:
         yield Mismatch(
-            field='measurements.operator',
-            expected=f'a switch that reads {number(HELD)} or more',
-            actual='nothing' if hand is None else vector(hand.values),
+            'measurements.operator',
+            f'a switch that reads {number(HELD)} or more',
+            'nothing' if hand is None else vector(hand.values),
         )
     elif hand.age is None or hand.age > operator.timeout + ROUNDING:
         yield Mismatch(
-            field='measurements.operator.age',
-            expected=f'at most {number(operator.timeout)} s',
-            actual=number(hand.age),
+            'measurements.operator.age', f'at most {number(operator.timeout)} s', number(hand.age)
         )
 
 
-@link_rule(
-    'operator-goes-first',
-    'While the switch of the operator is held, what a policy asks for is refused; and it is '
-    'refused for him only while it is held.',
-    'Compare the measurement `operator` with the verdict: two who command one robot at a time '
-    'are none too few.',
-    needs_contract=True,
-)
-def _operator_goes_first(link: Link, terms: Terms | None) -> Found:
-    decision, contract = link.decision, known(terms).contract
+@of_decision(catalogue.OPERATOR_FIRST, contract=True)
+def _operator_goes_first(link: Link) -> Found:
+    decision, contract = link.decision, known(link.terms).contract
     operator, hand = contract.safety.operator, _hand(decision)
     claimed = decision.verdict is Verdict.REJECTED and any(
         result.reason is Reason.OPERATOR for result in decision.rules
     )
     if operator is None or decision.trigger not in OF_POLICY:
         if claimed:
-            yield Mismatch(field='rules', expected='another reason', actual='OPERATOR')
+            yield Mismatch('rules', 'another reason', 'OPERATOR')
         return
     reads = hand is not None and bool(hand.values) and hand.values[-1] >= HELD
     age = None if hand is None else hand.age
     lasts = operator.timeout + contract.safety.gate_period + BEFORE_COMMAND
     if claimed and (not reads or age is None or age > lasts):
         yield Mismatch(
-            field='verdict',
-            expected='no refusal for an operator whose switch is not held',
-            actual=f'{decision.verdict.name}, {vector(hand.values if hand else ())} '
-            f'{number(age)} s ago',
+            'verdict',
+            'no refusal for an operator whose switch is not held',
+            f'{decision.verdict.name}, {vector(hand.values if hand else ())} {number(age)} s ago',
         )
     if decision.verdict is Verdict.REJECTED or hand is None or age is None:
         return
     if reads and age <= operator.timeout and not _came_early(decision, hand, contract.pacing):
         yield Mismatch(
-            field='verdict',
-            expected='REJECTED, since an operator has taken over',
-            actual=f'{decision.verdict.name}, {vector(hand.values)} {number(age)} s ago',
+            'verdict',
+            'REJECTED, since an operator has taken over',
+            f'{decision.verdict.name}, {vector(hand.values)} {number(age)} s ago',
         )
 
 
@@ -119,6 +101,3 @@ def _came_early(decision: GateDecision, hand: Measurement, pacing: Pacing) -> bo
     since = age_of(hand.captured, now)
     waited = (now.steady - hand.received_steady) / NANOSECONDS
     return since is None or since < waited
-
-
-RULES: tuple[Rule, ...] = (_operator_holds_switch, _operator_goes_first)

@@ -25,14 +25,14 @@ from boundary_env_ros.core.gate_rules.ruling import rule as rule_on
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.errors import Refused
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
     known,
     Link,
-    link_rule,
     Mismatch,
-    Rule,
+    of_decision,
     Terms,
     vector,
 )
@@ -44,33 +44,24 @@ from boundary_env_ros.evidence.rules.gate import (
 )
 
 
-@link_rule(
-    'ruling-recomputed',
-    "The gate's rules, run again on the recorded request and inputs, give the recorded verdict, "
-    'action, command and reasons.',
-    'Compare the decision with its inputs; if the gate itself wrote it so, its rules have changed '
-    'since.',
-    needs_contract=True,
-)
-def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
+@of_decision(catalogue.RULING_RECOMPUTED, contract=True)
+def _ruling_recomputed(link: Link) -> Found:
     decision = link.decision
     if refused_unheard(decision):
-        yield from _refusal(decision, known(terms))
+        yield from _refusal(decision, known(link.terms))
         return
-    limits = known(terms).limits
+    limits = known(link.terms).limits
     ruling = ruling_of(decision, limits, {found.name: found for found in decision.measurements})
     if ruling is None:
         yield Mismatch(
-            field='requested_action',
-            expected='REJECTED, unless it has the size of the action and is finite',
-            actual=f'{decision.verdict.name} for {vector(wanted_of(decision) or ())}',
+            'requested_action',
+            'REJECTED, unless it has the size of the action and is finite',
+            f'{decision.verdict.name} for {vector(wanted_of(decision) or ())}',
         )
         return
     if ruling.verdict is not decision.verdict:
         yield Mismatch(
-            field='verdict',
-            expected=f'{ruling.verdict.name} {reasons_of(ruling.results)}',
-            actual=decision.verdict.name,
+            'verdict', f'{ruling.verdict.name} {reasons_of(ruling.results)}', decision.verdict.name
         )
         return
     for name, expected, actual in (
@@ -79,19 +70,13 @@ def _ruling_recomputed(link: Link, terms: Terms | None) -> Found:
         ('command', ruling.command, decision.command),
     ):
         if not same_numbers(expected, actual):
-            yield Mismatch(field=name, expected=vector(expected), actual=vector(actual))
+            yield Mismatch(name, vector(expected), vector(actual))
     if len(ruling.results) != len(decision.rules):
-        yield Mismatch(
-            field='rules', expected=reasons_of(ruling.results), actual=reasons_of(decision.rules)
-        )
+        yield Mismatch('rules', reasons_of(ruling.results), reasons_of(decision.rules))
         return
     for i, (ours, theirs) in enumerate(zip(ruling.results, decision.rules, strict=True)):
         if not _same_result(ours, theirs):
-            yield Mismatch(
-                field=f'rules[{i}]',
-                expected=_told(ours, limits.names),
-                actual=_told(theirs, limits.names),
-            )
+            yield Mismatch(f'rules[{i}]', _told(ours, limits.names), _told(theirs, limits.names))
 
 
 def ruling_of(
@@ -143,9 +128,9 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
     request = decision.request
     if request is None:
         if decision.trigger is not Trigger.OPERATOR:
-            yield Mismatch(field='request', expected='the request that was refused', actual='none')
+            yield Mismatch('request', 'the request that was refused', 'none')
         elif not well_formed(commanded_by_hand(decision), terms.contract.command_size):
-            yield Mismatch(field='verdict', expected='no refusal of a command', actual='REJECTED')
+            yield Mismatch('verdict', 'no refusal of a command', 'REJECTED')
         return
     reasons = {result.reason for result in decision.rules}
     malformed = {
@@ -160,12 +145,12 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
     claimed = reasons & {Reason.WRONG_SHAPE, Reason.NOT_FINITE}
     if malformed != claimed:
         yield Mismatch(
-            field='rules',
-            expected=', '.join(sorted(r.name for r in malformed)) or 'no fault in its form',
-            actual=', '.join(sorted(r.name for r in claimed)) or 'no fault in its form',
+            'rules',
+            ', '.join(sorted(r.name for r in malformed)) or 'no fault in its form',
+            ', '.join(sorted(r.name for r in claimed)) or 'no fault in its form',
         )
     if Reason.WRONG_DIGEST in reasons and request.id.digest == terms.digest:
-        yield Mismatch(field='rules', expected='another reason', actual='WRONG_DIGEST')
+        yield Mismatch('rules', 'another reason', 'WRONG_DIGEST')
 
 
 def reasons_of(results: tuple[RuleResult, ...]) -> str:
@@ -199,6 +184,3 @@ def _told(result: RuleResult, names: Sequence[str]) -> str:
         f'{result.before} to {result.after} for {result.value} against {result.limit} '
         f'{result.unit}'
     ).rstrip()
-
-
-RULES: tuple[Rule, ...] = (_ruling_recomputed,)

@@ -11,17 +11,17 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
 from boundary_env_ros.core.timebase import Clock, elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
     Found,
     known,
     Mismatch,
     number,
-    Rule,
-    rule,
+    of_step,
     Scene,
-    Severity,
 )
+from boundary_env_ros.evidence.rules.imported import never
 
 #: The instants of a step that its own processes took, in the order in which they happen.
 IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
@@ -31,34 +31,21 @@ IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
 READING = 0.02
 
 
-@rule(
-    'instants-present',
-    'A step whose action was published knows every instant up to `commanded`, and the stages '
-    'between them.',
-    'Look at which process did not stamp: environment (captured, observed), client (delivered, '
-    'requested), gate (the others).',
-)
+@of_step(catalogue.STEP_CONSISTENT, imports=never)
 def _instants_present(scene: Scene) -> Found:
     now, answer = scene.now, scene.answer
     if now.kind is not Kind.STEP or answer is None or not answer.published:
         return
     for name in ('captured', *IN_ORDER):
         if getattr(now, name) is None:
-            yield Mismatch(field=name, expected='an instant', actual='unknown')
+            yield Mismatch(name, 'an instant', 'unknown')
     for name in ('capture', 'transport', 'inference', 'gate'):
         stage: LatencyStage = getattr(now.latency, name)
         if stage.duration is None:
-            yield Mismatch(
-                field=f'latency.{name}.duration', expected='a duration', actual='unknown'
-            )
+            yield Mismatch(f'latency.{name}.duration', 'a duration', 'unknown')
 
 
-@rule(
-    'stages-recomputed',
-    'Every stage of the latency is the difference of its instants, with the clock offset that was '
-    'measured.',
-    'Trust the instants, not the stage, and find out who wrote another one.',
-)
+@of_step(catalogue.STEP_CONSISTENT)
 def _stages_recomputed(scene: Scene) -> Found:
     now = scene.now
     expected = measure(
@@ -81,17 +68,11 @@ def _stages_recomputed(scene: Scene) -> Found:
                 one is not None and other is not None and not close(one, other)
             ):
                 yield Mismatch(
-                    field=f'latency.{name}.{part}',
-                    expected=f'{number(one)} s, from the instants',
-                    actual=number(other),
+                    f'latency.{name}.{part}', f'{number(one)} s, from the instants', number(other)
                 )
 
 
-@rule(
-    'stages-add-up',
-    'The stages of a step add up to its reaction time.',
-    'Look for a stage or a reaction time that was changed alone.',
-)
+@of_step(catalogue.STEP_CONSISTENT, imports=never)
 def _stages_add_up(scene: Scene) -> Found:
     latency = scene.now.latency
     stages: list[LatencyStage] = [getattr(latency, name) for name in STAGES]
@@ -101,18 +82,13 @@ def _stages_add_up(scene: Scene) -> Found:
     *parts, reaction = durations
     if not close(sum(parts), reaction):
         yield Mismatch(
-            field='latency.reaction.duration',
-            expected=f'{number(sum(parts))} s, the sum of the stages',
-            actual=number(reaction),
+            'latency.reaction.duration',
+            f'{number(sum(parts))} s, the sum of the stages',
+            number(reaction),
         )
 
 
-@rule(
-    'budgets-as-contract',
-    'Every stage is held against the budget of the contract.',
-    'Compare `latency_budget:` in the contract.',
-    needs_contract=True,
-)
+@of_step(catalogue.STEP_CONSISTENT, contract=True)
 def _budgets_as_contract(scene: Scene) -> Found:
     budget = known(scene.terms).contract.latency_budget
     if scene.now.kind is not Kind.STEP:
@@ -121,18 +97,11 @@ def _budgets_as_contract(scene: Scene) -> Found:
         stage: LatencyStage = getattr(scene.now.latency, name)
         if stage.budget != budget.get(name):
             yield Mismatch(
-                field=f'latency.{name}.budget',
-                expected=number(budget.get(name)),
-                actual=number(stage.budget),
+                f'latency.{name}.budget', number(budget.get(name)), number(stage.budget)
             )
 
 
-@rule(
-    'instants-in-order',
-    'Nothing happens before what caused it: observed, delivered, requested, received, commanded, '
-    'closed follow one another on the steady clock.',
-    'Look for an instant that was changed, or for a record whose host names are wrong.',
-)
+@of_step(catalogue.INSTANTS_IN_ORDER)
 def _instants_in_order(scene: Scene) -> Found:
     now = scene.now
     known_ones = [
@@ -143,44 +112,28 @@ def _instants_in_order(scene: Scene) -> Found:
     for (first, start), (second, end) in pairwise(known_ones):
         seconds = elapsed(start, end)
         if seconds is not None and seconds < 0:
-            yield Mismatch(
-                field=second,
-                expected=f'not before {first!r}',
-                actual=f'{number(-seconds)} s before it',
-            )
+            yield Mismatch(second, f'not before {first!r}', f'{number(-seconds)} s before it')
 
 
-@rule(
-    'actuated-after-commanded',
-    'Evidence of execution is captured after the command that it is evidence for, and says where '
-    'it was seen and how coarse it is.',
-    'Look at the feedback of the contract: evidence from before the command is of the command '
-    'before.',
-)
+@of_step(catalogue.EXECUTION_MEASURED)
 def _actuated_after_commanded(scene: Scene) -> Found:
     now = scene.now
     if now.actuated is None:
         return
     if now.commanded is None:
-        yield Mismatch(field='actuated', expected='nothing without a command', actual='an instant')
+        yield Mismatch('actuated', 'nothing without a command', 'an instant')
         return
     start = now.commanded.ros
     if start.clock is now.actuated.clock and start.host == now.actuated.host:
         passed = now.actuated.nanoseconds - start.nanoseconds
         if passed < 0:
             yield Mismatch(
-                field='actuated',
-                expected='not before `commanded`',
-                actual=f'{number(-passed / 1e9)} s before it',
+                'actuated', 'not before `commanded`', f'{number(-passed / 1e9)} s before it'
             )
     if not now.actuated_source:
-        yield Mismatch(field='actuated_source', expected='a topic', actual='nothing')
+        yield Mismatch('actuated_source', 'a topic', 'nothing')
     if now.actuated_quantum is None or now.actuated_quantum < 0:
-        yield Mismatch(
-            field='actuated_quantum',
-            expected='at least 0 s',
-            actual=number(now.actuated_quantum),
-        )
+        yield Mismatch('actuated_quantum', 'at least 0 s', number(now.actuated_quantum))
 
 
 def _instants(scene: Scene) -> Iterator[tuple[str, Instant]]:
@@ -211,12 +164,7 @@ def _stamps(scene: Scene) -> Iterator[tuple[str, Stamp]]:
                 yield f'decisions[{i}].{measurement.name}.captured', measurement.captured
 
 
-@rule(
-    'one-clock',
-    'All instants of a record are of one ROS clock: simulated time if the contract says so, else '
-    'the system clock; middleware stamps are always of the system clock.',
-    'Set `use_sim_time` the same for every node, and `clock:` in the contract to match.',
-)
+@of_step(catalogue.INSTANTS_IN_ORDER)
 def _one_clock(scene: Scene) -> Found:
     if scene.terms is not None:
         expected = Clock.ROS if scene.terms.contract.sim_time else Clock.SYSTEM
@@ -224,33 +172,22 @@ def _one_clock(scene: Scene) -> Found:
         expected = scene.first.closed.ros.clock
     for place, instant in _instants(scene):
         if instant.ros.clock is not expected:
-            yield Mismatch(
-                field=f'{place}.ros.clock', expected=expected.name, actual=instant.ros.clock.name
-            )
+            yield Mismatch(f'{place}.ros.clock', expected.name, instant.ros.clock.name)
         elif instant.steady <= 0:
-            yield Mismatch(
-                field=f'{place}.steady', expected='a steady reading', actual=str(instant.steady)
-            )
+            yield Mismatch(f'{place}.steady', 'a steady reading', str(instant.steady))
     for place, stamp in _stamps(scene):
         if stamp.clock is not expected:
-            yield Mismatch(field=f'{place}.clock', expected=expected.name, actual=stamp.clock.name)
+            yield Mismatch(f'{place}.clock', expected.name, stamp.clock.name)
     for field in scene.now.after:
         for name in ('published', 'arrived'):
             found: Stamp | None = getattr(field, name)
             if found is not None and found.clock is not Clock.SYSTEM:
                 yield Mismatch(
-                    field=f'after.{field.name}.{name}.clock',
-                    expected=Clock.SYSTEM.name,
-                    actual=found.clock.name,
+                    f'after.{field.name}.{name}.clock', Clock.SYSTEM.name, found.clock.name
                 )
 
 
-@rule(
-    'clocks-agree',
-    'Between two instants of one host the system clock and the steady clock pass the same time.',
-    'The system clock was set during the step, or one of the two readings was changed.',
-    severity=Severity.WARNING,
-)
+@of_step(catalogue.CLOCKS_AGREE, imports=never)
 def _clocks_agree(scene: Scene) -> Found:
     known_ones = [(n, i) for n, i in _instants(scene) if '.' not in n]
     for (_, start), (name, end) in pairwise(known_ones):
@@ -260,19 +197,13 @@ def _clocks_agree(scene: Scene) -> Found:
         difference = ((other.nanoseconds - one.nanoseconds) - (end.steady - start.steady)) / 1e9
         if abs(difference) > READING:
             yield Mismatch(
-                field=name,
-                expected=f'clocks that differ by less than {READING} s since the instant before',
-                actual=f'{number(difference)} s',
+                name,
+                f'clocks that differ by less than {READING} s since the instant before',
+                f'{number(difference)} s',
             )
 
 
-@rule(
-    'period-kept',
-    'The steps of an episode are one period apart, but for what each tick says that it was late.',
-    'Look for a step that was taken out and the others numbered anew, or for a tick that hides '
-    'how late it was.',
-    needs_contract=True,
-)
+@of_step(catalogue.STEPS_IN_ORDER, contract=True)
 def _period_kept(scene: Scene) -> Found:
     now, earlier, contract = scene.now, scene.earlier, known(scene.terms).contract
     if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
@@ -293,20 +224,5 @@ def _period_kept(scene: Scene) -> Found:
         expected = ticks * period + late - before
     if abs(passed - expected) > period / 4.0:
         yield Mismatch(
-            field='closed',
-            expected=f'{number(expected)} s after the step before',
-            actual=f'{number(passed)} s',
+            'closed', f'{number(expected)} s after the step before', f'{number(passed)} s'
         )
-
-
-RULES: tuple[Rule, ...] = (
-    _period_kept,
-    _instants_present,
-    _stages_recomputed,
-    _stages_add_up,
-    _budgets_as_contract,
-    _instants_in_order,
-    _actuated_after_commanded,
-    _one_clock,
-    _clocks_agree,
-)

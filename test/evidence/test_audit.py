@@ -363,7 +363,7 @@ def test_report_as_json_says_the_same(
         'episode': damaged[1].id.episode_id,
         'step': 1,
         'field': 'seed',
-        'expected': f'{damaged[0].seed} as at step 0',
+        'expected': f'{damaged[0].seed} as before',
         'actual': str(damaged[1].seed),
     }
     assert re.search(

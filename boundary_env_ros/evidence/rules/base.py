@@ -20,9 +20,10 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.recorded import was_unheard
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import Task
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import Refused
 
@@ -213,6 +214,11 @@ class Scene:
         return None
 
     @property
+    def ended(self) -> bool:
+        """Return whether the step ends its episode."""
+        return self.now.terminated or self.now.truncated
+
+    @property
     def answer(self) -> GateDecision | None:
         """Return the decision that answered the action of this step."""
         return self.now.answer
@@ -381,6 +387,57 @@ def close(one: float, other: float, tolerance: float = ROUNDING) -> bool:
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
     return one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other))
+
+
+def told(value: object) -> str:
+    """Return what a record says as text for a person."""
+    if isinstance(value, tuple):
+        numbers = all(isinstance(item, (int, float)) for item in value)
+        return vector(value) if numbers else f'{len(value)} items'
+    if isinstance(value, Enum):
+        return str(value.name)
+    if isinstance(value, Instant):
+        return f'{value.ros.nanoseconds} ns'
+    if isinstance(value, Stamp):
+        return f'{value.nanoseconds} ns'
+    if isinstance(value, bytes):
+        return value.hex()
+    return number(value) if value is None or isinstance(value, float) else repr(value)
+
+
+def unlike(field: str, expected: object, actual: object, why: str = '') -> Found:
+    """Yield a mismatch unless two values are the same, bit by bit."""
+    if not same(expected, actual):
+        yield Mismatch(field, f'{told(expected)} {why}'.rstrip(), told(actual))
+
+
+def outside(field: str, actual: float | None, least: float, most: float, why: str = '') -> Found:
+    """Yield a mismatch unless a number is known, and in a range but for rounding."""
+    if actual is None or not least - ROUNDING <= actual <= most + ROUNDING:
+        expected = number(most) if least == most else f'between {number(least)} and {number(most)}'
+        yield Mismatch(field, f'{expected} {why}'.rstrip(), number(actual))
+
+
+def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], Instant | None]]:
+    """
+    Yield the observations of the transition, each with the instant at which it was frozen.
+
+    The one before is looked at only where no earlier step shows it already.
+    """
+    now = scene.now
+    if scene.earlier is None and now.before:
+        yield 'before', now.before, None
+    yield 'after', now.after, now.closed
+    yield 'state', now.state, now.closed
+
+
+def declared(scene: Scene) -> Iterator[tuple[str, FieldSpec, ObservationField, Instant | None]]:
+    """Yield each field that the contract declares: its place, specification and instant."""
+    specs = known(scene.terms).seen
+    for view, found, frozen in views(scene):
+        for field in found:
+            if field.name in specs:
+                yield f'{view}.{field.name}', specs[field.name], field, frozen
 
 
 def same(one: object, other: object) -> bool:

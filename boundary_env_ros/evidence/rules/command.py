@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.commands import as_action, translate
+from boundary_env_ros.core.commands import translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
@@ -25,8 +25,10 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     number,
     of_decision,
+    outside,
     ROUNDING,
     Terms,
+    unlike,
     vector,
 )
 from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY, same_numbers
@@ -34,25 +36,6 @@ from boundary_env_ros.evidence.rules.recompute import ruling_of
 
 #: Seconds that may pass between a decision of the gate's timer and its command.
 BEFORE_COMMAND = 0.05
-
-
-@of_decision(catalogue.DECISION_EXPLAINED)
-def _command_as_admitted(link: Link) -> Found:
-    terms = link.terms
-    decision = link.decision
-    if decision.verdict not in MOVING:
-        return
-    expected = decision.command
-    if terms is not None and len(expected) == terms.contract.command_size:
-        expected = as_action(terms.contract.action, expected, decision.previous_command or None)
-    elif terms is None and len(expected) != len(decision.admitted_action):
-        return  # Without the contract only a command that is the action can be compared with it.
-    if not same_numbers(expected, decision.admitted_action):
-        yield Mismatch(
-            'command',
-            f'{vector(decision.admitted_action)} as admitted',
-            f'{vector(decision.command)}, which is {vector(expected)}',
-        )
 
 
 @of_decision(catalogue.COMMAND_IN_BOUNDS, contract=True)
@@ -69,13 +52,7 @@ def _command_in_bounds(link: Link) -> Found:
         if math.isnan(limits.safe[i]) and len(previous) == len(command):
             # A place that was measured outside may stay there, or come back.
             low, high = min(low, previous[i]), max(high, previous[i])
-        slack = ROUNDING * max(1.0, abs(low), abs(high))
-        if not low - slack <= value <= high + slack:
-            yield Mismatch(
-                f'command[{limits.limits.names[i]}]',
-                f'between {number(low)} and {number(high)}',
-                number(value),
-            )
+        yield from outside(f'command[{limits.limits.names[i]}]', value, low, high)
     decision = link.decision
     if decision.tightened.low or decision.tightened.high:
         yield from _in_tighter_bounds(decision, limits_of(decision, limits))
@@ -86,13 +63,8 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
     previous = decision.previous_command or decision.command
     for i in limits.plain:  # what follows a profile may have to brake outside of them
         low, high = min(limits.low[i], previous[i]), max(limits.high[i], previous[i])
-        value = decision.command[i]
-        if not low - ROUNDING <= value <= high + ROUNDING:
-            yield Mismatch(
-                f'command[{limits.names[i]}]',
-                f'between {number(low)} and {number(high)}, as `tightened` says',
-                number(value),
-            )
+        value, why = decision.command[i], 'as `tightened` says'
+        yield from outside(f'command[{limits.names[i]}]', value, low, high, why)
 
 
 @of_decision(catalogue.COMMAND_MOTION, contract=True)
@@ -105,11 +77,8 @@ def _command_rate(link: Link) -> Found:
     if len(previous) != len(command):
         # With nothing known of the state the only command is the safe one.
         if not (stopped and same_numbers(command, declared.safe)):
-            yield Mismatch(
-                'previous_command',
-                'the command before, unless this is the safe one',
-                vector(previous),
-            )
+            expected = 'the command before, unless this is the safe one'
+            yield Mismatch('previous_command', expected, vector(previous))
         return
     limits = limits_of(decision, declared)
     told = _told_to_take(declared)
@@ -124,18 +93,10 @@ def _command_rate(link: Link) -> Found:
         rate = (declared if i in limits.profiled else limits).rate[i]
         seconds = min(decision.time_step or 0.0, told[i])
         most = (declared.stop[i] if braked else rate) * seconds
-        if not abs(value - was) <= most + ROUNDING:
-            yield Mismatch(
-                f'command[{limits.names[i]}]',
-                f'at most {number(most)} away from {number(was)} in {number(seconds)} s',
-                f'{number(value)}, {number(abs(value - was))} away',
-            )
+        place, why = f'command[{limits.names[i]}]', f'within {number(seconds)} s of {number(was)}'
+        yield from outside(place, value, was - most, was + most, why)
         if braked and abs(value - safe) > abs(was - safe) + ROUNDING:
-            yield Mismatch(
-                f'command[{limits.names[i]}]',
-                f'from {number(was)} towards {number(safe)}',
-                number(value),
-            )
+            yield Mismatch(place, f'from {number(was)} towards {number(safe)}', number(value))
 
 
 def _told_to_take(terms: Terms) -> list[float]:
@@ -165,25 +126,14 @@ def _previous_command(link: Link) -> Found:
         anew = decision.seeded or not decision.previous_command
         if anew and _may_begin_anew(link, last, terms):
             return
-        if decision.seeded or decision.previous_command != last.command:
-            yield Mismatch(
-                'previous_command',
-                f'{vector(last.command)} of decision {last.sequence}',
-                vector(decision.previous_command)
-                + (' from the measured state' if decision.seeded else ''),
-            )
-        elif _changes_hands(link, last, terms):
-            yield Mismatch(
-                'seeded',
-                'the measured state, where a policy and an operator change hands',
-                f'{vector(decision.previous_command)} of decision {last.sequence}',
-            )
+        why = f'of decision {last.sequence}'
+        hands = not decision.seeded and _changes_hands(link, last, terms)
+        yield from unlike('seeded', hands, decision.seeded, why)
+        if not decision.seeded:
+            yield from unlike('previous_command', last.command, decision.previous_command, why)
     elif link.before is not None and not decision.seeded and decision.previous_command:
-        yield Mismatch(
-            'seeded',
-            'the measured state before the first command of an episode',
-            f'{vector(decision.previous_command)} of unknown origin',
-        )
+        expected = 'the measured state before the first command of an episode'
+        yield Mismatch('seeded', expected, vector(decision.previous_command))
 
 
 def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
@@ -269,10 +219,8 @@ def _time_step(link: Link) -> Found:
         bound = elapsed(last.commanded, decision.commanded)
         if bound is not None:
             most = min(period, max(bound, 0.0))
-    if actual is None or not 0.0 <= actual <= most + ROUNDING:
-        yield Mismatch('time_step', f'between 0 and {number(most)} s', number(actual))
-    elif expected is not None and not close(actual, expected):
-        yield Mismatch('time_step', f'{number(expected)} s', number(actual))
+    least, most = (0.0, most) if expected is None else (expected, min(expected, most))
+    yield from outside('time_step', actual, least, most, 's')
 
 
 @of_decision(catalogue.PREVIOUS_COMMAND, near=True)
@@ -329,11 +277,8 @@ def _silence_recomputed(link: Link) -> Found:
     if decision.decided is None:
         least -= limits.contract.safety.gate_period + BEFORE_COMMAND
     most = since if last.decided else since + BEFORE_COMMAND
-    actual = decision.since_request
-    if actual is None or not least - ROUNDING <= actual <= most + ROUNDING:
-        yield Mismatch(
-            'since_request', f'{number(since)} s since decision {last.sequence}', number(actual)
-        )
+    why = f's since decision {last.sequence}'
+    yield from outside('since_request', decision.since_request, least, most, why)
 
 
 @of_decision(catalogue.REQUEST_VALID, contract=True)

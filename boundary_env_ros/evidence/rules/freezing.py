@@ -25,69 +25,42 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     number,
     of_step,
-    same,
     Scene,
+    unlike,
     vector,
+    views,
 )
 from boundary_env_ros.evidence.rules.imported import if_supplied
-from boundary_env_ros.evidence.rules.observation import views
 
 
 @of_step(catalogue.FIELDS_RECOMPUTED)
 def _age_recomputed(scene: Scene) -> Found:
     for view, fields, frozen in views(scene):
-        if frozen is None:
-            continue
         for field in fields:
-            if field.status is FieldStatus.MISSING:
+            missing = field.status is FieldStatus.MISSING
+            if missing != (not field.values and field.image is None):
+                expected = 'MISSING exactly if there is no value'
+                actual = f'{field.status.name} with {vector(field.values)}'
+                yield Mismatch(f'{view}.{field.name}.status', expected, actual)
+            if frozen is None or missing:
                 continue
-            expected = age_of(field.captured, frozen)
-            if expected is None or field.age is None:
-                agree = expected is field.age
-            else:
-                agree = close(expected, field.age)
-            if not agree:
-                yield Mismatch(
-                    f'{view}.{field.name}.age',
-                    f'{number(expected)} s, frozen minus captured',
-                    number(field.age),
-                )
-
-
-@of_step(catalogue.FIELDS_RECOMPUTED)
-def _status_recomputed(scene: Scene) -> Found:
-    for view, fields, _ in views(scene):
-        for field in fields:
-            empty = not field.values and field.image is None
-            if (field.status is FieldStatus.MISSING) != empty:
-                yield Mismatch(
-                    f'{view}.{field.name}.status',
-                    'MISSING exactly if there is no value',
-                    f'{field.status.name} with {vector(field.values)}',
-                )
-    for place, expected, field in _again(scene):
-        if field.status is not expected.status and expected.status is not FieldStatus.MISSING:
-            yield Mismatch(
-                f'{place}.status',
-                f'{expected.status.name} at an age of {number(expected.age)} s',
-                field.status.name,
-            )
+            age = age_of(field.captured, frozen)
+            if age is None or field.age is None or not close(age, field.age):
+                place, why = f'{view}.{field.name}.age', 's, frozen minus captured'
+                yield from unlike(place, age, field.age, why)
 
 
 @of_step(catalogue.FIELDS_RECOMPUTED, contract=True)
-def _derived_recomputed(scene: Scene) -> Found:
+def _frozen_again(scene: Scene) -> Found:
     specs = known(scene.terms).seen
     for place, expected, field in _again(scene):
-        if specs[field.name].derived is None:
-            continue
-        for name in ('values', 'clipped', 'captured', 'confidence', 'source'):
-            ours, theirs = getattr(expected, name), getattr(field, name)
-            if not same(ours, theirs):
-                yield Mismatch(
-                    f'{place}.{name}',
-                    vector(ours) if name == 'values' else repr(ours),
-                    vector(theirs) if name == 'values' else repr(theirs),
-                )
+        if expected.status is not FieldStatus.MISSING:
+            why = f'at an age of {number(expected.age)} s'
+            yield from unlike(f'{place}.status', expected.status, field.status, why)
+        if specs[field.name].derived is not None:
+            for name in ('values', 'clipped', 'captured', 'confidence', 'source'):
+                ours, theirs = getattr(expected, name), getattr(field, name)
+                yield from unlike(f'{place}.{name}', ours, theirs)
 
 
 def _again(scene: Scene) -> Iterator[tuple[str, ObservationField, ObservationField]]:
@@ -145,9 +118,4 @@ def _task_field_recomputed(scene: Scene) -> Found:
             if spec is None or not spec.task or field.status is FieldStatus.MISSING:
                 continue
             expected, _ = bring_inside(tuple(supplied.get(spec.task, ())), spec)
-            if not same(expected, field.values):
-                yield Mismatch(
-                    f'{view}.{field.name}.values',
-                    f'{vector(expected)} by the task',
-                    vector(field.values),
-                )
+            yield from unlike(f'{view}.{field.name}.values', expected, field.values, 'by the task')

@@ -13,7 +13,7 @@ from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger,
 from boundary_env_ros.core.gate_rules.braking import safe_from
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
-from boundary_env_ros.core.safety import Hold
+from boundary_env_ros.core.safety import Hold, OnCompeting
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
@@ -27,6 +27,8 @@ from boundary_env_ros.evidence.rules.base import (
     number,
     of_decision,
     Terms,
+    told,
+    unlike,
     vector,
 )
 
@@ -177,10 +179,7 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
     if refused_unheard(decision):
         return ((),)
     if decision.trigger in OF_POLICY:
-        action, previous = decision.requested_action, decision.previous_command or None
-        if len(action) != contract.action_size or not all(map(math.isfinite, action)):
-            return ((),)
-        return (translate(contract.action, action, previous)[0] or (),)
+        return ()  # `ruling-recomputed` makes it of the requested action.
     if decision.trigger is Trigger.OPERATOR:
         hand = commanded_by_hand(decision)
         return (turned_all(contract.action, hand, decision.previous_command),)
@@ -240,21 +239,6 @@ def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
     return ((), tuple(command)) if decision.verdict is Verdict.STOPPED else (tuple(command),)
 
 
-@of_decision(catalogue.ALLOWED_TO_MOVE)
-def _stop_lasts(link: Link) -> Found:
-    decision, last = link.decision, link.published
-    if (
-        decision.trigger is Trigger.TIMER
-        and decision.verdict in MOVING
-        and last is not None
-        and last.verdict is Verdict.STOPPED
-        and last.id.episode_id == decision.id.episode_id
-    ):
-        yield Mismatch(
-            'verdict', f'STOPPED, as in decision {last.sequence}', decision.verdict.name
-        )
-
-
 @of_decision(catalogue.DECISION_EXPLAINED)
 def _refusal_publishes_nothing(link: Link) -> Found:
     terms = link.terms
@@ -279,14 +263,11 @@ def _nowhere_to_stay(decision: GateDecision, terms: Terms | None) -> bool:
 @of_decision(catalogue.INSTANTS_IN_ORDER)
 def _decision_stamped(link: Link) -> Found:
     decision = link.decision
-    for name, needed in (
-        ('commanded', decision.published),
-        ('received', decision.request is not None),
-    ):
-        if (getattr(decision, name) is not None) != needed:
-            yield Mismatch(
-                name, 'an instant' if needed else 'none', 'unknown' if needed else 'an instant'
-            )
+    needed = {'commanded': decision.published, 'received': decision.request is not None}
+    for name, is_needed in needed.items():
+        if (getattr(decision, name) is not None) != is_needed:
+            expected = 'an instant' if is_needed else 'none'
+            yield Mismatch(name, expected, told(getattr(decision, name)))
     passed = elapsed(decision.received, decision.commanded)
     if passed is not None and passed < 0:
         yield Mismatch('commanded', 'not before `received`', f'{number(passed)} s')
@@ -296,31 +277,16 @@ def _decision_stamped(link: Link) -> Found:
 def _request_carried(link: Link) -> Found:
     decision, request = link.decision, link.decision.request
     if (decision.trigger in OF_POLICY) != (request is not None):
-        yield Mismatch(
-            'request',
-            f'{"one" if request is None else "none"} for {decision.trigger.name}',
-            'none' if request is None else 'one',
-        )
+        expected, actual = ('one', 'none') if request is None else ('none', 'one')
+        yield Mismatch('request', f'{expected} for {decision.trigger.name}', actual)
     asked = () if request is None else _action_of(request, decision)
-    if len(asked) != len(decision.requested_action) or any(
-        one != other and not (math.isnan(one) and math.isnan(other))
-        for one, other in zip(asked, decision.requested_action, strict=False)
-    ):
-        yield Mismatch(
-            'requested_action',
-            f'{vector(asked)} as in the request',
-            vector(decision.requested_action),
-        )
-    if request is not None and replace(request.id, step=decision.id.step) != decision.id:
-        yield Mismatch('id', f'that of the request, {request.id}', str(decision.id))
-    if request is not None and not _is_of_request(request, decision):
-        yield Mismatch(
-            'id.step',
-            f'{request.id.step}, that of the request'
-            if decision.trigger is Trigger.REQUEST
-            else f'a later step of its chunk of {request.horizon} from {request.id.step} on',
-            str(decision.id.step),
-        )
+    yield from unlike('requested_action', asked, decision.requested_action, 'as in the request')
+    if request is None:
+        return
+    yield from unlike('id', replace(request.id, step=decision.id.step), decision.id)
+    if not _is_of_request(request, decision):
+        expected = f'a step that request {request.sequence} from {request.id.step} on is for'
+        yield Mismatch('id.step', expected, str(decision.id.step))
 
 
 def _is_of_request(request: ActionRequest, decision: GateDecision) -> bool:
@@ -355,28 +321,29 @@ def _request_order(link: Link) -> Found:
 
 
 @of_decision(catalogue.ALLOWED_TO_MOVE)
-def _armed(link: Link) -> Found:
-    decision = link.decision
+def _allowed_to_move(link: Link) -> Found:
+    decision, last, request = link.decision, link.published, link.decision.request
     if decision.verdict not in MOVING:
         return
     probing = decision.trigger is Trigger.PROBE
-    if decision.armed is probing:
-        yield Mismatch(
-            'armed',
-            f'{not probing} for {decision.verdict.name} by {decision.trigger.name}',
-            str(decision.armed),
-        )
+    why = f'for {decision.verdict.name} by {decision.trigger.name}'
+    yield from unlike('armed', not probing, decision.armed, why)
+    yield from unlike('emergency_stop', False, decision.emergency_stop, why)
     if bool(decision.id.episode_id) is probing:
-        yield Mismatch(
-            'id.episode_id',
-            'none for a probe' if probing else 'an episode',
-            repr(decision.id.episode_id),
-        )
-    if decision.emergency_stop:
-        yield Mismatch('verdict', 'STOPPED', decision.verdict.name)
-    request = decision.request
+        expected = 'none for a probe' if probing else 'an episode'
+        yield Mismatch('id.episode_id', expected, repr(decision.id.episode_id))
     if request is not None and not (request.lease_id and request.id.episode_id):
         yield Mismatch('request.lease_id', 'a lease and an episode', 'nothing')
+    if (
+        decision.trigger is Trigger.TIMER
+        and last is not None
+        and last.verdict is Verdict.STOPPED
+        and last.id.episode_id == decision.id.episode_id
+    ):
+        yield Mismatch('verdict', f'STOPPED, as in decision {last.sequence}', why)
+    safety = None if link.terms is None else link.terms.contract.safety
+    if safety is not None and safety.competing_publisher is OnCompeting.STOP:
+        yield from unlike('competing_publishers', 0, decision.competing_publishers, why)
 
 
 @of_decision(catalogue.REQUEST_VALID, contract=True)
@@ -405,16 +372,3 @@ def _request_lost(link: Link) -> Found:
         return
     if request.sequence > seen.sequence + 1:
         yield Mismatch('request.sequence', str(seen.sequence + 1), str(request.sequence))
-
-
-@of_decision(catalogue.EPISODE_CONSTANT)
-def _lease_constant(link: Link) -> Found:
-    heard, request = link.heard, link.decision.request
-    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
-        return
-    if heard.id.episode_id != request.id.episode_id:
-        return
-    for name in ('lease_id', 'client', 'client_version'):
-        expected, actual = getattr(heard, name), getattr(request, name)
-        if expected != actual:
-            yield Mismatch(f'request.{name}', f'{expected!r} as before', repr(actual))

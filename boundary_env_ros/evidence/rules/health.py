@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import math
 
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Tightened, Trigger, Verdict
@@ -14,7 +15,6 @@ from boundary_env_ros.core.gate_rules.recorded import crowded_in
 from boundary_env_ros.core.gate_rules.stopping import COMPETING
 from boundary_env_ros.core.gate_rules.tightening import tightened_limits
 from boundary_env_ros.core.gate_rules.turns import holds_for_another
-from boundary_env_ros.core.safety import OnCompeting
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
 from boundary_env_ros.evidence.rules import catalogue
@@ -30,7 +30,9 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     number,
     of_decision,
+    outside,
     ROUNDING,
+    unlike,
 )
 from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND, begins_anew
 from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY
@@ -79,8 +81,7 @@ def _overruns_recomputed(link: Link) -> Found:
     decision, contract = link.decision, known(link.terms).contract
     rule = contract.safety.overruns
     if rule is None:
-        if decision.overruns:
-            yield Mismatch('overruns', '0', str(decision.overruns))
+        yield from unlike('overruns', 0, decision.overruns)
         return
     request = decision.request
     if link.asked is None or request is None or decision.trigger not in OF_POLICY:
@@ -91,10 +92,8 @@ def _overruns_recomputed(link: Link) -> Found:
     late = [_late(one, budget, contract.pacing) for one in link.asked[-rule.of :]]
     # What is within rounding of the budget may be either.
     least, most = sum(one is True for one in late), sum(one is not False for one in late)
-    if not least <= decision.overruns <= most:
-        yield Mismatch(
-            'overruns', f'{least} of the last {len(late)} requests', str(decision.overruns)
-        )
+    why = f'of the last {len(late)} requests'
+    yield from outside('overruns', decision.overruns, least, most, why)
 
 
 def _late(asked: Asked, budget: float, pacing: Pacing) -> bool | None:
@@ -111,21 +110,6 @@ def _late(asked: Asked, budget: float, pacing: Pacing) -> bool | None:
     if passed is None:
         return True
     return None if abs(passed - budget) <= ROUNDING else passed > budget
-
-
-@of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)
-def _competing_stops(link: Link) -> Found:
-    decision = link.decision
-    if (
-        decision.competing_publishers
-        and decision.verdict in MOVING
-        and known(link.terms).contract.safety.competing_publisher is OnCompeting.STOP
-    ):
-        yield Mismatch(
-            'competing_publishers',
-            f'0 for {decision.verdict.name}',
-            str(decision.competing_publishers),
-        )
 
 
 @of_decision(catalogue.FOREIGN_PUBLISHER)
@@ -153,9 +137,8 @@ def _tick_recomputed(link: Link) -> Found:
     decision, last = link.decision, link.ticked
     if known(link.terms).contract.pacing is not Pacing.REALTIME:
         return
-    since = decision.since_tick
-    if since is not None and since < 0.0:
-        yield Mismatch('since_tick', 'not less than 0 s', number(since))
+    if decision.since_tick is not None:
+        yield from outside('since_tick', decision.since_tick, 0.0, math.inf, 's')
     if (
         last is None
         or last.sequence > decision.sequence
@@ -164,15 +147,9 @@ def _tick_recomputed(link: Link) -> Found:
     ):
         return
     passed = elapsed(last.commanded, decision.decided or decision.commanded)
-    if passed is None:
-        return
-    most = passed + BEFORE_COMMAND
-    if since is None or since > most + ROUNDING:
-        yield Mismatch(
-            'since_tick',
-            f'at most {number(most)} s, since decision {last.sequence}',
-            number(since),
-        )
+    if passed is not None:
+        why, most = f's, since decision {last.sequence}', passed + BEFORE_COMMAND
+        yield from outside('since_tick', decision.since_tick, 0.0, most, why)
 
 
 @of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)
@@ -217,14 +194,8 @@ def _republished_as_declared(link: Link) -> Found:
     if is_republished(decision) and (
         safety.republish is None or since is None or since > safety.hold_after + ROUNDING
     ):
-        declared = safety.republish is not None
-        yield Mismatch(
-            'rules',
-            f'within {number(safety.hold_after)} s of an action'
-            if declared
-            else 'no `republish` in the contract',
-            f'sent again after {number(since)} s',
-        )
+        expected = f'within {number(safety.hold_after)} s of an action, if `republish` is declared'
+        yield Mismatch('rules', expected, f'sent again after {number(since)} s')
     least = contract.period if safety.republish is None else safety.republish
     if last is None or begins_anew(last, decision):
         return

@@ -1,25 +1,28 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about who made the record, under which contract, for which episode."""
+"""Checks of who made the record, under which contract, for which episode."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 import re
-import uuid
 
 from boundary_env_ros.core.decision import StepId, Verdict
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
     known,
+    Link,
     Mismatch,
+    of_decision,
     of_step,
     Scene,
+    unlike,
 )
 from boundary_env_ros.evidence.rules.imported import never
 
 _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
+_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 def _ids(scene: Scene) -> Iterator[tuple[str, StepId]]:
@@ -30,94 +33,89 @@ def _ids(scene: Scene) -> Iterator[tuple[str, StepId]]:
             yield f'decisions[{i}].id', decision.id
 
 
-@of_step(catalogue.VERSIONS_PRESENT, imports=never)
-def _versions_present(scene: Scene) -> Found:
-    now = scene.now
-    for name in ('contract', 'contract_version', 'software_version', 'client_version'):
-        if not getattr(now, name):
-            yield Mismatch(name, 'a name or version', 'nothing')
-    for i, decision in enumerate(now.decisions):
-        if not decision.software_version:
-            yield Mismatch(f'decisions[{i}].software_version', 'a version', 'nothing')
-        if decision is scene.answer and decision.request and not decision.request.client_version:
-            yield Mismatch(f'decisions[{i}].request.client_version', 'a version', 'nothing')
-
-
-@of_step(catalogue.EPISODE_CONSTANT)
-def _versions_constant(scene: Scene) -> Found:
-    now = scene.now
-    for name, base in (
-        ('contract', scene.first),
-        ('contract_version', scene.first),
-        ('software_version', scene.first),
-        ('client_version', scene.start),
-        ('wrappers', scene.start),
-    ):
-        expected, actual = getattr(base, name), getattr(now, name)
-        if actual != expected:
-            yield Mismatch(name, f'{expected!r} as before', repr(actual))
-    for link in scene.links:
-        if link.before is not None:
-            expected, actual = link.before.software_version, link.decision.software_version
-            if actual != expected:
-                yield Mismatch(
-                    f'{link.place}.software_version', f'{expected!r} as before', repr(actual)
-                )
-
-
 @of_step(catalogue.ONE_CONTRACT)
-def _digest_well_formed(scene: Scene) -> Found:
+def _one_contract(scene: Scene) -> Found:
+    now, first = scene.now.id, scene.first.id
     for place, found in _ids(scene):
         if not _DIGEST.fullmatch(found.digest):
-            yield Mismatch(
-                f'{place}.digest', 'sha256: and 64 hexadecimal digits', repr(found.digest)
-            )
-
-
-@of_step(catalogue.ONE_CONTRACT)
-def _digest_constant(scene: Scene) -> Found:
-    for place, found in _ids(scene):
-        if found.digest != scene.first.id.digest:
-            yield Mismatch(
-                f'{place}.digest', f'{scene.first.id.digest} as in the first step', found.digest
-            )
+            expected = 'sha256: and 64 hexadecimal digits'
+            yield Mismatch(f'{place}.digest', expected, repr(found.digest))
+        yield from unlike(f'{place}.digest', first.digest, found.digest, 'as in the first step')
+        yield from unlike(f'{place}.agent', now.agent, found.agent)
+    if not _UUID.fullmatch(now.episode_id):
+        yield Mismatch('id.episode_id', 'a UUID', repr(now.episode_id))
 
 
 @of_step(catalogue.ONE_CONTRACT, contract=True)
-def _digest_of_contract(scene: Scene) -> Found:
+def _of_contract(scene: Scene) -> Found:
     terms, now = known(scene.terms), scene.now
     contract = terms.contract
-    for field, expected, actual in (
-        ('id.digest', terms.digest, now.id.digest),
-        ('contract', contract.name, now.contract),
-        ('contract_version', contract.version, now.contract_version),
-        ('pacing', contract.pacing.name, now.pacing.name),
+    yield from unlike('id.digest', terms.digest, now.id.digest)
+    yield from unlike('contract', contract.name, now.contract)
+    yield from unlike('contract_version', contract.version, now.contract_version)
+    yield from unlike('pacing', contract.pacing, now.pacing)
+    if now.id.agent not in contract.agents:
+        yield Mismatch('id.agent', f'one of {", ".join(contract.agents)}', repr(now.id.agent))
+
+
+@of_step(catalogue.VERSIONS_PRESENT, imports=never)
+def _versions_present(scene: Scene) -> Found:
+    now, answer = scene.now, scene.answer
+    names = ('contract', 'contract_version', 'software_version', 'client_version')
+    found = {name: getattr(now, name) for name in names}
+    for i, decision in enumerate(now.decisions):
+        found[f'decisions[{i}].software_version'] = decision.software_version
+    if answer is not None and answer.request is not None:
+        found['request.client_version'] = answer.request.client_version
+    for name, version in found.items():
+        if not version:
+            yield Mismatch(name, 'a name or version', 'nothing')
+
+
+@of_step(catalogue.EPISODE_CONSTANT)
+def _episode_constant(scene: Scene) -> Found:
+    for place, expected, actual in _constants(scene):
+        yield from unlike(place, expected, actual, 'as before')
+
+
+def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
+    """Yield what must be the same as before: its place, what it was and what it is."""
+    now, earlier = scene.now, scene.earlier
+    for base, names in (
+        (scene.first, ('contract', 'contract_version', 'software_version')),
+        (scene.start, ('client_version', 'wrappers', 'seed')),
     ):
-        if actual != expected:
-            yield Mismatch(field, expected, actual or 'nothing')
+        for name in names:
+            yield name, getattr(base, name), getattr(now, name)
+    if now.reset is not None:
+        yield 'reset.seed', now.seed, now.reset.seed
+    for link in scene.links:
+        if link.before is not None:
+            version = link.decision.software_version
+            yield f'{link.place}.software_version', link.before.software_version, version
+    if earlier is None:
+        return
+    yield 'closed.ros.host', earlier.closed.ros.host, now.closed.ros.host
+    old_ones, new_ones = (*earlier.after, *earlier.state), (*now.after, *now.state)
+    for old, new in zip(old_ones, new_ones, strict=False):
+        if old.name != new.name:
+            continue
+        yield f'after.{new.name}.source', old.source, new.source
+        for name in ('captured', 'published', 'arrived'):
+            one, other = getattr(old, name), getattr(new, name)
+            if one is not None and other is not None:
+                yield f'after.{new.name}.{name}.host', one.host, other.host
 
 
-@of_step(catalogue.ONE_CONTRACT)
-def _agent_known(scene: Scene) -> Found:
-    now = scene.now
-    if scene.terms is not None and now.id.agent not in scene.terms.contract.agents:
-        yield Mismatch(
-            'id.agent', f'one of {", ".join(scene.terms.contract.agents)}', repr(now.id.agent)
-        )
-    for place, found in _ids(scene):
-        if found.agent != now.id.agent:
-            yield Mismatch(f'{place}.agent', repr(now.id.agent), repr(found.agent))
-
-
-@of_step(catalogue.ONE_CONTRACT)
-def _episode_named(scene: Scene) -> Found:
-    name = scene.now.id.episode_id
-    try:
-        canonical = str(uuid.UUID(name)) == name
-    except ValueError:
-        canonical = False
-    if not canonical:
-        yield Mismatch('id.episode_id', 'a UUID', repr(name))
+@of_decision(catalogue.EPISODE_CONSTANT)
+def _lease_constant(link: Link) -> Found:
+    heard, request = link.heard, link.decision.request
+    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
+        return
+    if heard.id.episode_id == request.id.episode_id:
+        for name in ('lease_id', 'client', 'client_version'):
+            expected, actual = getattr(heard, name), getattr(request, name)
+            yield from unlike(f'request.{name}', expected, actual, 'as before')
 
 
 #: Wrappers that end episodes, or change actions, without the record knowing.
@@ -133,15 +131,13 @@ _CHANGE = ('NormalizeReward', 'TransformReward', 'ClipReward')
 
 @of_step(catalogue.WRAPPER_ORDER, imports=never)
 def _wrapper_order(scene: Scene) -> Found:
-    names = [re.split(r'[<(]', name)[0].rpartition('.')[2] for name in scene.now.wrappers]
     if scene.now is not scene.start:
         return  # Once for an episode; that they stay the same is looked at elsewhere.
+    names = [re.split(r'[<(]', name)[0].rpartition('.')[2] for name in scene.now.wrappers]
     for i, name in enumerate(names):
         if name in _UNSEEN:
             yield Mismatch(f'wrappers[{i}]', f'none: {_UNSEEN[name]}', repr(name))
-        if name in _COUNT and any(later in _CHANGE for later in names[i + 1 :]):
-            yield Mismatch(
-                f'wrappers[{i}]',
-                f'inside of {", ".join(w for w in names[i + 1 :] if w in _CHANGE)}',
-                f'{name!r} outside of it',
-            )
+        outside = [later for later in names[i + 1 :] if later in _CHANGE]
+        if name in _COUNT and outside:
+            expected = f'inside of {", ".join(outside)}'
+            yield Mismatch(f'wrappers[{i}]', expected, f'{name!r} outside of it')

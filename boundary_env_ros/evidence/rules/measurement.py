@@ -18,10 +18,10 @@ from boundary_env_ros.evidence.rules.base import (
     limits_of,
     Link,
     Mismatch,
-    number,
     of_decision,
-    ROUNDING,
+    outside,
     Terms,
+    unlike,
     vector,
 )
 from boundary_env_ros.evidence.rules.command import (
@@ -35,9 +35,8 @@ from boundary_env_ros.evidence.rules.gate import same_numbers
 @of_decision(catalogue.PREVIOUS_COMMAND, contract=True)
 def seeded_from_measured(link: Link) -> Found:
     """Yield where a command before that was measured is not what the gate makes of the state."""
-    terms = link.terms
-    decision = link.decision
-    limits = limits_of(decision, known(link.terms))
+    terms, decision = known(link.terms), link.decision
+    limits = limits_of(decision, terms)
     if not decision.seeded:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
@@ -63,16 +62,9 @@ def _measurement_age(link: Link) -> Found:
         if not measurement.received_steady:
             continue
         bounds = _age_bounds(decision, measurement, known(link.terms))
-        if bounds is None:
-            continue
-        least, most = bounds
-        if measurement.age is None or not least - ROUNDING <= measurement.age <= most + ROUNDING:
-            exact = '' if least == most else f'between {number(least)} and '
-            yield Mismatch(
-                f'measurements[{i}].age',
-                f'{exact}{number(most)} s since {measurement.name!r} came and was captured',
-                number(measurement.age),
-            )
+        if bounds is not None:
+            why = f's since {measurement.name!r} came and was captured'
+            yield from outside(f'measurements[{i}].age', measurement.age, *bounds, why)
 
 
 def _age_bounds(
@@ -114,11 +106,8 @@ def _measurements_as_contract(link: Link) -> Found:
     of_fields = {f'{ALIVE}.{field.name}': field.size for field in contract.fields}
     found = {measurement.name: measurement for measurement in decision.measurements}
     if set(found) != set(sizes) or len(found) != len(decision.measurements):
-        yield Mismatch(
-            'measurements',
-            ', '.join(sorted(sizes)),
-            ', '.join(measurement.name for measurement in decision.measurements) or 'none',
-        )
+        actual = ', '.join(measurement.name for measurement in decision.measurements)
+        yield Mismatch('measurements', ', '.join(sorted(sizes)), actual or 'none')
         return
     before = {} if link.before is None else {m.name: m for m in link.before.measurements}
     for name, measurement in found.items():
@@ -130,9 +119,6 @@ def _measurements_as_contract(link: Link) -> Found:
             yield Mismatch(
                 f'measurements.{name}.values', f'{size} values', str(len(measurement.values))
             )
-        if name in before and before[name].topic != measurement.topic:
-            yield Mismatch(
-                f'measurements.{name}.topic',
-                f'{before[name].topic!r} as before',
-                repr(measurement.topic),
-            )
+        if name in before:
+            place = f'measurements.{name}.topic'
+            yield from unlike(place, before[name].topic, measurement.topic, 'as before')

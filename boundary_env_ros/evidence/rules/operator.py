@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import (
     GateDecision,
@@ -24,7 +26,7 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     number,
     of_decision,
-    ROUNDING,
+    outside,
     vector,
 )
 from boundary_env_ros.evidence.rules.command import BEFORE_COMMAND
@@ -50,10 +52,8 @@ def _operator_holds_switch(link: Link) -> Found:
             f'a switch that reads {number(HELD)} or more',
             'nothing' if hand is None else vector(hand.values),
         )
-    elif hand.age is None or hand.age > operator.timeout + ROUNDING:
-        yield Mismatch(
-            'measurements.operator.age', f'at most {number(operator.timeout)} s', number(hand.age)
-        )
+    else:
+        yield from outside('measurements.operator.age', hand.age, -math.inf, operator.timeout, 's')
 
 
 @of_decision(catalogue.OPERATOR_FIRST, contract=True)

@@ -26,6 +26,7 @@ from boundary_env_ros.evidence.rules.base import (
     of_step,
     ROUNDING,
     Scene,
+    unlike,
     vector,
 )
 from boundary_env_ros.evidence.rules.imported import never
@@ -37,25 +38,6 @@ def _step_continuous(scene: Scene) -> Found:
     expected = 0 if earlier is None else earlier.id.step + 1
     if now.id.step != expected:
         yield Mismatch('id.step', f'step {expected}', f'step {now.id.step}')
-
-
-@of_step(catalogue.STEPS_IN_ORDER)
-def _step_after_ending(scene: Scene) -> Found:
-    earlier = scene.earlier
-    if earlier is not None and (earlier.terminated or earlier.truncated):
-        yield Mismatch(
-            'id.step',
-            f'no step after the ending {earlier.cause!r} at step {earlier.id.step}',
-            f'step {scene.now.id.step}',
-        )
-
-
-@of_step(catalogue.STEPS_IN_ORDER)
-def _episode_in_one_piece(scene: Scene) -> Found:
-    if scene.reopened:
-        yield Mismatch(
-            'id.episode_id', 'an episode that was not left before', scene.now.id.episode_id
-        )
 
 
 @of_step(catalogue.RESET_AS_CONTRACT, near=True)
@@ -77,39 +59,28 @@ def _reset_first(scene: Scene) -> Found:
         )
 
 
+#: What there is in no reset.
+_NEUTRAL = {
+    **dict.fromkeys(('before', 'reward_terms'), ()),
+    **dict.fromkeys(('requested_action', 'admitted_action', 'commanded_action'), ()),
+    'reward': 0.0,
+    'verdict': None,
+    'decision': -1,
+    'overrun': False,
+    'held_by': '',
+}
+
+
 @of_step(catalogue.RESET_AS_CONTRACT)
 def _reset_neutral(scene: Scene) -> Found:
     now = scene.now
     if now.kind is not Kind.RESET:
         return
-    if now.reward != 0.0 or now.reward_terms:
-        yield Mismatch('reward', '0 and no terms', number(now.reward))
     if now.terminated or (now.truncated and now.cause != RESET_FAILED):
-        yield Mismatch(
-            'terminated, truncated',
-            f'neither, unless it is {RESET_FAILED!r}',
-            f'an ending by {now.cause!r}',
-        )
-    if now.before:
-        yield Mismatch('before', 'nothing', f'{len(now.before)} fields')
-    for name in ('requested_action', 'admitted_action', 'commanded_action'):
-        if getattr(now, name):
-            yield Mismatch(name, 'no action', vector(getattr(now, name)))
-    if now.verdict is not None or now.decision != -1 or now.overrun or now.held_by:
-        yield Mismatch(
-            'verdict, decision, overrun',
-            'no decision that answers a reset',
-            f'{now.verdict.name if now.verdict else "no verdict"}, {now.decision}, {now.overrun}',
-        )
-
-
-@of_step(catalogue.EPISODE_CONSTANT, imports=never)
-def _seed_constant(scene: Scene) -> Found:
-    now, start = scene.now, scene.start
-    if now.seed != start.seed:
-        yield Mismatch('seed', f'{start.seed} as at step 0', str(now.seed))
-    if now.reset is not None and now.reset.seed != now.seed:
-        yield Mismatch('reset.seed', str(now.seed), str(now.reset.seed))
+        expected = f'neither, unless it is {RESET_FAILED!r}'
+        yield Mismatch('terminated, truncated', expected, f'an ending by {now.cause!r}')
+    for name, nothing in _NEUTRAL.items():
+        yield from unlike(name, nothing, getattr(now, name), 'in a reset')
 
 
 @of_step(catalogue.RESET_AS_CONTRACT, imports=never)
@@ -149,14 +120,9 @@ def _reset_as_contract(scene: Scene) -> Found:
         return
     declared = known(scene.terms).contract.episode.reset.tolerance
     recorded = by_name(reset.tolerance)
-    for name, expected in declared.items():
-        if tuple(recorded.get(name, ())) != tuple(expected):
-            yield Mismatch(
-                f'reset.tolerance.{name}', vector(expected), vector(recorded.get(name, ()))
-            )
-    for name in recorded:
-        if name not in declared:
-            yield Mismatch(f'reset.tolerance.{name}', 'none', vector(recorded[name]))
+    for name in dict.fromkeys((*declared, *recorded)):
+        expected, actual = (tuple(of.get(name, ())) for of in (declared, recorded))
+        yield from unlike(f'reset.tolerance.{name}', expected, actual)
     if not reset.within_tolerance and scene.now.cause != RESET_FAILED:
         yield Mismatch('reset.within_tolerance', 'an episode begun within', 'False')
 
@@ -203,16 +169,21 @@ def _reset_confirmed(scene: Scene) -> Found:
 
 
 @of_step(catalogue.STEPS_IN_ORDER)
-def _time_advances(scene: Scene) -> Found:
-    last, now = scene.last, scene.now
-    if last is None:
-        return
-    steady = elapsed(last.closed, now.closed)
+def _one_after_another(scene: Scene) -> Found:
+    last, earlier, now = scene.last, scene.earlier, scene.now
+    if scene.reopened:
+        yield Mismatch('id.episode_id', 'an episode that was not left', now.id.episode_id)
+    if earlier is not None and (earlier.terminated or earlier.truncated):
+        expected = f'no step after the ending {earlier.cause!r} at step {earlier.id.step}'
+        yield Mismatch('id.step', expected, f'step {now.id.step}')
+    steady = None if last is None else elapsed(last.closed, now.closed)
     if steady is not None and steady <= 0.0:
         yield Mismatch('closed.steady', 'after that of the step before', f'{steady} s')
-    old, new = last.closed.ros, now.closed.ros
-    if old.clock is new.clock and old.host == new.host and scene.earlier is not None:
-        passed = new.nanoseconds - old.nanoseconds
-        # Simulated time stands still while an ending is declared from outside.
-        if passed < 0 or (passed == 0 and new.clock is not Clock.ROS):
-            yield Mismatch('closed.ros', 'after that of the step before', f'{passed} ns')
+    if earlier is None:
+        return
+    old, new = earlier.closed.ros, now.closed.ros
+    passed = new.nanoseconds - old.nanoseconds
+    # Simulated time stands still while an ending is declared from outside.
+    least = 0 if new.clock is Clock.ROS else 1
+    if old.clock is new.clock and old.host == new.host and passed < least:
+        yield Mismatch('closed.ros', 'after that of the step before', f'{passed} ns')

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 import math
 
-from boundary_env_ros.core.causes import foremost, SENSOR_LOST, SUCCESS, TASK_FAILED
+from boundary_env_ros.core.causes import SUCCESS, TASK_FAILED
 from boundary_env_ros.core.closing import answering, TURN
 from boundary_env_ros.core.contract import ActionKind, Contract, Pacing
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.observation import lost, ObservationField
+from boundary_env_ros.core.observation import ObservationField
 from boundary_env_ros.core.reset import by_name
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.task import judge, StepView, Task
@@ -28,58 +28,50 @@ from boundary_env_ros.evidence.rules.base import (
     of_step,
     same,
     Scene,
+    unlike,
     vector,
 )
+from boundary_env_ros.evidence.rules.ending import ends_by
 from boundary_env_ros.evidence.rules.imported import if_judged, never
 
-GATE = 'safety_gate'
+#: What a step repeats of the decision that answered its action.
+_OF_ANSWER = {
+    'verdict': 'verdict',
+    'requested_action': 'requested_action',
+    'admitted_action': 'admitted_action',
+    'commanded_action': 'command',
+    'received': 'received',
+    'commanded': 'commanded',
+}
 
 
 @of_step(catalogue.STEP_CONSISTENT, imports=never)
-def _decision_answers(scene: Scene) -> Found:
-    now = scene.now
-    expected = answering(now.decisions)
-    if now.decision != expected:
-        yield Mismatch('decision', str(expected), str(now.decision))
-        return
-    verdict = scene.answer.verdict if scene.answer else None
-    if now.verdict is not verdict:
-        yield Mismatch(
-            'verdict',
-            verdict.name if verdict else 'none without a decision',
-            now.verdict.name if now.verdict else 'none',
-        )
-
-
-@of_step(catalogue.STEP_CONSISTENT, imports=never)
-def _actions_copied(scene: Scene) -> Found:
-    now, answer = scene.now, scene.answer
-    for name, source in (
-        ('requested_action', 'requested_action'),
-        ('admitted_action', 'admitted_action'),
-        ('commanded_action', 'command'),
-    ):
-        expected: Vector = getattr(answer, source) if answer is not None else ()
-        actual: Vector = getattr(now, name)
-        if not same(expected, actual):
-            yield Mismatch(name, vector(expected), vector(actual))
-
-
-@of_step(catalogue.STEP_CONSISTENT, imports=never)
-def _instants_copied(scene: Scene) -> Found:
-    now, answer = scene.now, scene.answer
-    request = answer.request if answer is not None else None
+def _step_consistent(scene: Scene) -> Found:
+    now, answer, earlier = scene.now, scene.answer, scene.earlier
+    yield from unlike('decision', answering(now.decisions), now.decision)
+    for name, source in _OF_ANSWER.items():
+        nothing = () if name.endswith('action') else None
+        yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
+    request = None if answer is None else answer.request
     for name in ('delivered', 'requested'):
-        if getattr(now, name) != getattr(request, name, None):
-            yield Mismatch(name, 'that of the request', 'another')
-    for name in ('received', 'commanded'):
-        if getattr(now, name) != getattr(answer, name, None):
-            yield Mismatch(name, 'that of the decision', 'another')
+        yield from unlike(name, getattr(request, name, None), getattr(now, name))
     if request is not None:
-        if now.observed != request.observed:
-            yield Mismatch('observed', 'that of the request', 'another')
-    elif scene.earlier is not None and now.observed != scene.earlier.closed:
-        yield Mismatch('observed', '`closed` of the step before', 'another')
+        yield from unlike('observed', request.observed, now.observed, 'as in the request')
+    elif earlier is not None:
+        yield from unlike('observed', earlier.closed, now.observed, 'as the step before closed')
+
+
+@of_step(catalogue.STEP_CONSISTENT)
+def _observation_chain(scene: Scene) -> Found:
+    earlier, now = scene.earlier, scene.now
+    if earlier is None or now.id.step != earlier.id.step + 1 or same(now.before, earlier.after):
+        return
+    yield from unlike('before', len(earlier.after), len(now.before), 'fields as after the last')
+    for old, new in zip(earlier.after, now.before, strict=False):
+        if not same(old, new):
+            expected = f'{old.name} {vector(old.values)} as after step {earlier.id.step}'
+            other = ' with another status, stamp or age' if old.values == new.values else ''
+            yield Mismatch(f'before.{new.name}', expected, vector(new.values) + other)
 
 
 @of_step(catalogue.REQUEST_VALID, imports=never)
@@ -103,12 +95,9 @@ def _answered_observation(scene: Scene) -> Found:
             f'step {request.observed_step}',
         )
     seen = scene.answered
-    if seen is not None and now.observed != seen.closed:
-        yield Mismatch(
-            'observed',
-            f'{seen.closed.ros.nanoseconds}, when step {seen.id.step} was closed',
-            str(now.observed.ros.nanoseconds if now.observed else 'unknown'),
-        )
+    if seen is not None:
+        why = f'when step {seen.id.step} was closed'
+        yield from unlike('observed', seen.closed, now.observed, why)
 
 
 @of_step(catalogue.STEP_CONSISTENT, contract=True)
@@ -121,12 +110,7 @@ def _captured_as_contract(scene: Scene) -> Found:
         return
     name = known(scene.terms).contract.reaction_of
     expected = next((field.captured for field in seen.after if field.name == name), None)
-    if now.captured != expected:
-        yield Mismatch(
-            'captured',
-            f'{expected.nanoseconds if expected else "unknown"}, as of {name!r}',
-            str(now.captured.nanoseconds if now.captured else 'unknown'),
-        )
+    yield from unlike('captured', expected, now.captured, f'as of {name!r}')
 
 
 @of_step(catalogue.STEP_CONSISTENT, imports=never)
@@ -140,12 +124,9 @@ def _overrun_explained(scene: Scene) -> Found:
         turn = next((pair.value for pair in now.diagnostics if pair.key == TURN), now.id.agent)
         own = turn == now.id.agent
     expected = scene.answer is None and now.pacing is Pacing.REALTIME and own
-    if now.overrun is not expected:
-        yield Mismatch('overrun', str(expected), str(now.overrun))
     held = any(decision.published for decision in now.decisions)
-    holder = ('gate' if held else 'driver') if expected else ''
-    if now.held_by != holder:
-        yield Mismatch('held_by', repr(holder), repr(now.held_by))
+    yield from unlike('overrun', expected, now.overrun)
+    yield from unlike('held_by', ('gate' if held else 'driver') if expected else '', now.held_by)
 
 
 @of_step(catalogue.EXECUTION_MEASURED)
@@ -169,43 +150,6 @@ def _measured_action(scene: Scene) -> Found:
         yield Mismatch(
             'measured_action', 'as many values as the command has', str(len(now.measured_action))
         )
-
-
-@of_step(catalogue.ENDING_JUSTIFIED, contract=True, imports=never)
-def _stop_ends_episode(scene: Scene) -> Found:
-    now, contract = scene.now, known(scene.terms).contract
-    stops = {
-        cause
-        for decision in now.decisions
-        for result in decision.rules
-        if result.outcome is Verdict.STOPPED
-        and (cause := contract.episode.on_stop.get(result.reason.name))
-    }
-    yield from _ends_by(stops, now.cause, contract)
-    if now.declared_by == GATE and now.cause not in stops:
-        yield Mismatch(
-            'cause', f'one of {", ".join(stops) or "no"} stops of the gate', repr(now.cause)
-        )
-
-
-@of_step(catalogue.ENDING_JUSTIFIED, contract=True)
-def _sensor_loss_explained(scene: Scene) -> Found:
-    now, contract = scene.now, known(scene.terms).contract
-    specs, fields = (*contract.observation, *contract.state), (*now.after, *now.state)
-    if now.cause != SENSOR_LOST or len(fields) != len(specs):
-        return
-    if not lost(specs, fields):
-        yield Mismatch('cause', 'a field that is lost', 'every field is there')
-
-
-def _ends_by(present: set[str], cause: str, contract: Contract) -> Found:
-    """Yield a mismatch unless the episode ended by the foremost cause, or one before it."""
-    if not present:
-        return
-    order = tuple(contract.episode.causes)
-    expected = foremost({*present, cause} if cause else present, order)
-    if cause != expected:
-        yield Mismatch('cause', repr(expected), repr(cause) if cause else 'none')
 
 
 def values_of(fields: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
@@ -283,7 +227,7 @@ def judged(
     if not close(total, now.reward):
         yield Mismatch('reward', number(total), number(now.reward))
     if outcome.cause:
-        yield from _ends_by({outcome.cause}, now.cause, contract)
+        yield from ends_by({outcome.cause}, now.cause, contract)
     elif now.cause == SUCCESS or now.declared_by.startswith('task:'):
         yield Mismatch('cause', 'none by the task', f'{now.cause!r} by {now.declared_by!r}')
 
@@ -293,23 +237,10 @@ def _import_as_commanded(scene: Scene) -> Found:
     now = scene.now
     if not is_import(now):
         return
-    if now.verdict is not None or now.decision != -1:
-        yield Mismatch(
-            'verdict',
-            'none without a decision',
-            now.verdict.name if now.verdict else str(now.decision),
-        )
-    if not same(now.admitted_action, now.requested_action):
-        yield Mismatch(
-            'admitted_action',
-            f'{vector(now.requested_action)} as requested',
-            vector(now.admitted_action),
-        )
+    yield from unlike('verdict', None, now.verdict)
+    yield from unlike('decision', -1, now.decision)
+    requested = now.requested_action
+    yield from unlike('admitted_action', requested, now.admitted_action, 'as requested')
     groups = known(scene.terms).contract.action
-    plain = all(group.kind is ActionKind.CONTINUOUS for group in groups)
-    if plain and not same(now.requested_action, now.commanded_action):
-        yield Mismatch(
-            'requested_action',
-            f'{vector(now.commanded_action)} as commanded',
-            vector(now.requested_action),
-        )
+    if all(group.kind is ActionKind.CONTINUOUS for group in groups):
+        yield from unlike('requested_action', now.commanded_action, requested, 'as commanded')

@@ -10,7 +10,7 @@ from itertools import pairwise
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
 from boundary_env_ros.core.timebase import Clock, elapsed, Instant, NANOSECONDS, Stamp
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
@@ -20,6 +20,7 @@ from boundary_env_ros.evidence.rules.base import (
     number,
     of_step,
     Scene,
+    unlike,
 )
 from boundary_env_ros.evidence.rules.imported import never
 
@@ -36,80 +37,34 @@ def _instants_present(scene: Scene) -> Found:
     now, answer = scene.now, scene.answer
     if now.kind is not Kind.STEP or answer is None or not answer.published:
         return
-    for name in ('captured', *IN_ORDER):
-        if getattr(now, name) is None:
-            yield Mismatch(name, 'an instant', 'unknown')
+    found = {name: getattr(now, name) for name in ('captured', *IN_ORDER)}
     for name in ('capture', 'transport', 'inference', 'gate'):
-        stage: LatencyStage = getattr(now.latency, name)
-        if stage.duration is None:
-            yield Mismatch(f'latency.{name}.duration', 'a duration', 'unknown')
+        found[f'latency.{name}.duration'] = getattr(now.latency, name).duration
+    for name, value in found.items():
+        if value is None:
+            yield Mismatch(name, 'an instant or a duration', 'unknown')
 
 
 @of_step(catalogue.STEP_CONSISTENT)
 def _stages_recomputed(scene: Scene) -> Found:
     now = scene.now
-    expected = measure(
-        captured=now.captured,
-        observed=now.observed,
-        delivered=now.delivered,
-        requested=now.requested,
-        received=now.received,
-        commanded=now.commanded,
-        actuated=now.actuated,
-        budget={},
-        offsets=now.clock_offsets,
-    )
+    instants = {name: getattr(now, name) for name in ('captured', *IN_ORDER, 'actuated')}
+    budget = {} if scene.terms is None else scene.terms.contract.latency_budget
+    expected = measure(**instants, budget=budget, offsets=now.clock_offsets)
     for name in STAGES:
         ours: LatencyStage = getattr(expected, name)
         theirs: LatencyStage = getattr(now.latency, name)
         for part in ('duration', 'clock_offset', 'uncertainty'):
             one, other = getattr(ours, part), getattr(theirs, part)
-            if (one is None) != (other is None) or (
-                one is not None and other is not None and not close(one, other)
-            ):
-                yield Mismatch(
-                    f'latency.{name}.{part}', f'{number(one)} s, from the instants', number(other)
-                )
-
-
-@of_step(catalogue.STEP_CONSISTENT, imports=never)
-def _stages_add_up(scene: Scene) -> Found:
-    latency = scene.now.latency
-    stages: list[LatencyStage] = [getattr(latency, name) for name in STAGES]
-    durations = [stage.duration for stage in stages if stage.duration is not None]
-    if len(durations) < len(STAGES):
-        return
-    *parts, reaction = durations
-    if not close(sum(parts), reaction):
-        yield Mismatch(
-            'latency.reaction.duration',
-            f'{number(sum(parts))} s, the sum of the stages',
-            number(reaction),
-        )
-
-
-@of_step(catalogue.STEP_CONSISTENT, contract=True)
-def _budgets_as_contract(scene: Scene) -> Found:
-    budget = known(scene.terms).contract.latency_budget
-    if scene.now.kind is not Kind.STEP:
-        return
-    for name in STAGES:
-        stage: LatencyStage = getattr(scene.now.latency, name)
-        if stage.budget != budget.get(name):
-            yield Mismatch(
-                f'latency.{name}.budget', number(budget.get(name)), number(stage.budget)
-            )
+            if one is None or other is None or not close(one, other):
+                yield from unlike(f'latency.{name}.{part}', one, other, 's, from the instants')
+        if scene.terms is not None and now.kind is Kind.STEP:
+            yield from unlike(f'latency.{name}.budget', ours.budget, theirs.budget)
 
 
 @of_step(catalogue.INSTANTS_IN_ORDER)
 def _instants_in_order(scene: Scene) -> Found:
-    now = scene.now
-    known_ones = [
-        (name, instant)
-        for name in (*IN_ORDER, 'closed')
-        if (instant := getattr(now, name)) is not None
-    ]
-    for (first, start), (second, end) in pairwise(known_ones):
+    for (first, start), (second, end) in pairwise(_of_step(scene.now)):
         seconds = elapsed(start, end)
         if seconds is not None and seconds < 0:
             yield Mismatch(second, f'not before {first!r}', f'{number(-seconds)} s before it')
@@ -136,61 +91,51 @@ def _actuated_after_commanded(scene: Scene) -> Found:
         yield Mismatch('actuated_quantum', 'at least 0 s', number(now.actuated_quantum))
 
 
-def _instants(scene: Scene) -> Iterator[tuple[str, Instant]]:
-    now = scene.now
-    for name in (*IN_ORDER, 'closed'):
-        instant = getattr(now, name)
-        if instant is not None:
-            yield name, instant
+def _of_step(now: Transition) -> list[tuple[str, Instant]]:
+    """Return the known instants of a step itself, in the order in which they happen."""
+    found = ((name, getattr(now, name)) for name in (*IN_ORDER, 'closed'))
+    return [(name, instant) for name, instant in found if instant is not None]
+
+
+def _instants(now: Transition) -> Iterator[tuple[str, Instant]]:
+    yield from _of_step(now)
     for i, decision in enumerate(now.decisions):
-        if decision.received is not None:
-            yield f'decisions[{i}].received', decision.received
-        if decision.commanded is not None:
-            yield f'decisions[{i}].commanded', decision.commanded
+        for name in ('received', 'commanded'):
+            if (instant := getattr(decision, name)) is not None:
+                yield f'decisions[{i}].{name}', instant
 
 
-def _stamps(scene: Scene) -> Iterator[tuple[str, Stamp]]:
-    now = scene.now
+def _stamps(now: Transition) -> Iterator[tuple[str, Stamp | None]]:
     for name in ('captured', 'actuated', 'measured_at'):
-        stamp = getattr(now, name)
-        if stamp is not None:
-            yield name, stamp
+        yield name, getattr(now, name)
     for field in now.after:
-        if field.captured is not None:
-            yield f'after.{field.name}.captured', field.captured
+        yield f'after.{field.name}.captured', field.captured
     for i, decision in enumerate(now.decisions):
-        for measurement in decision.measurements:
-            if measurement.captured is not None:
-                yield f'decisions[{i}].{measurement.name}.captured', measurement.captured
+        for found in decision.measurements:
+            yield f'decisions[{i}].{found.name}.captured', found.captured
 
 
 @of_step(catalogue.INSTANTS_IN_ORDER)
 def _one_clock(scene: Scene) -> Found:
+    now, expected = scene.now, scene.first.closed.ros.clock
     if scene.terms is not None:
         expected = Clock.ROS if scene.terms.contract.sim_time else Clock.SYSTEM
-    else:
-        expected = scene.first.closed.ros.clock
-    for place, instant in _instants(scene):
-        if instant.ros.clock is not expected:
-            yield Mismatch(f'{place}.ros.clock', expected.name, instant.ros.clock.name)
-        elif instant.steady <= 0:
+    stamps = [(*item, expected) for item in _stamps(now)]
+    for place, instant in _instants(now):
+        stamps.append((f'{place}.ros', instant.ros, expected))
+        if instant.steady <= 0:
             yield Mismatch(f'{place}.steady', 'a steady reading', str(instant.steady))
-    for place, stamp in _stamps(scene):
-        if stamp.clock is not expected:
-            yield Mismatch(f'{place}.clock', expected.name, stamp.clock.name)
-    for field in scene.now.after:
+    for field in now.after:
         for name in ('published', 'arrived'):
-            found: Stamp | None = getattr(field, name)
-            if found is not None and found.clock is not Clock.SYSTEM:
-                yield Mismatch(
-                    f'after.{field.name}.{name}.clock', Clock.SYSTEM.name, found.clock.name
-                )
+            stamps.append((f'after.{field.name}.{name}', getattr(field, name), Clock.SYSTEM))
+    for place, stamp, clock in stamps:
+        if stamp is not None:
+            yield from unlike(f'{place}.clock', clock, stamp.clock)
 
 
 @of_step(catalogue.CLOCKS_AGREE, imports=never)
 def _clocks_agree(scene: Scene) -> Found:
-    known_ones = [(n, i) for n, i in _instants(scene) if '.' not in n]
-    for (_, start), (name, end) in pairwise(known_ones):
+    for (_, start), (name, end) in pairwise(_of_step(scene.now)):
         one, other = start.ros, end.ros
         if one.clock is not Clock.SYSTEM or other.clock is not one.clock or one.host != other.host:
             continue

@@ -13,6 +13,7 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     same,
     Terms,
+    unlike,
     vector,
 )
 
@@ -74,8 +75,7 @@ def wrong_evaluator(record: EvaluatorRecord, terms: Terms) -> Found:
         yield Mismatch(
             'evaluator.fields', ', '.join(expected) or 'none', ', '.join(actual) or 'none'
         )
-    if record.id.digest != terms.digest:
-        yield Mismatch('evaluator.id.digest', terms.digest, record.id.digest)
+    yield from unlike('evaluator.id.digest', terms.digest, record.id.digest)
 
 
 def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:

@@ -105,6 +105,7 @@ class Auditor:
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
+        self._of_sequence = [c for c in self._checks if c.rule is catalogue.DECISION_SEQUENCE]
         self._agents: dict[str, Agent] = {}
         self._first: Transition | None = None
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
@@ -364,8 +365,9 @@ class Auditor:
                 self.find(check.rule, mismatch, now.id, near=check.near)
         for link in links:
             self._decisions += 1
-            self._check_link(link, now.id)
-            self._match_carried(agent, now.id, link.decision)
+            # What the gate published is looked at in the chain of all that it published.
+            published = self._match_carried(agent, now.id, link.decision)
+            self._check_link(link, now.id, self._of_sequence if published else self._checks)
             agent.executed.put(link.decision, (link.decision, now))
             evidence = agent.ahead.pop(key_of(link.decision), None)
             if evidence is not None:
@@ -416,8 +418,8 @@ class Auditor:
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def _check_link(self, link: Link, of: StepId) -> None:
-        for check in self._checks:
+    def _check_link(self, link: Link, of: StepId, checks: Sequence[Check]) -> None:
+        for check in checks:
             for found in check.look(link):
                 placed = replace(found, field=f'{link.place}.{found.field}')
                 self.find(check.rule, placed, of, near=check.near)
@@ -428,25 +430,28 @@ class Auditor:
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
         link = agent.sent.link(decision, place, self._terms, direct=decision.sequence != 1)
-        self._check_link(link, decision.id)
+        self._check_link(link, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
             self._compare_decision(carried[0], carried[1], decision)
             return
         agent.only_sent.put(decision, decision)
 
-    def _match_carried(self, agent: Agent, of: StepId, decision: GateDecision) -> None:
+    def _match_carried(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
+        """Return whether the gate has published a decision of a step."""
         sent = agent.only_sent.pop(key_of(decision), None)
         if sent is not None:
-            self._compare_decision(of, decision, sent)
-            return
+            return self._compare_decision(of, decision, sent)
         forgotten = agent.only_carried.put(decision, (of, decision))
         if forgotten is not None and agent.sent.before is not None:
             self._not_sent(*forgotten)
+        return False
 
-    def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> None:
-        for mismatch in whole.wrong_decision(carried, sent):
+    def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
+        found = list(whole.wrong_decision(carried, sent))
+        for mismatch in found:
             self.find(catalogue.AS_PUBLISHED, mismatch, of)
+        return not found
 
     def _not_sent(self, of: StepId, decision: GateDecision) -> None:
         self.find(

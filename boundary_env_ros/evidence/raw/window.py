@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 import struct
 
 from boundary_env_ros.core.fields import Reading, stamp_of
@@ -20,6 +22,8 @@ KEEP, KEPT = 20 * NANOSECONDS, 64
 
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
+
+_LOG_TIME = attrgetter('log_time')
 
 #: Messages of a topic of which both the bytes and the decoded message are asked for the stamp.
 _TRIED = 3
@@ -174,9 +178,9 @@ class Window:
 
     def last_before(self, log_time: int, use: str) -> Heard | None:
         """Return the last message that was there before a time and measured something."""
-        for heard in self.newest_first():
-            if heard.log_time < log_time and measured(heard, use):
-                return heard
+        for i in range(bisect_left(self._heard, log_time, key=_LOG_TIME) - 1, -1, -1):
+            if measured(self._heard[i], use):
+                return self._heard[i]
         return None
 
 

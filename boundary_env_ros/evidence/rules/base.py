@@ -236,12 +236,12 @@ class Rule:
     ----------
     id
         Its name in reports.
-    severity
-        See :class:`Severity`.
     sentence
         What an honest record keeps.
     way_out
         Where to look when one does not.
+    severity
+        See :class:`Severity`.
     raw
         Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
         them.
@@ -253,9 +253,9 @@ class Rule:
     """
 
     id: str
-    severity: Severity
     sentence: str
     way_out: str
+    severity: Severity = Severity.FATAL
     raw: bool = False
     task: bool = False
     near: bool = False

@@ -14,32 +14,28 @@ from collections.abc import Mapping
 
 from boundary_env_ros.evidence.rules.base import Rule, Severity
 
-_FATAL, _SUSPICIOUS, _HOUSEKEEPING = Severity
-
 # The record as a whole ---------------------------------------------------------------------------
 
 RECORD_COMPLETE = Rule(
     'record-complete',
-    _FATAL,
     'Every line and every message of the record can be read whole, its contract is valid, and it '
     'holds at least one transition.',
     'Record again with one version of this package, or look for an edit of the file.',
 )
 RECORD_CLOSED = Rule(
     'record-closed',
-    _SUSPICIOUS,
     'A record was closed by its writer, and does not end in the middle.',
     'The recorder was killed or still writes; the audit looked at what can be read.',
+    severity=Severity.SUSPICIOUS,
 )
 RECORD_ENDED = Rule(
     'record-ended',
-    _SUSPICIOUS,
     'The last episode of a record has an ending.',
     'The record was cut off or still goes on; do not count its last episode.',
+    severity=Severity.SUSPICIOUS,
 )
 INDEX_AGREES = Rule(
     'index-agrees',
-    _FATAL,
     'The index of a run folder has the episodes of its records and no others, each with its '
     'ending, its last step and the sum of its rewards.',
     'Look for episodes that were cut from the bag, and for an edit of the index.',
@@ -47,23 +43,22 @@ INDEX_AGREES = Rule(
 )
 FIRST_TRANSITION_SAVED = Rule(
     'first-transition-saved',
-    _HOUSEKEEPING,
     'A run folder keeps the first step of its bag in `first_transition.json`, unchanged.',
     'Trust the bag; the file was changed or removed, or the recorder died at the start.',
     near=True,
+    severity=Severity.HOUSEKEEPING,
 )
 MARK_KNOWN = Rule(
     'mark-known',
-    _HOUSEKEEPING,
     'A mark says who made it, and is on an episode of the record.',
     'Look for records that were joined or cut; nothing else in a record rests on a mark.',
+    severity=Severity.HOUSEKEEPING,
 )
 
 # Origin ------------------------------------------------------------------------------------------
 
 ONE_CONTRACT = Rule(
     'one-contract',
-    _FATAL,
     'Every node, step, decision and admitted request is under the one contract of the record, for '
     'one of its agents, in an episode that is named by a UUID.',
     'Start all nodes with one contract file, and audit against the contract of the run (its copy '
@@ -71,15 +66,14 @@ ONE_CONTRACT = Rule(
 )
 VERSIONS_PRESENT = Rule(
     'versions-present',
-    _SUSPICIOUS,
     'The record names the contract, its version, and the software version of environment, client '
     'and gate.',
     'Record with a facade and nodes that report their versions; a result without them cannot be '
     'repeated.',
+    severity=Severity.SUSPICIOUS,
 )
 EPISODE_CONSTANT = Rule(
     'episode-constant',
-    _FATAL,
     'Versions, seed, wrappers, client, lease, and the topic and host of each field stay the same '
     'through an episode.',
     'Look for records that were joined, for a second client, and for a topic that was remapped or '
@@ -87,17 +81,16 @@ EPISODE_CONSTANT = Rule(
 )
 WRAPPER_ORDER = Rule(
     'wrapper-order',
-    _SUSPICIOUS,
     'No wrapper of the client sets a time limit or clips actions unseen, and one that counts '
     'returns stands inside of those that change rewards.',
     'Take the wrapper away, or put it elsewhere in the chain (outermost first in the record).',
+    severity=Severity.SUSPICIOUS,
 )
 
 # Order, resets and endings -----------------------------------------------------------------------
 
 STEPS_IN_ORDER = Rule(
     'steps-in-order',
-    _FATAL,
     'The steps of an episode are 0, 1, 2, ... in one piece and up to its ending, each one period '
     'after the one before but for what its tick was late.',
     'Look for lost messages (`lost` in the status of the recorder), for steps that were taken '
@@ -105,21 +98,18 @@ STEPS_IN_ORDER = Rule(
 )
 RESET_AS_CONTRACT = Rule(
     'reset-as-contract',
-    _FATAL,
     'An episode begins with its reset, step 0, which was confirmed, is within the tolerances of '
     'the contract, and has no action, reward or ending.',
     'Compare `episode: reset:` in the contract; a reset that failed is repeated, not used.',
 )
 EPISODE_ENDED = Rule(
     'episode-ended',
-    _FATAL,
     'An episode has an ending before the next one of its agent begins.',
     'Look for an ending that was taken out; an episode without one cannot be counted.',
     near=True,
 )
 ENDING_DECLARED = Rule(
     'ending-declared',
-    _FATAL,
     'An ending is terminated or truncated, never both, by one cause of the contract that allows '
     'that flag and one declarer, as it was announced while the robot ran.',
     'Compare `episode: causes:` in the contract and the topic of the episode status; find the '
@@ -127,7 +117,6 @@ ENDING_DECLARED = Rule(
 )
 ENDING_JUSTIFIED = Rule(
     'ending-justified',
-    _FATAL,
     'An episode ends by the time limit, a stop of the gate or a lost sensor exactly when there is '
     'one and the contract says so.',
     'Compare `episode: time_limit:`, `on_stop:`, and `when_stale:` and `beyond:` of the fields in '
@@ -135,13 +124,11 @@ ENDING_JUSTIFIED = Rule(
 )
 REWARD_SUM = Rule(
     'reward-sum',
-    _FATAL,
     'The reward is a finite number and the sum of its terms.',
     'Look for a change of the reward after the task had made its terms.',
 )
 TASK_RECOMPUTED = Rule(
     'task-recomputed',
-    _FATAL,
     'The task, asked again, gives the recorded start for the seed, the recorded goal, and the '
     'recorded rewards and endings for the recorded observations.',
     'Install the version of the task that the contract names; if it is that one, the record was '
@@ -152,14 +139,12 @@ TASK_RECOMPUTED = Rule(
 
 FIELDS_AS_CONTRACT = Rule(
     'fields-as-contract',
-    _FATAL,
     'Observation, state and evaluator record have the fields of the contract, each with its '
     'size, type, bounds, frame and image, and a confidence from 0 to 1.',
     'Audit against the contract that the run was made with, and look at the adapter of the field.',
 )
 TRUTH_WITHHELD = Rule(
     'truth-withheld',
-    _FATAL,
     'The policy sees no field of the evaluator, and no field of another source repeats its '
     'values, bit by bit.',
     'Take the field out of the observation and run again: a policy that sees the truth is judged '
@@ -167,39 +152,35 @@ TRUTH_WITHHELD = Rule(
 )
 FIELDS_RECOMPUTED = Rule(
     'fields-recomputed',
-    _FATAL,
     'Age and status of a field follow from its stamp, a derived field from the fields that it is '
     'derived from.',
     'Trust the stamps; compare `max_age:`, `skew:` and `derive:` of the field in the contract.',
 )
 CLOCKS_AGREE = Rule(
     'clocks-agree',
-    _SUSPICIOUS,
     'No sensor is ahead of the clock of the observation, and the system clock of a host passes '
     'the same time as its steady clock.',
     'Synchronise the clocks of the hosts (chrony, PTP); the system clock was set during the step, '
     'or a stamp was changed.',
+    severity=Severity.SUSPICIOUS,
 )
 
 # The step ----------------------------------------------------------------------------------------
 
 STEP_CONSISTENT = Rule(
     'step-consistent',
-    _FATAL,
     'What a step says of its decision, its request, the observation before it and its latency is '
     'what these say; a tick without a decision is an overrun.',
     'Trust the decision and the instants: look for a value that was changed in one place only.',
 )
 INSTANTS_IN_ORDER = Rule(
     'instants-in-order',
-    _FATAL,
     'Nothing happens before what caused it, every published command is stamped, and all instants '
     'are of the clock of the contract.',
     'Set `use_sim_time` the same for every node; look for an instant that was changed.',
 )
 EXECUTION_MEASURED = Rule(
     'execution-measured',
-    _FATAL,
     'What the robot did was measured before the step was closed, and evidence of execution comes '
     'after its command, with its topic and quantum, in the step or once afterwards.',
     'Look at the feedback of the contract; evidence from before a command is of the command '
@@ -210,7 +191,6 @@ EXECUTION_MEASURED = Rule(
 
 REQUEST_VALID = Rule(
     'request-valid',
-    _FATAL,
     'An action that is let through is of a request as it came, newer than the last one under its '
     'lease, for this step and of the size of the contract, on an observation young enough.',
     'Look at the client, and at the gate that should have rejected it; compare `max_action_age:` '
@@ -218,15 +198,14 @@ REQUEST_VALID = Rule(
 )
 REQUEST_ANSWERED = Rule(
     'request-answered',
-    _SUSPICIOUS,
     'The requests of one lease are numbered without a gap, and each got a decision.',
     'Requests were lost on the way to the gate or came too late (look at network and load), the '
     'gate was not active, or a decision was taken out.',
     raw=True,
+    severity=Severity.SUSPICIOUS,
 )
 ALLOWED_TO_MOVE = Rule(
     'allowed-to-move',
-    _FATAL,
     'The robot goes on only while the gate is armed for its episode, with no emergency stop, no '
     'second publisher where the contract says `stop` and no jump of the clock; the timer does not '
     'end a stop.',
@@ -234,7 +213,6 @@ ALLOWED_TO_MOVE = Rule(
 )
 OPERATOR_FIRST = Rule(
     'operator-first',
-    _FATAL,
     'While the switch of the operator is held, and only then, his commands, as they are on his '
     'topic, go before those of the policy.',
     'Compare the measurement `operator`, whose last value is the switch, with `operator:` in the '
@@ -243,22 +221,20 @@ OPERATOR_FIRST = Rule(
 )
 TIGHTENED_STRICTER = Rule(
     'tightened-stricter',
-    _FATAL,
     'Limits that were changed while the gate ran are stricter than those of the contract, and '
     'while one lease lasts never become less strict again.',
     'Compare `tightened` with the contract, and with the decision before.',
 )
 FOREIGN_PUBLISHER = Rule(
     'foreign-publisher',
-    _SUSPICIOUS,
     'The gate is the only publisher on the command topics, and the topics that it goes by have no '
     'second one.',
     'Find the other publisher: what it commands passes no gate, and nothing in the record tells '
     'what it measured from what the robot did.',
+    severity=Severity.SUSPICIOUS,
 )
 REPUBLISHED_AS_DECLARED = Rule(
     'republished-as-declared',
-    _FATAL,
     'A command is sent again only where the contract says so, before it is late, and no sooner '
     'than declared.',
     'Compare `republish:` in the contract with the instants of the commands.',
@@ -268,7 +244,6 @@ REPUBLISHED_AS_DECLARED = Rule(
 
 DECISION_SEQUENCE = Rule(
     'decision-sequence',
-    _FATAL,
     'The decisions of a gate are numbered without a gap; only a gate that was started anew begins '
     'again at 1.',
     'Look for lost messages (`lost` in the status of the recorder), or for decisions that were '
@@ -276,7 +251,6 @@ DECISION_SEQUENCE = Rule(
 )
 DECISION_EXPLAINED = Rule(
     'decision-explained',
-    _FATAL,
     'Rules of the gate with their reasons explain the verdict and every difference between the '
     'action that was asked for and the command; a rejected action publishes nothing.',
     'A change without a reason means that something else clips: find it between policy and '
@@ -284,7 +258,6 @@ DECISION_EXPLAINED = Rule(
 )
 WANTED_COMMAND = Rule(
     'wanted-command',
-    _FATAL,
     'The wanted command is what was asked for: by the request, the operator, the probe of the '
     'contract, or, for the timer, what is in force or safe.',
     'Look for a request or a command that was taken out: a command that nothing asked for must '
@@ -292,14 +265,12 @@ WANTED_COMMAND = Rule(
 )
 MEASUREMENTS_AS_CONTRACT = Rule(
     'measurements-as-contract',
-    _FATAL,
     'A decision carries the measurements that the rules of the gate need, by name, each with its '
     'number of values and from one topic.',
     'Compare what `safety:` and `feedback:` in the contract look at with the measurements.',
 )
 INPUTS_RECOMPUTED = Rule(
     'inputs-recomputed',
-    _FATAL,
     'The times that a decision was made with (age of a measurement, silence of the policy, '
     'lateness of the timer, late requests, time since the last command) follow from its '
     'instants.',
@@ -307,7 +278,6 @@ INPUTS_RECOMPUTED = Rule(
 )
 PREVIOUS_COMMAND = Rule(
     'previous-command',
-    _FATAL,
     'The previous command is the last one that was published, with its rate; only where the gate '
     'begins anew it is the measured state, young enough and within the bounds.',
     'Limits hold for the emitted sequence: look for a decision that was taken out, and compare '
@@ -315,7 +285,6 @@ PREVIOUS_COMMAND = Rule(
 )
 RULING_RECOMPUTED = Rule(
     'ruling-recomputed',
-    _FATAL,
     "The gate's rules, run again on the recorded request and inputs, give the recorded verdict, "
     'action, command and reasons.',
     'Compare the decision with its inputs; if the gate itself wrote it so, its rules have changed '
@@ -323,14 +292,12 @@ RULING_RECOMPUTED = Rule(
 )
 COMMAND_IN_BOUNDS = Rule(
     'command-in-bounds',
-    _FATAL,
     'Every published command has the dimensions of the contract, and each is a number within its '
     'bounds; from a place outside, none goes farther out.',
     'Compare `low:` and `high:` of the action in the contract, and `tightened` of the decision.',
 )
 COMMAND_MOTION = Rule(
     'command-motion',
-    _FATAL,
     'The published commands keep the rate, the acceleration and the jerk of the contract, by '
     'their differences alone; a rotation is a unit quaternion; a stop goes to the safe command.',
     'Compare `rate:`, `stop:`, `acceleration:`, `jerk:` and `rotation:` of the action in the '
@@ -341,7 +308,6 @@ COMMAND_MOTION = Rule(
 
 AS_PUBLISHED = Rule(
     'as-published',
-    _FATAL,
     'The request in a decision, the decisions in a step and its observation are, bit by bit, '
     'those that policy, gate and environment published.',
     'Trust the topic of the one who made it, and look for lost messages.',
@@ -350,7 +316,6 @@ AS_PUBLISHED = Rule(
 )
 VALUES_FROM_SENSORS = Rule(
     'values-from-sensors',
-    _FATAL,
     'Every measurement of the gate, field of an observation or evaluator record, and measured '
     'action is what its reader makes of the raw message with its stamp.',
     'Trust the sensor topic: a value that no message supports was never measured.',
@@ -358,7 +323,6 @@ VALUES_FROM_SENSORS = Rule(
 )
 VALUES_NEWEST = Rule(
     'values-newest',
-    _FATAL,
     'A measurement or field is of the newest message that its reader can have had, within what '
     'the stamps tell about the transport.',
     'Compare the stamps of the topic with the instant of the decision or observation: old data '
@@ -367,7 +331,6 @@ VALUES_NEWEST = Rule(
 )
 RULING_FROM_SENSORS = Rule(
     'ruling-from-sensors',
-    _FATAL,
     "The gate's rules, run on what the sensor topics say instead of what the decision says, give "
     'the recorded verdict, action and command.',
     'Compare the decision with the raw messages at its instant.',
@@ -375,7 +338,6 @@ RULING_FROM_SENSORS = Rule(
 )
 JUDGEMENT_FROM_SENSORS = Rule(
     'judgement-from-sensors',
-    _FATAL,
     'Reward and ending are what the task makes of the observations that the sensor topics give.',
     'Look for an observation that was changed together with the reward.',
     raw=True,
@@ -383,7 +345,6 @@ JUDGEMENT_FROM_SENSORS = Rule(
 )
 COMMAND_ON_TOPIC = Rule(
     'command-on-topic',
-    _FATAL,
     'The messages on the command topics are the commands of the decisions, one for one, with '
     'their stamps and values and nothing else; an imported step has the last one of them.',
     'Trust the command topic, it is what the robot got; something else commands the robot, or a '
@@ -392,7 +353,6 @@ COMMAND_ON_TOPIC = Rule(
 )
 EMERGENCY_STOP_HEARD = Rule(
     'emergency-stop-heard',
-    _FATAL,
     'Once the emergency stop was pressed on its topic, every decision in that episode says so; '
     'and while it stays pressed, every later one.',
     'Compare the topic of the emergency stop with `emergency_stop` of the decisions.',

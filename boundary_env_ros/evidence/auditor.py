@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, deque, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from boundary_env_ros.core import causes
@@ -36,6 +36,7 @@ from boundary_env_ros.evidence.rules.base import (
     Rule,
     Scene,
     terms_of,
+    unlike,
 )
 from boundary_env_ros.evidence.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.rules.step import values_of
@@ -243,6 +244,17 @@ class Auditor:
         self._found.append(finding)
         self._told(finding)
 
+    def _find_all(
+        self,
+        rule: Rule,
+        found: Iterable[Mismatch],
+        of: StepId | None = None,
+        *,
+        near: bool = False,
+    ) -> None:
+        for mismatch in found:
+            self.find(rule, mismatch, of, near=near)
+
     def report(self, *, torn: bool = False, goes_on: bool = False) -> AuditReport:
         """
         Return what was found, once the record is at its end.
@@ -258,19 +270,14 @@ class Auditor:
         if self._raw is not None:
             self._raw.finish(torn=torn)
         if self._first is None:
-            self.find(
-                catalogue.RECORD_COMPLETE,
-                Mismatch('record', 'at least one transition', 'none'),
-            )
+            nothing = Mismatch('record', 'at least one transition', 'none')
+            self.find(catalogue.RECORD_COMPLETE, nothing)
         self._compare_contracts()
         self._look_at_marks()
         for agent in self._agents.values():
             if agent.last is not None and not (goes_on or self._alone or self._ended(agent)):
-                self.find(
-                    catalogue.RECORD_ENDED,
-                    Mismatch('terminated, truncated', 'an ending', 'neither'),
-                    agent.last.id,
-                )
+                none = Mismatch('terminated, truncated', 'an ending', 'neither')
+                self.find(catalogue.RECORD_ENDED, none, agent.last.id)
             if agent.sent.before is not None:
                 for step, decision in agent.only_carried.values():
                     self._not_sent(step, decision)
@@ -337,11 +344,8 @@ class Auditor:
         links = []
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
-            links.append(
-                agent.carried.link(
-                    decision, f'decisions[{i}]', self._terms, direct=not agent.fresh
-                )
-            )
+            place, direct = f'decisions[{i}]', not agent.fresh
+            links.append(agent.carried.link(decision, place, self._terms, direct=direct))
             agent.fresh = False
         scene = Scene(
             now=now,
@@ -361,8 +365,7 @@ class Auditor:
         for check in self._step_checks:
             if made and check.imports(now):
                 continue
-            for mismatch in check.look(scene):
-                self.find(check.rule, mismatch, now.id, near=check.near)
+            self._find_all(check.rule, check.look(scene), now.id, near=check.near)
         for link in links:
             self._decisions += 1
             # What the gate published is looked at in the chain of all that it published.
@@ -393,13 +396,9 @@ class Auditor:
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
         if not self._ended(agent):
-            self.find(
-                catalogue.EPISODE_ENDED,
-                Mismatch(
-                    'terminated, truncated', 'an ending before the next episode begins', 'neither'
-                ),
-                last.id,
-            )
+            expected = 'an ending before the next episode begins'
+            none = Mismatch('terminated, truncated', expected, 'neither')
+            self.find(catalogue.EPISODE_ENDED, none, last.id)
         agent.left[last.id.episode_id] = None
         if len(agent.left) > EPISODES:
             agent.left.popitem(last=False)
@@ -449,20 +448,13 @@ class Auditor:
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
         found = list(whole.wrong_decision(carried, sent))
-        for mismatch in found:
-            self.find(catalogue.AS_PUBLISHED, mismatch, of)
+        self._find_all(catalogue.AS_PUBLISHED, found, of)
         return not found
 
     def _not_sent(self, of: StepId, decision: GateDecision) -> None:
-        self.find(
-            catalogue.AS_PUBLISHED,
-            Mismatch(
-                f'decision {decision.sequence}',
-                'a decision that the gate published',
-                'none of that number on its topic',
-            ),
-            of,
-        )
+        place, expected = f'decision {decision.sequence}', 'a decision that the gate published'
+        none = Mismatch(place, expected, 'none of that number on its topic')
+        self.find(catalogue.AS_PUBLISHED, none, of)
 
     # What others say about the steps -------------------------------------------------------------
 
@@ -476,23 +468,17 @@ class Auditor:
 
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
         if agent.last is not None:
-            for mismatch in whole.wrong_ending(status, agent.last):
-                self.find(catalogue.ENDING_DECLARED, mismatch, agent.last.id)
+            found = whole.wrong_ending(status, agent.last)
+            self._find_all(catalogue.ENDING_DECLARED, found, agent.last.id)
 
     def _compare_contracts(self) -> None:
         """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
         if self._first is None:
             return
         for described in self._described:
-            if described.digest != self._first.id.digest:
-                self.find(
-                    catalogue.ONE_CONTRACT,
-                    Mismatch(
-                        described.node,
-                        f'{self._first.id.digest} as in the first step',
-                        described.digest,
-                    ),
-                )
+            expected, actual = self._first.id.digest, described.digest
+            found = unlike(described.node, expected, actual, 'as in the first step')
+            self._find_all(catalogue.ONE_CONTRACT, found)
         self._described.clear()
 
     def _name(self, episode_id: str) -> None:
@@ -506,37 +492,28 @@ class Auditor:
         all_known = len(self._episode_ids) < EPISODES
         for mark in self._marks:
             if not mark.who:
-                self.find(
-                    catalogue.MARK_KNOWN,
-                    Mismatch('mark.who', 'who says so', 'nobody'),
-                    mark.id,
-                )
+                nobody = Mismatch('mark.who', 'who says so', 'nobody')
+                self.find(catalogue.MARK_KNOWN, nobody, mark.id)
             if all_known and mark.id.episode_id not in self._episode_ids:
-                self.find(
-                    catalogue.MARK_KNOWN,
-                    Mismatch(
-                        'mark.id.episode_id',
-                        'an episode of the record',
-                        f'{mark.id.episode_id!r}, marked {mark.verdict.name} by {mark.who}',
-                    ),
-                    mark.id,
-                )
+                actual = f'{mark.id.episode_id!r}, marked {mark.verdict.name} by {mark.who}'
+                unknown = Mismatch('mark.id.episode_id', 'an episode of the record', actual)
+                self.find(catalogue.MARK_KNOWN, unknown, mark.id)
         self._marks.clear()
 
     def _look_for_leaks(self, agent: Agent) -> None:
         """Compare step and evaluator's record of it, whichever of the two came first."""
         truth, step = agent.truth, agent.last
         if truth is not None and step is not None and truth.id == step.id:
-            for mismatch in whole.leaking(truth, step, agent.leaks):
-                self.find(catalogue.TRUTH_WITHHELD, mismatch, step.id)
+            found = whole.leaking(truth, step, agent.leaks)
+            self._find_all(catalogue.TRUTH_WITHHELD, found, step.id)
 
     def _evaluator(self, record: EvaluatorRecord) -> None:
         agent = self._agents.setdefault(record.id.agent, Agent())
         agent.truth = record
         self._look_for_leaks(agent)
         if self._terms is not None:
-            for mismatch in whole.wrong_evaluator(record, self._terms):
-                self.find(catalogue.FIELDS_AS_CONTRACT, mismatch, record.id)
+            found = whole.wrong_evaluator(record, self._terms)
+            self._find_all(catalogue.FIELDS_AS_CONTRACT, found, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
@@ -553,21 +530,17 @@ class Auditor:
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
     ) -> None:
-        for mismatch in whole.wrong_evidence(evidence, decision, step):
-            self.find(catalogue.EXECUTION_MEASURED, mismatch, step.id, near=True)
+        found = whole.wrong_evidence(evidence, decision, step)
+        self._find_all(catalogue.EXECUTION_MEASURED, found, step.id, near=True)
 
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
         """Look at evidence that no decision of a step is for."""
         last, episode_id = agent.last, evidence.id.episode_id
         if episode_id not in agent.left and (last is None or last.id.episode_id != episode_id):
             return  # The record has nothing of that episode.
-        self.find(
-            catalogue.EXECUTION_MEASURED,
-            Mismatch(
-                f'evidence for decision {evidence.decision_sequence}',
-                'a decision of a step, commanded at that instant',
-                'none',
-            ),
-            evidence.id,
-            near=True,
+        place, expected = (
+            f'evidence for decision {evidence.decision_sequence}',
+            'a decision of a step, commanded at that instant',
         )
+        none = Mismatch(place, expected, 'none')
+        self.find(catalogue.EXECUTION_MEASURED, none, evidence.id, near=True)

@@ -145,14 +145,9 @@ class IndexCheck:
                 yield self._differs(f'{name} {" or ".join(map(repr, known))}', repr(told))
         if row.step_count < counted.step:
             yield self._differs(f'{counted.step} steps', str(row.step_count))
-        total = None if math.isnan(counted.total) else counted.total
-        returned = row.episode_return
-        if (
-            total is not returned
-            if total is None or returned is None
-            else not close(total, returned)
-        ):
-            yield self._differs(f'a return of {number(total)}', number(returned))
+        returned = math.nan if row.episode_return is None else row.episode_return
+        if not close(counted.total, returned):
+            yield self._differs(f'a return of {number(counted.total)}', number(returned))
 
     def _differs(self, expected: str, actual: str) -> Mismatch:
         return Mismatch(self._path.name, expected, actual)

@@ -70,16 +70,10 @@ class FeedbackChecks:
             return
         if not uses or (not found and tape.missing(uses[0], stamp, tape.now)):
             return
-        tape.find(
-            catalogue.VALUES_FROM_SENSORS,
-            Mismatch(
-                place,
-                ', '.join(told)
-                or f'a message of that stamp on {" or ".join(u.topic for u in uses)}',
-                vector(values or ()) if told else f'none of {stamp} ns',
-            ),
-            of,
-        )
+        topics = ' or '.join(use.topic for use in uses)
+        expected = ', '.join(told) or f'a message of that stamp on {topics}'
+        actual = vector(values or ()) if told else f'none of {stamp} ns'
+        tape.find(catalogue.VALUES_FROM_SENSORS, Mismatch(place, expected, actual), of)
 
 
 def _is_of(heard: Heard, use: Use, values: Vector | None) -> bool:

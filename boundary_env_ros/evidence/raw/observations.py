@@ -40,8 +40,9 @@ from boundary_env_ros.evidence.raw.wiring import same_topic, Use
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Mismatch,
-    number,
+    Rule,
     same,
+    unlike,
     vector,
 )
 from boundary_env_ros.evidence.rules.freezing import sample_of
@@ -149,16 +150,8 @@ class ObservationChecks:
 
         """
         contract = self._tape.contract
-        frozen = _Frozen(
-            id=now.id,
-            closed=now.closed,
-            late=self._late(now, log_time),
-            listened=self._listened(now, now.after),
-            log_time=log_time,
-            where='after',
-            begun=self._tape.on_tape(start.closed),
-            cut_short=_cut_short(now),
-        )
+        begun = self._tape.on_tape(start.closed)
+        frozen = self._frozen('after', now.after, now, log_time, begun)
         last = self._last.get(now.id.agent)
         self._last[now.id.agent] = now.id
         if now.kind is Kind.RESET or last is None or last.step + 1 != now.id.step:
@@ -174,17 +167,31 @@ class ObservationChecks:
         self, fields: Sequence[ObservationField], now: Transition, log_time: int
     ) -> None:
         """Look at the evaluator's fields of a step."""
-        frozen = _Frozen(
+        frozen = self._frozen('evaluator', fields, now, log_time, None)
+        self._fields(self._tape.contract.evaluator, fields, frozen, ())
+
+    def _frozen(
+        self,
+        where: str,
+        fields: Sequence[ObservationField],
+        now: Transition,
+        log_time: int,
+        begun: int | None,
+    ) -> _Frozen:
+        return _Frozen(
             id=now.id,
             closed=now.closed,
             late=self._late(now, log_time),
             listened=self._listened(now, fields),
             log_time=log_time,
-            where='evaluator',
-            begun=None,
+            where=where,
+            begun=begun,
             cut_short=_cut_short(now),
         )
-        self._fields(self._tape.contract.evaluator, fields, frozen, ())
+
+    def _find(self, rule: Rule, frozen: _Frozen, place: str, expected: str, actual: str) -> None:
+        found = Mismatch(f'{frozen.where}{place}', expected, actual)
+        self._tape.find(rule, found, frozen.id)
 
     def _late(self, now: Transition, log_time: int) -> int:
         """Return by how much the environment was late with a step, or the recorder, ns."""
@@ -227,15 +234,9 @@ class ObservationChecks:
         try:
             expected = _freeze(specs, by_name, heard, frozen, past)
         except WRONG_INPUT as error:
-            self._tape.find(
-                catalogue.VALUES_FROM_SENSORS,
-                Mismatch(
-                    frozen.where,
-                    'fields that can be made of the messages',
-                    f'{type(error).__name__}: {error}',
-                ),
-                frozen.id,
-            )
+            actual = f'{type(error).__name__}: {error}'
+            expected_one = 'fields that can be made of the messages'
+            self._find(catalogue.VALUES_FROM_SENSORS, frozen, '', expected_one, actual)
             return values_of(tuple(fields))
         for spec in specs:
             supported = spec.name in heard or (
@@ -254,7 +255,7 @@ class ObservationChecks:
     def _support(
         self, spec: FieldSpec, field: ObservationField, use: Use, frozen: _Frozen
     ) -> Heard | None:
-        tape, place = self._tape, f'{frozen.where}.{field.name}'
+        tape, rule = self._tape, catalogue.VALUES_FROM_SENSORS
         if field.status is FieldStatus.MISSING:
             self._never_came(field, use, frozen)
             return None
@@ -269,23 +270,14 @@ class ObservationChecks:
         if heard is None:
             sent = nanoseconds(field.captured, field.published)
             if not tape.missing(use, sent, frozen.log_time):
-                tape.find(
-                    catalogue.VALUES_FROM_SENSORS,
-                    Mismatch(
-                        place,
-                        f'a message on {use.topic} of that stamp',
-                        f'{vector(field.values)} of no message',
-                    ),
-                    frozen.id,
-                )
+                expected = f'a message on {use.topic} of that stamp'
+                actual = f'{vector(field.values)} of no message'
+                self._find(rule, frozen, f'.{field.name}', expected, actual)
             return None
         tape.took('fields', use.name)
         if not same_topic(use.topic, field.source):
-            tape.find(
-                catalogue.VALUES_FROM_SENSORS,
-                Mismatch(f'{place}.source', repr(use.topic), repr(field.source)),
-                frozen.id,
-            )
+            place = f'.{field.name}.source'
+            self._find(rule, frozen, place, repr(use.topic), repr(field.source))
         self._sent(field, use, heard, frozen)
         return heard
 
@@ -299,15 +291,9 @@ class ObservationChecks:
         )
         came = tape.window(use).last_before(now - slack, use.name)
         if came is not None and came.log_time > frozen.begun:
-            tape.find(
-                catalogue.VALUES_NEWEST,
-                Mismatch(
-                    f'{frozen.where}.{field.name}',
-                    f'{vector(came.readings[use.name].values)} as on {use.topic}',
-                    'nothing: it never came',
-                ),
-                frozen.id,
-            )
+            expected = f'{vector(came.readings[use.name].values)} as on {use.topic}'
+            actual = 'nothing: it never came'
+            self._find(catalogue.VALUES_NEWEST, frozen, f'.{field.name}', expected, actual)
 
     def _sent(self, field: ObservationField, use: Use, heard: Heard, frozen: _Frozen) -> None:
         """Hold the stamps of the middleware against those of the recorder."""
@@ -318,15 +304,9 @@ class ObservationChecks:
         if sent.nanoseconds != heard.publish_time or (
             frozen_at is not None and heard.publish_time > frozen_at + _READING
         ):
-            tape.find(
-                catalogue.VALUES_FROM_SENSORS,
-                Mismatch(
-                    f'{frozen.where}.{field.name}.published',
-                    f'{heard.publish_time} as on {use.topic}, before it was frozen',
-                    str(sent.nanoseconds),
-                ),
-                frozen.id,
-            )
+            place, actual = f'.{field.name}.published', str(sent.nanoseconds)
+            expected = f'{heard.publish_time} as on {use.topic}, before it was frozen'
+            self._find(catalogue.VALUES_FROM_SENSORS, frozen, place, expected, actual)
 
     def _compare(
         self, expected: ObservationField, field: ObservationField, frozen: _Frozen
@@ -335,16 +315,9 @@ class ObservationChecks:
             ours, theirs = getattr(expected, name), getattr(field, name)
             if name == 'image' and theirs is not None and ours is not None:
                 ours, theirs = ours.sha256, theirs.sha256
-            if not same(ours, theirs):
-                self._tape.find(
-                    catalogue.VALUES_FROM_SENSORS,
-                    Mismatch(
-                        f'{frozen.where}.{field.name}.{name}',
-                        f'{_text(ours)} from {field.source}',
-                        _text(theirs),
-                    ),
-                    frozen.id,
-                )
+            place = f'{frozen.where}.{field.name}.{name}'
+            for found in unlike(place, ours, theirs, f'from {field.source}'):
+                self._tape.find(catalogue.VALUES_FROM_SENSORS, found, frozen.id)
 
     def _newest(self, field: ObservationField, use: Use, heard: Heard, frozen: _Frozen) -> Heard:
         """Hold a message against the newest that can have been there, and return that."""
@@ -387,15 +360,9 @@ class ObservationChecks:
                 self._missed[frozen.id.agent, use.name] = newest.number
                 tape.excuse('missed', use.name)
             return heard
-        tape.find(
-            catalogue.VALUES_NEWEST,
-            Mismatch(
-                f'{frozen.where}.{field.name}',
-                f'the newest message on {use.topic} that was there, {told(newest, use)}',
-                f'another one, {told(heard, use)}',
-            ),
-            frozen.id,
-        )
+        expected = f'the newest message on {use.topic} that was there, {told(newest, use)}'
+        actual = f'another one, {told(heard, use)}'
+        self._find(catalogue.VALUES_NEWEST, frozen, f'.{field.name}', expected, actual)
         return newest
 
     def _need_not_have_come(self, use: Use, heard: Heard, newest: Heard) -> bool:
@@ -487,13 +454,3 @@ def _freeze(
     sources = {name: field.source for name, field in fields.items()}
     found = freeze(specs, latest, sources, observed=frozen.closed, past=past)
     return {field.name: field for field in found}
-
-
-def _text(value: object) -> str:
-    if isinstance(value, tuple):
-        return vector(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, FieldStatus):
-        return value.name
-    return number(value) if isinstance(value, float) else repr(value)

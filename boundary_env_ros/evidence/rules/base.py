@@ -79,8 +79,6 @@ class Terms:
         a dimension is to stay where it is.
     limits
         What the rules of the gate need of the contract.
-    observation
-        Specification of each field that the policy sees, by name.
     seen
         The fields of the observation and of the rest of the state, by name.
 
@@ -94,7 +92,6 @@ class Terms:
     rate: Vector
     stop: Vector
     limits: Limits
-    observation: Mapping[str, FieldSpec]
     seen: Mapping[str, FieldSpec]
 
 
@@ -340,7 +337,6 @@ def terms_of(contract: Contract, digest: str) -> Terms:
         rate=contract.flat('rate'),
         stop=contract.flat('stop'),
         limits=Limits.of(contract),
-        observation={spec.name: spec for spec in contract.observation},
         seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
     )
 

@@ -311,11 +311,8 @@ def _request_order(link: Link) -> Found:
         return
     if link.decision.trigger is Trigger.CHUNK:
         if request != heard:
-            yield Mismatch(
-                'request',
-                f'request {heard.sequence}, the last that was heard, as it was then',
-                f'request {request.sequence}',
-            )
+            expected = f'request {heard.sequence}, the last that was heard, as it was then'
+            yield Mismatch('request', expected, f'request {request.sequence}')
     elif heard.lease_id == request.lease_id and request.sequence <= heard.sequence:
         yield Mismatch('request.sequence', f'more than {heard.sequence}', str(request.sequence))
 

@@ -133,22 +133,13 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
             yield Mismatch('verdict', 'no refusal of a command', 'REJECTED')
         return
     reasons = {result.reason for result in decision.rules}
-    malformed = {
-        result.reason
-        for result in well_formed(
-            request.action,
-            terms.contract.action_size,
-            request.horizon,
-            terms.contract.horizon,
-        )
-    }
+    size, horizon = terms.contract.action_size, terms.contract.horizon
+    results = well_formed(request.action, size, request.horizon, horizon)
+    malformed = {result.reason for result in results}
     claimed = reasons & {Reason.WRONG_SHAPE, Reason.NOT_FINITE}
     if malformed != claimed:
-        yield Mismatch(
-            'rules',
-            ', '.join(sorted(r.name for r in malformed)) or 'no fault in its form',
-            ', '.join(sorted(r.name for r in claimed)) or 'no fault in its form',
-        )
+        expected, actual = (', '.join(sorted(r.name for r in of)) for of in (malformed, claimed))
+        yield Mismatch('rules', expected or 'no fault in its form', actual or 'none')
     if Reason.WRONG_DIGEST in reasons and request.id.digest == terms.digest:
         yield Mismatch('rules', 'another reason', 'WRONG_DIGEST')
 
@@ -159,21 +150,15 @@ def reasons_of(results: tuple[RuleResult, ...]) -> str:
 
 
 def _same_result(one: RuleResult, other: RuleResult) -> bool:
-    if (one.rule, one.outcome, one.reason, one.dimension, one.unit) != (
-        other.rule,
-        other.outcome,
-        other.reason,
-        other.dimension,
-        other.unit,
-    ):
-        return False
     for name in ('before', 'after', 'value', 'limit'):
         ours, theirs = getattr(one, name), getattr(other, name)
-        if (ours is None) != (theirs is None):
+        if ours is None or theirs is None:
+            if ours is not theirs:
+                return False
+        elif not close(ours, theirs, 1e-6):
             return False
-        if ours is not None and theirs is not None and not close(ours, theirs, 1e-6):
-            return False
-    return True
+    same = ('rule', 'outcome', 'reason', 'dimension', 'unit')
+    return all(getattr(one, name) == getattr(other, name) for name in same)
 
 
 def _told(result: RuleResult, names: Sequence[str]) -> str:

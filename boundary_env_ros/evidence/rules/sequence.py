@@ -44,19 +44,13 @@ def _step_continuous(scene: Scene) -> Found:
 def _reset_first(scene: Scene) -> Found:
     now = scene.now
     if (now.id.step == 0) != (now.kind is Kind.RESET):
-        yield Mismatch(
-            'kind',
-            'RESET at step 0 and STEP at every other',
-            f'{now.kind.name} at step {now.id.step}',
-        )
+        expected = 'RESET at step 0 and STEP at every other'
+        yield Mismatch('kind', expected, f'{now.kind.name} at step {now.id.step}')
     if scene.earlier is None and now.kind is not Kind.RESET:
         yield Mismatch('kind', 'an episode that begins with its reset', now.kind.name)
     if (now.kind is Kind.RESET) != (now.reset is not None):
-        yield Mismatch(
-            'reset',
-            'a reset record exactly in the reset',
-            f'{"none" if now.reset is None else "one"} in a {now.kind.name}',
-        )
+        actual = f'{"none" if now.reset is None else "one"} in a {now.kind.name}'
+        yield Mismatch('reset', 'a reset record exactly in the reset', actual)
 
 
 #: What there is in no reset.
@@ -105,12 +99,8 @@ def _reset_verdict(scene: Scene) -> Found:
             if i in angles and math.isfinite(off):
                 off = abs(math.remainder(off, math.tau))
             within = within and off <= limit + ROUNDING
-    if within is not reset.within_tolerance:
-        yield Mismatch(
-            'reset.within_tolerance',
-            f'{within}, from sampled, achieved and tolerance',
-            str(reset.within_tolerance),
-        )
+    why = 'from sampled, achieved and tolerance'
+    yield from unlike('reset.within_tolerance', within, reset.within_tolerance, why)
 
 
 @of_step(catalogue.RESET_AS_CONTRACT, contract=True, imports=never)

@@ -28,6 +28,7 @@ from boundary_env_ros.evidence.rules.base import (
     of_step,
     same,
     Scene,
+    told,
     unlike,
     vector,
 )
@@ -133,11 +134,8 @@ def _overrun_explained(scene: Scene) -> Found:
 def _measured_action(scene: Scene) -> Found:
     now = scene.now
     if bool(now.measured_action) != (now.measured_at is not None):
-        yield Mismatch(
-            'measured_at',
-            'an instant exactly if something was measured',
-            'unknown' if now.measured_at is None else 'an instant without a value',
-        )
+        expected = 'an instant exactly if something was measured'
+        yield Mismatch('measured_at', expected, told(now.measured_at))
     if now.measured_at is not None:
         stamp, closed = now.measured_at, now.closed.ros
         same_clock = (stamp.clock, stamp.host) == (closed.clock, closed.host)
@@ -147,9 +145,8 @@ def _measured_action(scene: Scene) -> Found:
     if scene.terms is not None:
         sizes.add(len(scene.terms.low))
     if now.measured_action and len(sizes) > 1:
-        yield Mismatch(
-            'measured_action', 'as many values as the command has', str(len(now.measured_action))
-        )
+        actual = str(len(now.measured_action))
+        yield Mismatch('measured_action', 'as many values as the command has', actual)
 
 
 def values_of(fields: tuple[ObservationField, ...]) -> Mapping[str, Vector]:

@@ -77,11 +77,12 @@ def supporting(tape: Tape, claim: Claim) -> Heard | None:
         at = heard.log_time if sent is None else heard.publish_time
         return heard.stamp is None and (claim.until is None or at <= claim.until)
 
-    near = list(islice(filter(possible, window.newest_first()), _NEAR))
-    if sent is not None:
-        exact = [heard for heard in near if heard.publish_time == sent]
-        # A bag that has log times only repeats them.
-        near = exact or [heard for heard in near if heard.publish_time == heard.log_time]
+    near = [] if sent is None else list(filter(possible, window.unstamped(sent)))
+    if not near:
+        near = list(islice(filter(possible, window.newest_first()), _NEAR))
+        if sent is not None:
+            # A bag that has log times only repeats them.
+            near = [heard for heard in near if heard.publish_time == heard.log_time]
     return _preferred(tape, claim, [heard for heard in near if measured(heard, name)])
 
 

@@ -120,7 +120,8 @@ class Window:
     def __init__(self) -> None:
         self.first: Heard | None = None
         self._heard: deque[Heard] = deque()
-        self._stamped: dict[int, list[Heard]] = {}
+        # By their stamps; those without one by when they were sent.
+        self._found: dict[tuple[bool, int], list[Heard]] = {}
         self._bytes = 0
         self._stamps = _Stamps()
 
@@ -142,8 +143,7 @@ class Window:
         if self.first is None:
             self.first = heard
         self._heard.append(heard)
-        if heard.stamp is not None:
-            self._stamped.setdefault(heard.stamp, []).append(heard)
+        self._found.setdefault(_key(heard), []).append(heard)
         horizon = heard.log_time - KEEP
         while len(self._heard) > MOST or (
             len(self._heard) > KEPT and self._heard[0].log_time < horizon
@@ -152,12 +152,10 @@ class Window:
 
     def _forget(self, heard: Heard) -> None:
         self._bytes = max(0, self._bytes - heard.size)
-        if heard.stamp is None:
-            return
-        same = self._stamped[heard.stamp]
+        same = self._found[_key(heard)]
         same.remove(heard)
         if not same:
-            del self._stamped[heard.stamp]
+            del self._found[_key(heard)]
 
     def newest_first(self) -> Iterator[Heard]:
         """Yield the messages from the last one back."""
@@ -165,7 +163,11 @@ class Window:
 
     def stamped(self, stamp: int) -> tuple[Heard, ...]:
         """Return the messages with a stamp, in the order in which they came."""
-        return tuple(self._stamped.get(stamp, ()))
+        return tuple(self._found.get((True, stamp), ()))
+
+    def unstamped(self, publish_time: int) -> tuple[Heard, ...]:
+        """Return the messages without a stamp that were sent at a time."""
+        return tuple(self._found.get((False, publish_time), ()))
 
     def behind(self, heard: Heard) -> Heard | None:
         """Return the message that came next; None if there was none."""
@@ -182,6 +184,11 @@ class Window:
             if measured(self._heard[i], use):
                 return self._heard[i]
         return None
+
+
+def _key(heard: Heard) -> tuple[bool, int]:
+    stamp = heard.stamp
+    return (False, heard.publish_time) if stamp is None else (True, stamp)
 
 
 class _Stamps:

@@ -47,6 +47,7 @@ def if_supplied(now: Transition) -> str:
 #: Rules about a gate that look at raw messages, too.
 OF_THE_GATE: Final = (
     catalogue.AS_PUBLISHED,
+    catalogue.COMMAND_ON_TOPIC,
     catalogue.RULING_FROM_SENSORS,
     catalogue.EMERGENCY_STOP_HEARD,
 )

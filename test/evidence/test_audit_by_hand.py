@@ -33,7 +33,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.memory import Chain
 from boundary_env_ros.evidence.rules import catalogue, measurement, motion
-from boundary_env_ros.evidence.rules.base import Terms, terms_of
+from boundary_env_ros.evidence.rules.base import outside, Terms, terms_of
 from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
@@ -466,6 +466,12 @@ def test_divided_difference_of_a_cubic_is_its_third_derivative_over_six() -> Non
     value, noise = motion.divided_difference(nodes, 0)
     assert value == pytest.approx(2.0)
     assert 0.0 < noise < 1e-6
+
+
+def test_a_range_without_an_end_is_still_one_at_the_other() -> None:
+    assert list(outside('command', -1.0, 0.0, math.inf))
+    assert not list(outside('command', 1e9, 0.0, math.inf))
+    assert list(outside('command', math.nan, 0.0, math.inf))
 
 
 # Summed up ---------------------------------------------------------------------------------------

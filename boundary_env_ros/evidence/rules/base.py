@@ -388,6 +388,8 @@ def close(one: float, other: float, tolerance: float = ROUNDING) -> bool:
 def told(value: object) -> str:
     """Return what a record says as text for a person."""
     if isinstance(value, tuple):
+        if value and all(isinstance(item, str) for item in value):
+            return ', '.join(value)
         numbers = all(isinstance(item, (int, float)) for item in value)
         return vector(value) if numbers else f'{len(value)} items'
     if isinstance(value, Enum):
@@ -409,7 +411,8 @@ def unlike(field: str, expected: object, actual: object, why: str = '') -> Found
 
 def outside(field: str, actual: float | None, least: float, most: float, why: str = '') -> Found:
     """Yield a mismatch unless a number is known, and in a range but for rounding."""
-    if actual is None or not least - ROUNDING <= actual <= most + ROUNDING:
+    low, high = (ROUNDING * max(1.0, abs(end)) for end in (least, most))
+    if actual is None or not least - low <= actual <= most + high:
         expected = number(most) if least == most else f'between {number(least)} and {number(most)}'
         yield Mismatch(field, f'{expected} {why}'.rstrip(), number(actual))
 

@@ -9,7 +9,7 @@ Keys, sentences and units are those of the values of a contract; nothing is said
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from itertools import groupby
 import math
@@ -29,6 +29,7 @@ from boundary_env_ros.core.contract_fault import Path, printable
 from boundary_env_ros.core.contract_key import Part, parts_of, REQUIRED, spelt
 from boundary_env_ros.core.safety import Obstacle, Operator, Safety, Workspace
 from boundary_env_ros.core.sources import value_names
+from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.storage.contract_tables import meanings_of
 
 WIDTH = 92
@@ -122,29 +123,16 @@ def describe(
 
 def as_data(contract: Contract, digest: str) -> dict[str, object]:
     """Return the same as plain data: the owners, and all attributes of the contract."""
-    plain = _plain(contract)
-    assert isinstance(plain, dict)
+    data = plain(contract, 'hold')
     for section in ('observation', 'state', 'evaluator'):
-        for field, spec in zip(plain[section], getattr(contract, section), strict=True):
+        for field, spec in zip(data[section], getattr(contract, section), strict=True):
             field['rank'] = len(spec.shape)
     return {
         'digest': digest,
         'owners': dict(owners(contract)),
         'max_steps': contract.max_steps,
-        **plain,
+        **data,
     }
-
-
-def _plain(value: object) -> object:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Enum):
-        return value.name.lower()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return 'hold' if isinstance(value, float) and math.isnan(value) else value
 
 
 def _number(value: object) -> str:

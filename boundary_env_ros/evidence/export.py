@@ -22,7 +22,8 @@ from boundary_env_ros.evidence.dataset import (
     WITHIN,
     write_dataset,
 )
-from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Marks, Step
+from boundary_env_ros.evidence.episodes import Key
+from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Step
 from boundary_env_ros.evidence.exporting.layout import Layout
 from boundary_env_ros.evidence.run_files import marks_in_index, Run
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
@@ -146,7 +147,9 @@ class _Reading:
         self._total = run.records
         self._unreadable: list[str] = []
         # An episode that was marked later has its marks in the index of the run.
-        self.marks = Marks(marks_in_index(run.path))
+        self.marks: dict[Key, list[EpisodeMark]] = {}
+        for mark in marks_in_index(run.path):
+            self._mark(mark)
 
     @property
     def unreadable(self) -> tuple[str, ...]:
@@ -160,12 +163,17 @@ class _Reading:
         self._done += 1
         self._progress(self._done, self._total)
 
+    def _mark(self, mark: EpisodeMark) -> None:
+        known = self.marks.setdefault((mark.id.agent, mark.id.episode_id), [])
+        if mark not in known:
+            known.append(mark)
+
     def entries(self) -> Iterator[Entry]:
         for piece in self._run.entries():
             self.told()
             if isinstance(piece, Entry):
                 if isinstance(piece.record, EpisodeMark):
-                    self.marks.add(piece.record)
+                    self._mark(piece.record)
                 yield piece
             elif len(self._unreadable) < _NAMED:
                 self._unreadable.append(f'{piece.place}: {piece.why}')

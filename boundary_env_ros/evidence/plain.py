@@ -11,28 +11,30 @@ import math
 from typing import Any
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, unknown: str | None = None) -> Any:
     """
-    Return a value as plain data; null stands for a number that is not finite.
+    Return a value as plain data.
 
     Parameters
     ----------
     value
         A dataclass, which may say itself with ``to_json`` what it tells; a mapping, a sequence or
         a scalar.
+    unknown
+        Stands for a number that is not finite.
 
     """
     if hasattr(value, 'to_json'):
         return value.to_json()
     if is_dataclass(value):
-        return fields_of(value)
+        return {f.name: plain(getattr(value, f.name), unknown) for f in fields(value)}
     if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
+        return [plain(item, unknown) for item in value]
     if isinstance(value, Mapping):
-        return {str(getattr(key, 'name', key)): plain(item) for key, item in value.items()}
+        return {str(getattr(k, 'name', k)): plain(item, unknown) for k, item in value.items()}
     if isinstance(value, Enum):
         return value.name.lower()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return unknown if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def fields_of(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:

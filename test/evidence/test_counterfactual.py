@@ -246,17 +246,17 @@ def _without_obstacle(data: Any) -> None:
     ('recorded', 'other', 'named'),
     [
         ([], [lambda data: data.update(period=0.05)], 'period: 0.1 as in the record'),
-        ([], [place], 'safety.workspace: what the recorded gate measured'),
-        ([_without_obstacle], [], 'safety.obstacles: what the recorded gate measured'),
+        ([], [place], 'safety.workspace.'),
+        ([_without_obstacle], [], 'safety.obstacle'),
         (
             [],
             [lambda data: data['observation']['pose'].update(topic='elsewhere')],
-            "observation.pose.topic: 'pose_detections' as in the record, actually: 'elsewhere'",
+            "field pose.topic: 'pose_detections' as in the record, actually: 'elsewhere'",
         ),
         (
             [lambda data: data['observation'].pop('scan')],
             [],
-            'observation.scan: a field of the record, actually: it was not recorded',
+            'field scan: what the record has, actually: it was not recorded',
         ),
         (
             [],

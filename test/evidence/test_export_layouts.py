@@ -218,7 +218,7 @@ def silenced(step: Transition) -> Transition:
 
 def follow(contract: Contract, record: list[Any]) -> tuple[list[list[Step]], Gaps]:
     gaps = Gaps()
-    stream = EpisodeStream(contract, 'cart', (), None, gaps)
+    stream = EpisodeStream(contract, 'cart', (), None, gaps, {})
     episodes: list[list[Step]] = []
     entries = (Entry(p, '', i, Path('bag'), i) for i, p in enumerate(record))
     for piece in stream.follow(entries):

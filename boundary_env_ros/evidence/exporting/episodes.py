@@ -16,7 +16,7 @@ import math
 
 from boundary_env_ros.core.commands import as_action
 from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.decision import StepId, Trigger
+from boundary_env_ros.core.decision import Trigger
 from boundary_env_ros.core.images import Image
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.mark import agreed, EpisodeMark
@@ -26,7 +26,7 @@ from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import episodes as read
-from boundary_env_ros.evidence.episodes import Episodes
+from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
 
@@ -152,26 +152,6 @@ class Gaps:
     lost_images: dict[str, int] = field(default_factory=dict)
 
 
-class Marks:
-    """What people made of the episodes of a run."""
-
-    def __init__(self, marks: Iterable[EpisodeMark] = ()) -> None:
-        self._marks: dict[tuple[str, str], list[EpisodeMark]] = {}
-        for mark in marks:
-            self.add(mark)
-
-    def add(self, mark: EpisodeMark) -> None:
-        """Take a mark; one that is known already counts once."""
-        known = self._marks.setdefault((mark.id.episode_id, mark.id.agent), [])
-        if mark not in known:
-            known.append(mark)
-
-    def of(self, step: StepId) -> str:
-        """Return what all who are decided say of an episode; empty if nobody has marked it."""
-        verdict = agreed(self._marks.get((step.episode_id, step.agent), ()))
-        return '' if verdict is None else verdict.name.lower()
-
-
 class EpisodeStream:
     """
     The episodes of one agent.
@@ -198,11 +178,11 @@ class EpisodeStream:
         images: Sequence[FieldSpec],
         pictures: RecordedImages | None,
         gaps: Gaps,
-        marks: Marks | None = None,
+        marks: Mapping[Key, Sequence[EpisodeMark]],
     ) -> None:
         self._contract, self._agent = contract, agent
         self._specs, self._pictures, self._gaps = images, pictures, gaps
-        self._marks = Marks() if marks is None else marks
+        self._marks = marks
         self._command: Vector | None = None
 
     def follow(
@@ -233,7 +213,10 @@ class EpisodeStream:
                 continue
             if not begun:
                 begun = True
-                yield Head(first=step.episode.first, marked=self._marks.of(now.id))
+                said = agreed(self._marks.get(step.episode.key, ()))
+                yield Head(
+                    first=step.episode.first, marked='' if said is None else said.name.lower()
+                )
             if seen is not None and seen[0] == now.id.step - 1:
                 before = seen[1]
             else:

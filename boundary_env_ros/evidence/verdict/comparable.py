@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
-from boundary_env_ros.core.contract import ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.gate_rules.limits import ALIVE, Limits
 from boundary_env_ros.evidence.verdict.unlike import told
 
@@ -17,6 +17,9 @@ _OF_FEEDBACK = ('topic', 'type', 'source')
 _OF_OBSTACLE = ('topic', 'type', 'zone', 'min_valid')
 _OF_PLACE = ('topic', 'type', 'source', 'unit', 'frame')
 _OF_OPERATOR = ('topic', 'type', 'source', 'scale', 'enable')
+
+#: What is measured or commanded, by what it is in the contract; the keys that say how.
+_Parts: TypeAlias = Mapping[str, tuple[object, tuple[str, ...]]]
 
 
 def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
@@ -34,91 +37,45 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
         The other one.
 
     """
-    return (
-        *_values('', recorded, other, ('pacing', 'period', 'agents', 'turns', 'sim_time')),
-        *_groups(recorded.action, other.action),
-        *_fields(recorded, other),
-        *_inputs(recorded, other),
-    )
-
-
-def _groups(recorded: Sequence[ActionSpec], other: Sequence[ActionSpec]) -> Iterator[str]:
-    ours, theirs = ([group.name for group in groups] for groups in (recorded, other))
+    found = [*_values('', recorded, other, ('pacing', 'period', 'agents', 'turns', 'sim_time'))]
+    ours, theirs = (', '.join(g.name for g in c.action) for c in (recorded, other))
     if ours != theirs:
-        yield f'action: the record has the groups {", ".join(ours)}, actually: {", ".join(theirs)}'
-        return
-    for was, group in zip(recorded, other, strict=True):
-        yield from _values(f'action.{group.name}.', was, group, _OF_GROUP)
-        yield from _values(
-            f'action.{group.name}.feedback.', was.feedback, group.feedback, _OF_FEEDBACK
-        )
-
-
-def _fields(recorded: Contract, other: Contract) -> Iterator[str]:
-    known = {spec.name: spec for spec in (*recorded.observation, *recorded.state)}
-    hidden = {spec.name for spec in recorded.evaluator}
-    for section, specs in (('observation', other.observation), ('state', other.state)):
-        for spec in specs:
-            if spec.derived is None:
-                yield from _field(f'{section}.{spec.name}', known.get(spec.name), spec, hidden)
-
-
-def _field(path: str, was: FieldSpec | None, spec: FieldSpec, hidden: set[str]) -> Iterator[str]:
-    if was is None:
-        why = 'only the evaluator saw it' if spec.name in hidden else 'it was not recorded'
-        yield f'{path}: a field of the record, actually: {why}'
-    elif was.derived is not None:
-        yield f'{path}: a field that is derived, as in the record, actually: it is measured'
-    else:
-        yield from _values(f'{path}.', was, spec, _OF_FIELD)
-
-
-def _inputs(recorded: Contract, other: Contract) -> Iterator[str]:
-    """Yield what the gate would have had to measure and did not."""
-    for kind, names, ours, theirs in (
-        (
-            'safety.obstacles',
-            _OF_OBSTACLE,
-            {o.input: o for o in recorded.safety.obstacles},
-            {o.input: o for o in other.safety.obstacles},
-        ),
-        (
-            'safety.workspace',
-            _OF_PLACE,
-            {p.input: p for p in recorded.safety.workspaces},
-            {p.input: p for p in other.safety.workspaces},
-        ),
-        (
-            'safety.operator',
-            _OF_OPERATOR,
-            _one(recorded.safety.operator),
-            _one(other.safety.operator),
-        ),
-    ):
-        yield from _measured(kind, names, ours, theirs)
+        found.append(f'action: the record has the groups {ours}, actually: {theirs}')
+    known = _parts(recorded)
+    hidden = {f'field {spec.name}' for spec in recorded.evaluator}
+    for path, (part, names) in _parts(other).items():
+        if path in known:
+            found += _values(f'{path}.', known[path][0], part, names)
+        elif not path.startswith('action.'):
+            why = 'only the evaluator saw it' if path in hidden else 'it was not recorded'
+            found.append(f'{path}: what the record has, actually: {why}')
     heard = Limits.of(recorded).needs
-    for name in Limits.of(other).needs:
-        if name.startswith(ALIVE) and name not in heard:
-            field = name.removeprefix(f'{ALIVE}.')
-            yield (
-                f'{field}.when_stale: `hold` as in the record, since the gate did not listen to '
-                'that topic, actually: `hold` here only'
-            )
+    found += (
+        f'{name.removeprefix(f"{ALIVE}.")}.when_stale: `hold` as in the record, since the gate '
+        'did not listen to that topic, actually: `hold` here only'
+        for name in Limits.of(other).needs
+        if name.startswith(ALIVE) and name not in heard
+    )
+    return tuple(found)
 
 
-def _one(value: object) -> Mapping[str, object]:
-    return {} if value is None else {'operator': value}
-
-
-def _measured(
-    kind: str, names: Sequence[str], recorded: Mapping[str, Any], other: Mapping[str, Any]
-) -> Iterator[str]:
-    for name, rule in other.items():
-        was = recorded.get(name)
-        if was is None:
-            yield f'{kind}: what the recorded gate measured, actually: {name} as well'
-        else:
-            yield from _values(f'{kind}.{name}.', was, rule, names)
+def _parts(contract: Contract) -> _Parts:
+    safety = contract.safety
+    found: dict[str, tuple[object, tuple[str, ...]]] = {
+        **{f'action.{g.name}': (g, _OF_GROUP) for g in contract.action},
+        **{f'action.{g.name}.feedback': (g.feedback, _OF_FEEDBACK) for g in contract.action},
+        # In which of the two sections it stands does not matter.
+        **{
+            f'field {spec.name}': (spec, _OF_FIELD)
+            for spec in (*contract.observation, *contract.state)
+            if spec.derived is None
+        },
+        **{f'safety.{o.input}': (o, _OF_OBSTACLE) for o in safety.obstacles},
+        **{f'safety.{place.input}': (place, _OF_PLACE) for place in safety.workspaces},
+    }
+    if safety.operator is not None:
+        found['safety.operator'] = (safety.operator, _OF_OPERATOR)
+    return found
 
 
 def _values(path: str, recorded: object, other: object, names: Sequence[str]) -> Iterator[str]:

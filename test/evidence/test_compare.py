@@ -177,8 +177,6 @@ def test_recorded_commands_in_the_simulation_tell_the_other_robot_from_it() -> N
     place = next(q for q in finding.quantities if q.label == 'pose[0]')
     # The side that was recorded from it is followed but for where its wheels sank in.
     assert place.first < 0.001 < 0.01 < place.second
-    drift = comparison.b.drift['pose'][:, 0]
-    assert drift[0] < drift[10] < drift[25]
 
 
 def test_why_nothing_is_replayed_is_told() -> None:

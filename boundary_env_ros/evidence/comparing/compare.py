@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from boundary_env_ros.core.causes import SUCCESS
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.digest import digest_of
@@ -408,10 +406,6 @@ def _summary(side: Side) -> SideSummary:
     judged = [episode for episode in episodes if episode.of.judged]
     terminated = sum(not e.of.truncated for e in judged)
     successes = sum(e.of.cause == SUCCESS and not e.of.truncated for e in judged)
-    drift = {}
-    for name, (total, count) in side.drift.items():
-        with np.errstate(invalid='ignore', divide='ignore'):
-            drift[name] = np.where(count > 0, total / count, np.nan)
     return SideSummary(
         name=side.name,
         contract=contract_name(contract),
@@ -428,5 +422,4 @@ def _summary(side: Side) -> SideSummary:
         unreadable=side.unreadable,
         replayed=side.replayed,
         not_replayed=dict(side.not_replayed),
-        drift=drift,
     )

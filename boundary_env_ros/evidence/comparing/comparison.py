@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from boundary_env_ros.core.change import Meaning
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.evidence.comparing.quantities import Family, SECTIONS
 from boundary_env_ros.evidence.difference import Difference
-from boundary_env_ros.evidence.plain import fields_of, plain
+from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.evidence.statistics import Proportion
 
 Array = npt.NDArray[np.float64]
@@ -117,16 +117,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideSummary:
-    """
-    What one side is.
-
-    Attributes
-    ----------
-    drift
-        Of each field, mean size of the open-loop error at each step from the reset on, shape
-        (steps, n); NaN where no episode got that far.
-
-    """
+    """What one side is."""
 
     name: str
     contract: str
@@ -143,7 +134,6 @@ class SideSummary:
     unreadable: int
     replayed: int
     not_replayed: Mapping[str, int]
-    drift: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,8 +222,8 @@ class Comparison:
         )
         return {
             **{name: plain(getattr(self, name)) for name in told.split()},
-            'a': fields_of(self.a, without=('drift',)),
-            'b': fields_of(self.b, without=('drift',)),
+            'a': plain(self.a),
+            'b': plain(self.b),
             'contracts': {
                 'meaning': plain(self.contracts.meaning),
                 **plain(self.contracts),

@@ -10,10 +10,10 @@ not know.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 import math
+import warnings
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.errors import BoundaryError, MissingDependency, SimulationFailed
 from boundary_env_ros.evidence.comparing.features import matrix, wrapped
-from boundary_env_ros.evidence.comparing.quantities import labels_of, turning
+from boundary_env_ros.evidence.comparing.quantities import labels_of, turning, Values
 from boundary_env_ros.evidence.comparing.tape import Tape
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import GROUP, make_robot, robot_type, SimulatedRobot
@@ -34,39 +34,6 @@ Array = npt.NDArray[np.float64]
 
 #: Steps from the reset on that are compared; an end that came earlier ends it.
 HORIZON = 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
-    """
-    How far one episode went off.
-
-    Attributes
-    ----------
-    errors
-        Of each field, recorded minus simulated at every observation, shape (steps + 1, n),
-        contract unit; NaN where one of the two had no value.
-
-    """
-
-    errors: Mapping[str, Array]
-
-    def values(self, contract: Contract) -> dict[str, dict[str, float]]:
-        """Return the root mean square of each number, as families."""
-        found = {}
-        for spec in contract.fields:
-            error = self.errors.get(spec.name)
-            if error is None:
-                continue
-            known = np.isfinite(error)
-            squares = np.where(known, error, 0.0) ** 2
-            counts = known.sum(axis=0)
-            size = np.sqrt(squares.sum(axis=0) / np.maximum(counts, 1))
-            size[counts == 0] = np.nan
-            found[f'divergence.{spec.name}'] = dict(
-                zip(labels_of(spec), map(float, size), strict=True)
-            )
-        return found
 
 
 class OpenLoop:
@@ -116,7 +83,7 @@ class OpenLoop:
             self._contract, to_nanoseconds(self._contract.period), self._options, self.name
         )
 
-    def replay(self, tape: Tape) -> Drift | str:
+    def replay(self, tape: Tape) -> Values | str:
         """Return how far an episode goes off; if it cannot be replayed, why."""
         if tape.reset is None or len(tape.closed) < 2:
             return 'its reset is not in the record'
@@ -149,7 +116,7 @@ class OpenLoop:
                     seen.append(dict(latest))
         except (SimulationFailed, BoundaryError) as error:
             return f'the simulation could not follow it: {error}'
-        return Drift(errors=self._errors(tape, seen))
+        return dict(self._errors(tape, seen))
 
     def _advance(self, until: int, latest: dict[str, Vector]) -> None:
         until = max(until, self._now)
@@ -162,8 +129,10 @@ class OpenLoop:
                 if topic == emission.topic:
                     latest[name] = read(PlainMessage(emission.fields)).values
 
-    def _errors(self, tape: Tape, seen: list[dict[str, Vector]]) -> dict[str, Array]:
-        found = {}
+    def _errors(
+        self, tape: Tape, seen: list[dict[str, Vector]]
+    ) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield the root mean square distance of each number of each field, as families."""
         for spec in self._fields:
             track = tape.fields.get(spec.name) or tape.truth.get(spec.name)
             if track is None or len(track.values) != len(tape.closed):
@@ -173,8 +142,14 @@ class OpenLoop:
             if spec.low and spec.high:
                 simulated = np.clip(simulated, spec.low, spec.high)
             error = recorded - simulated
-            found[spec.name] = np.where(np.array(turning(spec)), wrapped(error), error)
-        return found
+            error = np.where(np.array(turning(spec)), wrapped(error), error)
+            with warnings.catch_warnings():
+                warnings.simplefilter('ignore', RuntimeWarning)  # of numbers without any value
+                sizes = np.sqrt(np.nanmean(error**2, axis=0))
+            yield (
+                f'divergence.{spec.name}',
+                dict(zip(labels_of(spec), map(float, sizes), strict=True)),
+            )
 
 
 def open_loop(contract: Contract, name: str) -> OpenLoop | str:

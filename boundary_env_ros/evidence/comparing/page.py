@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-import math
 
 import numpy as np
 
@@ -23,7 +22,6 @@ _CURVES = 3
 
 def render(comparison: Comparison) -> Iterator[str]:
     """Yield the page, piece by piece."""
-    fields = [name for name in comparison.a.drift if name in comparison.b.drift]
     names = ('contract_line', 'identity', 'method', 'numbers', 'probability', 'remarks')
     return page(
         'comparing',
@@ -31,7 +29,6 @@ def render(comparison: Comparison) -> Iterator[str]:
         {name: getattr(words, name) for name in (*names, 'verdict')} | {'strip': _strip},
         found=comparison,
         sections=SECTIONS,
-        curves=[drawn for name in fields if (drawn := _curve(name, comparison))],
     )
 
 
@@ -64,27 +61,3 @@ def _strip(finding: Finding) -> dict[str, object] | None:
 
 def _across(value: float, low: float, high: float) -> float:
     return _LEFT + (_RIGHT - _LEFT) * (value - low) / (high - low)
-
-
-def _curve(name: str, comparison: Comparison) -> dict[str, object] | None:
-    a, b = comparison.a.drift[name], comparison.b.drift[name]
-    apart = np.nan_to_num(np.abs(a - b)).max(axis=0)
-    columns = [int(c) for c in np.argsort(-apart)[:_CURVES] if apart[c] > 0.0]
-    top = max(float(np.nanmax(side[:, columns])) for side in (a, b)) if columns else 0.0
-    if not math.isfinite(top) or top <= 0.0:
-        return None
-    last = len(a) - 1
-    lines = [
-        (
-            letter,
-            [
-                (_across(step, 0, last), _FLOOR - _HEIGHT * value / top)
-                for step, value in enumerate(side[:, column])
-                if math.isfinite(value)
-            ],
-        )
-        for letter, side in (('a', a), ('b', b))
-        for column in columns
-    ]
-    told = ', '.join(f'[{column}]' for column in columns)
-    return {'name': name, 'columns': told, 'top': top, 'lines': lines, 'last': last}

@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.comparing.features import achieved_of, features
-from boundary_env_ros.evidence.comparing.open_loop import HORIZON, OpenLoop
+from boundary_env_ros.evidence.comparing.open_loop import OpenLoop
 from boundary_env_ros.evidence.comparing.quantities import Values
 from boundary_env_ros.evidence.comparing.tape import Tape
 from boundary_env_ros.evidence.episodes import Episodes
@@ -64,9 +64,6 @@ class Side:
         What it is called.
     contract
         Its contract.
-    drift
-        Of each field, how far the episodes went off in open loop: sum of sizes and their number at
-        each step, shape (2, HORIZON + 1, n).
     not_replayed
         Why episodes were not replayed, and how many.
     left_out
@@ -77,7 +74,6 @@ class Side:
     name: str
     contract: Contract
     episodes: list[Episode] = field(default_factory=list)
-    drift: dict[str, Array] = field(default_factory=dict)
     replayed: int = 0
     not_replayed: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -170,14 +166,9 @@ def _episode(tape: Tape, side: Side, simulation: OpenLoop | None) -> Episode:
 
 
 def _replayed(tape: Tape, side: Side, simulation: OpenLoop) -> Values:
-    drift = simulation.replay(tape)
-    if isinstance(drift, str):
-        side.not_replayed[drift] += 1
+    found = simulation.replay(tape)
+    if isinstance(found, str):
+        side.not_replayed[found] += 1
         return {}
     side.replayed += 1
-    for name, error in drift.errors.items():
-        total = side.drift.setdefault(name, np.zeros((2, HORIZON + 1, error.shape[1])))
-        known = np.isfinite(error)
-        total[0, : len(error)] += np.where(known, np.abs(error), 0.0)
-        total[1, : len(error)] += known
-    return drift.values(side.contract)
+    return found

@@ -39,26 +39,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help='draw so many episodes, the most suspicious; all are listed (default: %(default)s)',
     )
     much.add_argument(
-        '--columns',
-        type=count,
-        default=800,
-        metavar='N',
-        help='columns of an episode; steps of a longer one share them, and least and greatest '
-        'value are kept (default: %(default)s)',
-    )
-    much.add_argument(
         '--frames',
         type=count,
         default=400,
         metavar='N',
         help='most camera images, those of the suspicious moments first (default: %(default)s)',
-    )
-    much.add_argument(
-        '--frames-size',
-        type=count,
-        default=8,
-        metavar='MB',
-        help='most megabytes of all camera images together (default: %(default)s)',
     )
 
 
@@ -71,15 +56,9 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.output is None and not options.json:
         raise BoundaryError('Expect -o PAGE.html, --json or both, actually: none of them.')
-    if not options.columns:
-        raise BoundaryError('Expect at least 1 column, actually: --columns 0.')
     if options.output is not None:
         check_new(options.output)
-    limits = Limits(
-        episodes=options.episodes,
-        columns=options.columns,
-        frames=FrameBudget(count=options.frames, size=options.frames_size * 1_000_000),
-    )
+    limits = Limits(episodes=options.episodes, frames=FrameBudget(count=options.frames))
     show = Progress()
     try:
         report = gather(options.path, limits, show)

@@ -438,11 +438,11 @@ class ActionSpec:
         ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming;
         not before that is it armed. Realtime only.
     driver_timeout
-        After so long without a command the driver stops by itself. ``none``: the driver NEVER
-        STOPS BY ITSELF, and the robot keeps moving when the gate dies. It is what stops the robot
-        when the gate dies; a gate that hung for longer begins anew from the measured state. A
-        claim about your driver, which ``probe`` checks; without one it is taken on trust, and
-        ``boundary-env check`` says so.
+        After so long without a command the driver stops by itself. It is what stops the robot when
+        the gate dies; a gate that hung for longer begins anew from the measured state. A claim
+        about your driver, which ``probe`` checks; without one it is taken on trust, and
+        ``boundary-env check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and the robot
+        keeps moving when the gate dies.
     driver_timeout_acknowledged
         Must be true for ``driver_timeout: none``: such a robot keeps moving when the gate dies.
     feedback
@@ -840,7 +840,7 @@ class Contract:
         namespace of its name.
     turns
         All agents, in the order in which they [act one after the other](agents.md#in-turn): one in
-        each step, while the gates of the others hold. ``none``: all act at once. A round must be
+        each step, while the gates of the others hold. Without it all act at once. A round must be
         over before ``safety.hold_after``, and there are no chunks.
     observation
         What the policy sees: one key a field, in the order of the observation.

@@ -167,8 +167,6 @@ class _Item:
 
     @property
     def shown(self) -> bool:
-        if self.part.attribute == 'shape':
-            return False  # the name has it
         if self.model in _WHOLE or (self.part.key is not None and 'none' in self.part.key.words):
             return True
         usual = is_dataclass(self.value) and self.value == self.part.default
@@ -194,7 +192,9 @@ class _Item:
         meaning = meanings_of(self.model).get(self.part.attribute, '')
         sentences = re.sub(r'\[([^][]+)\]\([^()]*\)', r'\1', meaning).rstrip('.').split('. ')
         word = f'`{self.text}`: '
-        said = next((s.removeprefix(word) for s in sentences if s.startswith(word)), sentences[0])
+        begins = (word, 'Without it ') if self.text == 'none' else (word,)
+        fitting = (s.removeprefix(word) for s in sentences if s.startswith(begins))
+        said = next(fitting, sentences[0])
         return f'{said}.' if said else ''
 
 
@@ -204,6 +204,8 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
     for part in parts_of(model).values():
         if not part.is_stored or (part.attribute == 'name' and not part.path):
             continue
+        if part.attribute == 'shape':
+            continue  # it is told beside the name
         held = getattr(value, part.attribute)
         if part.path:
             below = (*path, *part.path.split('.'))

@@ -1761,8 +1761,8 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A field that holds and measured nothing stops',
         INPUTS,
-        '        if not is_measured(reading.values, infinite=infinite):\n',
-        '        if False:\n',
+        '        if is_measured(reading.values, infinite=infinite):\n',
+        '        if True:\n',
         (_HOLD + 'a_field_that_holds_and_is_not_measured_stops_at_once',),
     ),
     Mutation(

@@ -25,7 +25,7 @@ def test_robot_of_which_no_command_was_heard_has_a_blank_action() -> None:
     text = surveyed(number())
     assert 'DECIDE: no topic that was heard commands the robot' in text
     assert 'cmd_vel' not in text
-    with pytest.raises(ContractError, match='action .*: expect a mapping of keys'):
+    with pytest.raises(ContractError, match='action .*: missing .expected a mapping of keys'):
         loads(text)
 
 

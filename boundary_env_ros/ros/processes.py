@@ -32,7 +32,7 @@ import rclpy
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout, RecordError
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
+from boundary_env_ros.ros.asking import ask, spinning
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.own_node import OwnNode
 
@@ -41,6 +41,9 @@ _ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
 
 # Between two looks at a process, s.
 _LOOK = 0.02
+
+# For an answer of a node to whom the client is new, before it is asked again, s.
+_ANSWER = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +256,7 @@ class BringUp:
 
     def run(self, processes: Sequence[NodeProcess], timeout: float) -> None:
         """
-        Configure and then activate nodes.
+        Configure nodes, all at once, and then activate one after the other.
 
         Raises
         ------
@@ -264,36 +267,63 @@ class BringUp:
 
         """
         deadline = time.monotonic() + timeout
-        for transition in (_CONFIGURE, _ACTIVATE):
-            for process in processes:
-                self.change(process, transition, deadline)
+        self._change(processes, _CONFIGURE, deadline)
+        for process in processes:
+            self.change(process, _ACTIVATE, deadline)
 
     def change(self, process: NodeProcess, transition: int, deadline: float) -> None:
         """Ask one node for one transition of its lifecycle."""
-        name = process.spec.place
+        self._change((process,), transition, deadline)
+
+    def _change(self, processes: Sequence[NodeProcess], transition: int, deadline: float) -> None:
         verb = 'be configured' if transition == _CONFIGURE else 'be activated'
         request = ChangeState.Request()
         request.transition.id = transition
-        with self._client(ChangeState, f'{name}/change_state') as change:
-            # It can be asked for once only: whoever tells his state has found this client, too.
-            self._state(process, verb, deadline)
-            response = self._call(change, request, process, verb, deadline)
-        if not response.success:
-            raise LinkError(
-                f'Expect the node {name} to {verb}, actually: it refused.\n{process.last_words()}'
-            )
+        with ExitStack() as made:
+            clients = [
+                made.enter_context(self._client(ChangeState, f'{each.spec.place}/change_state'))
+                for each in processes
+            ]
+            asked = []
+            for process, client in zip(processes, clients, strict=True):
+                # It can be asked for once only: who tells his state has found this client, too.
+                self._state(process, verb, deadline)
+                asked.append((process, client.call_async(request)))
+            for process, answer in asked:
+                while not answer.done():
+                    self._spin(process, verb, deadline)
+                if not answer.result().success:
+                    raise LinkError(
+                        f'Expect the node {process.spec.place} to {verb}, actually: it refused.\n'
+                        f'{process.last_words()}'
+                    )
 
     def state(self, process: NodeProcess, timeout: float = 5.0) -> int:
         """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
         return self._state(process, 'answer', time.monotonic() + timeout)
 
     def _state(self, process: NodeProcess, verb: str, deadline: float) -> int:
+        def spin() -> None:
+            self._spin(process, verb, deadline)
+
         with self._client(GetState, f'{process.spec.place}/get_state') as client:
-            response = self._call(
-                client, GetState.Request(), process, verb, deadline, patience=SIGN_OF_LIFE
+            while not client.service_is_ready():
+                spin()
+            # Until it comes: what waits for it looks at the deadline.
+            answer: Any = ask(
+                client,
+                GetState.Request(),
+                until=math.inf,
+                patience=_ANSWER,
+                wait=spinning(spin),
             )
-        number: int = response.current_state.id
+        number: int = answer.current_state.id
         return number
+
+    def _spin(self, process: NodeProcess, verb: str, deadline: float) -> None:
+        """Let an answer in, unless there is nobody left who would give it in time."""
+        self._check(process, verb, deadline)
+        self._own.executor.spin_once(timeout_sec=_LOOK)
 
     @contextmanager
     def _client(self, kind: Any, service: str) -> Iterator[Any]:
@@ -302,27 +332,6 @@ class BringUp:
             yield client
         finally:
             self._own.node.destroy_client(client)
-
-    def _call(
-        self,
-        client: Any,
-        request: Any,
-        process: NodeProcess,
-        verb: str,
-        deadline: float,
-        patience: float = math.inf,
-    ) -> Any:
-        def spin() -> None:
-            self._check(process, verb, deadline)
-            self._own.executor.spin_once(timeout_sec=_LOOK)
-
-        while not client.service_is_ready():
-            spin()
-        wait = spinning(spin)
-        answer = ask(client, request, until=deadline, patience=patience, wait=wait)
-        if answer is None:
-            self._check(process, verb, deadline)
-        return answer
 
     def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
         if not process.alive:

@@ -634,7 +634,7 @@ class WaitStep:
     sampled
         Instead: the name of the sampled value that it is to have.
     tolerance
-        One for each value of the field.
+        One for each value of the field, or one for all.
     wrap
         Which values of the field are angles (rad), so that 3.14 is near -3.14; those of
         ``roll(...)``, ``pitch(...)`` and ``yaw(...)`` are known to be.

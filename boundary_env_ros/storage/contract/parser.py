@@ -83,7 +83,9 @@ def parse(
         },
         reaction_of=top.value(Contract, 'reaction_of', default=_first_sensor(observation)),
         task=_task(top.section('task'), tasks) if top.has('task') else TaskSpec(name=''),
-        episode=_episode(top.section('episode')),
+        episode=_episode(
+            top.section('episode'), {f.name: f.size for f in (*observation, *state, *evaluator)}
+        ),
     )
     top.finish()
     top.report(list(contradictions(contract, {problem.path for problem in top.problems})))
@@ -118,7 +120,7 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
 # Episode and task --------------------------------------------------------------------------------
 
 
-def _episode(key: Reader) -> EpisodeRules:
+def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
     declared = key.section('causes', required=False)
     endings = word_form({one.name.lower(): one for one in causes.Ending}, causes.Ending.TERMINATED)
     own = {name: declared.one(name, endings) for name in declared.names()}
@@ -147,9 +149,8 @@ def _episode(key: Reader) -> EpisodeRules:
                 (reason,), 'a reason of the gate', said('another'), nearest(reason, reasons)
             )
         on_stop[reason.upper()] = stops.one(reason, word_form({cause: cause for cause in every}))
-    rules = key.make(
-        EpisodeRules, causes=every, on_stop=on_stop, reset=parse_reset(key.section('reset'))
-    )
+    reset = parse_reset(key.section('reset'), sizes)
+    rules = key.make(EpisodeRules, causes=every, on_stop=on_stop, reset=reset)
     key.finish()
     return rules
 

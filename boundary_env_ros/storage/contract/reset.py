@@ -22,13 +22,23 @@ from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.storage.contract.reader import Reader
 
 
-def parse_reset(key: Reader) -> ResetProcedure:
-    """Return the procedure; ``service`` is short for one of a single ``world`` step."""
+def parse_reset(key: Reader, sizes: Mapping[str, int]) -> ResetProcedure:
+    """
+    Return the procedure; ``service`` is short for one of a single ``world`` step.
+
+    Parameters
+    ----------
+    key
+        Reader of the section.
+    sizes
+        How many values each field has that a step may wait for.
+
+    """
     deadline = key.value(ResetProcedure, 'deadline')
     tolerance: Mapping[str, Vector] = key.value(ResetProcedure, 'tolerance')
     steps: tuple[ResetStep, ...]
     if key.has('procedure'):
-        steps = tuple(_step(item, deadline) for item in key.sections('procedure'))
+        steps = tuple(_step(item, deadline, sizes) for item in key.sections('procedure'))
         if not steps:
             key.problem(('procedure',), 'at least one step', said('none'))
         if key.has('service'):
@@ -75,8 +85,8 @@ def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[in
     }
 
 
-def _step(key: Reader, within: float) -> ResetStep:
-    step = _one_step(key, within)
+def _step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep:
+    step = _one_step(key, within, sizes)
     key.finish()
     return step
 
@@ -86,7 +96,7 @@ _STEPS: Mapping[str, type[ResetStep]] = {
 }
 
 
-def _one_step(key: Reader, within: float) -> ResetStep:
+def _one_step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep:
     kinds = [kind for kind in _STEPS if key.has(kind)]
     if len(kinds) != 1:
         there = ' and '.join(kinds or key.names()) or 'nothing'
@@ -100,4 +110,8 @@ def _one_step(key: Reader, within: float) -> ResetStep:
     if kind != 'wait':
         return key.make(_STEPS[kind], **given)
     given |= {'target': ()} if key.has('sampled') else {'sampled': ''}
-    return key.make(WaitStep, count=key.length('tolerance', 'target'), **given)
+    count = key.length('tolerance', 'target')
+    if count == 1:
+        # One number stands for all.
+        count = sizes.get(key.value(WaitStep, 'field'), 1)
+    return key.make(WaitStep, count=count, **given)

@@ -53,8 +53,8 @@ def share_file(name: str) -> Path:
     relative = PurePosixPath(name)
     if relative.is_absolute() or '..' in relative.parts:
         raise BoundaryError(
-            f'Expect a path inside the share of {_NAME} (for example config/warehouse_cart.yaml), '
-            f'actually: {name!r}. Open a file of your own by its path.'
+            f'Not a path inside the share of {_NAME} (expected for example '
+            f'config/warehouse_cart.yaml, got {name!r}). Open a file of your own by its path.'
         )
     share = share_directory()
     path = share / relative
@@ -62,7 +62,7 @@ def share_file(name: str) -> Path:
         beside = sorted(entry.name for entry in path.parent.glob('*') if entry.is_file())
         there = f'it has {", ".join(beside)}' if beside else 'it has no files'
         raise BoundaryError(
-            f'Expect {path.name} in {path.parent}, actually: {there}. '
+            f'{path.name} is not in {path.parent}: {there}. '
             'Check the name, or give the path of a file of your own.'
         )
     return path
@@ -98,6 +98,6 @@ def share_directory() -> Path:
             return place
     looked = ''.join(f'\n  {place}' for place in dict.fromkeys(places))
     raise BoundaryError(
-        f'Expect the shared files of {_NAME} in one of these directories, actually: none has its '
-        f'package.xml.{looked}\nInstall the package again.'
+        f'The shared files of {_NAME} are missing: none of these directories has its package.xml.'
+        f'{looked}\nReinstall the package.'
     )

@@ -35,7 +35,7 @@ class Rover:
         """Go where the task wants it; a failure is an answer."""
         start = by_name(request.target).get('start', ())
         if len(start) != 3 or not all(abs(value) <= 5.0 for value in start):
-            return WorldReset(error=f'Expect a start within 5 m, actually: {start}.')
+            return WorldReset(error=f'Expected a start within 5 m, got {start}.')
         self.place(*start, at)
         achieved = NamedValues(name='start', values=start, unit=('m', 'm', 'rad'))
         return WorldReset(achieved=(achieved,), completed=at, confirmed_by='rover')
@@ -43,14 +43,14 @@ class Rover:
     def command(self, topic, values, arrived):
         """Take a command, m/s and rad/s."""
         if topic != 'cmd_vel' or len(values) != 2 or not all(map(math.isfinite, values)):
-            raise InvalidAction(f'Expect two speeds on cmd_vel, actually: {values} on {topic}.')
+            raise InvalidAction(f'Expected two speeds on cmd_vel, got {values} on {topic}.')
         self.speed, self.turn = values
         self.heard = arrived
 
     def advance(self, until):
         """Drive until then, ns, and return what was sent on the way."""
         if until < self.now:
-            raise IllegalMove(f'Expect {self.now} ns or later, actually: {until} ns.')
+            raise IllegalMove(f'Expected {self.now} ns or later, got {until} ns.')
         sent = []
         while self.now + TICK <= until:
             if self.now - self.heard >= TIMEOUT:

@@ -41,7 +41,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         '--contract',
         type=Path,
         metavar='FILE',
-        help='contract to hold the record against (default: the one in it)',
+        help='contract to check the record against (default: the one in it)',
     )
     parser.add_argument('--json', action='store_true', help='print the report as JSON')
     live = parser.add_argument_group('with --live')
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.live:
         return _live(options)
     if options.path is None:
-        raise BoundaryError('Expect RUN, --live, --explain ID or --rules, actually: none of them.')
+        raise BoundaryError('Nothing to audit. Give RUN, --live, --explain ID or --rules.')
     from boundary_env_ros.evidence.audit import audit_path
     from boundary_env_ros.storage.contract_file import load
 
@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
 def _live(options: argparse.Namespace) -> int:
     if options.contract is not None:
         raise BoundaryError(
-            'Expect the contract that the nodes have with --live, actually: --contract. Leave it.'
+            '--live takes the contract of the nodes, not another one. Leave out --contract.'
         )
     # What the other commands return is an exit code.
     audit = cast('Callable[..., AuditReport]', ros_command('live_audit'))
@@ -133,7 +133,7 @@ def _exit_code(report: AuditReport) -> int:
 
 COMMAND = Command(
     name='audit',
-    summary='check that a record keeps its contract',
+    summary='check whether a record can be believed',
     text="""\
 Check that a record keeps its contract, that it explains every step, and that it says what the
 sensors said.

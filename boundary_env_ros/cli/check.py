@@ -70,7 +70,7 @@ def _json(check: ContractCheck) -> dict[str, object]:
 
 COMMAND = Command(
     name='check',
-    summary='say everything that is wrong with a contract',
+    summary='report every problem of a contract, with line and fix',
     text="""\
 Say everything that is wrong with a contract: where, what was expected, what is there instead.
 

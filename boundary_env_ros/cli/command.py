@@ -95,7 +95,7 @@ def count(text: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise argparse.ArgumentTypeError(f'expect a whole number, 0 or more, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected a whole number, 0 or more, got {text!r}')
     return number
 
 
@@ -103,8 +103,8 @@ def name_value(text: str) -> tuple[str, Any]:
     """Return the name and the value, read as YAML, that an argument ``NAME=VALUE`` is."""
     name, sign, value = text.partition('=')
     if not (name.isidentifier() and sign):
-        raise argparse.ArgumentTypeError(f'expect NAME=VALUE, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected NAME=VALUE, got {text!r}')
     try:
         return name, yaml.safe_load(value)
     except yaml.YAMLError as error:
-        raise argparse.ArgumentTypeError(f'expect a value in YAML, actually: {value!r}') from error
+        raise argparse.ArgumentTypeError(f'expected a value in YAML, got {value!r}') from error

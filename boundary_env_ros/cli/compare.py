@@ -66,9 +66,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _share(text: str) -> float:
     share = _share_or_none(text)
     if share == 0.0:
-        raise argparse.ArgumentTypeError(
-            f'expect a number above 0 and below 1, actually: {text!r}'
-        )
+        raise argparse.ArgumentTypeError(f'expected a number above 0 and below 1, got {text!r}')
     return share
 
 
@@ -78,7 +76,7 @@ def _share_or_none(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0.0 <= share < 1.0:
-        raise argparse.ArgumentTypeError(f'expect a number from 0 to below 1, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected a number from 0 to below 1, got {text!r}')
     return share
 
 
@@ -117,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='compare',
-    summary='hold two runs against each other',
+    summary='compare two runs: simulation and reality, two policies',
     text="""\
 Hold two runs against each other: simulation and reality, two policies, before and after.
 

@@ -37,7 +37,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     who = options.who.strip()
     if not who:
-        raise BoundaryError('Expect --who to say who answers, actually: nobody. Name yourself.')
+        raise BoundaryError(
+            '--who is empty (expected the name of the person who answers). Name yourself.'
+        )
     return ros_command('confirm')(
         who=who,
         yes=options.yes,
@@ -54,7 +56,7 @@ def _say(line: str) -> None:
 
 COMMAND = Command(
     name='confirm',
-    summary='confirm at the terminal what resets ask for',
+    summary='confirm reset steps at the terminal',
     text="""\
 Sit at the robot and confirm what its resets ask for: `confirm` steps of the contract.
 

@@ -87,12 +87,11 @@ def ros_command(name: str) -> Callable[..., int]:
             raise
         except ImportError as error:
             raise MissingDependency(
-                f'Expect ROS 2 for `boundary-env {name}`, actually: {error}. {INSTALL_ROS}.'
+                f'`boundary-env {name}` needs ROS 2: {error}. {INSTALL_ROS}.'
             ) from error
         return command
     raise BoundaryError(
-        f'Expect the command {name!r} to be installed, actually: no entry point of that name. '
-        'Reinstall the package.'
+        f'The command {name!r} is not installed: it has no entry point. Reinstall the package.'
     )
 
 

@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='describe',
-    summary='draw a contract for a reader',
+    summary='print a contract with its defaults and what each key means',
     text="""\
 Draw a contract for a reader.
 

@@ -86,7 +86,7 @@ def _json(found: Difference, *, same_text: bool) -> dict[str, object]:
 
 COMMAND = Command(
     name='diff',
-    summary='say what a change of contract means for results',
+    summary='compare two contracts, and say what that means for results',
     text="""\
 Say what changed between two contracts, and what that means for results made under them.
 

@@ -32,7 +32,7 @@ def since(text: str) -> int:
         return int(moment.timestamp() * _NANOSECONDS)
     except (ValueError, OverflowError, OSError):
         raise argparse.ArgumentTypeError(
-            f'expect a date, a date with a time, or how long ago (30m, 2h, 3d), actually: {text!r}'
+            f'expected a date, a date with a time, or how long ago (30m, 2h, 3d), got {text!r}'
         ) from None
 
 

@@ -32,7 +32,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help='contract that it was made under, file or name (default: the copy in it)',
     )
     parser.add_argument(
-        '-o', '--out', type=Path, required=True, metavar='DIR', help='data set; must not exist'
+        '-o', '--output', type=Path, required=True, metavar='DIR', help='data set; must not exist'
     )
 
 
@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         exported = export_run(
-            options.path, options.out, options.format, contract=contract, progress=progress
+            options.path, options.output, options.format, contract=contract, progress=progress
         )
     finally:
         show.done()
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f'{exported.steps} steps in {exported.episodes} episodes as {options.format}')
     for sentence in exported.left_out:
         print(f'  left out there: {sentence}')
-    print(f'Data set: {options.out}')
+    print(f'Data set: {options.output}')
     for unreadable in exported.unreadable:
         complain(f'not in it, since it cannot be read: {unreadable}')
     return FOUND if exported.unreadable else DONE
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='export',
-    summary='write the records of a run as a data set',
+    summary='export a run as a data set',
     text="""\
 Write the records of a run as a data set, for others to learn from or to look into.
 

@@ -36,7 +36,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help='contract to read the bag by: a file, or the name of a shipped one',
     )
     parser.add_argument(
-        '-o', '--out', type=Path, required=True, metavar='RUN', help='run folder; must not exist'
+        '-o',
+        '--output',
+        type=Path,
+        required=True,
+        metavar='RUN',
+        help='run folder; must not exist',
     )
     parser.add_argument(
         '--pacing',
@@ -107,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         imported = import_bag(
-            options.path, options.out, loaded, _options(options), progress=progress
+            options.path, options.output, loaded, _options(options), progress=progress
         )
     finally:
         show.done()
@@ -116,7 +121,7 @@ def _run(options: argparse.Namespace) -> int:
     print(f'{sum(imported.endings.values()):>8} episodes: {endings}')
     print(f'{imported.transitions:>8} transitions')
     print(f'{imported.used:>8} of {imported.commands} commands are in an episode')
-    print(f'Run: {options.out}')
+    print(f'Run: {options.output}')
     for note in imported.notes:
         complain(note)
     return FOUND if imported.notes else DONE
@@ -145,8 +150,8 @@ def _cut(options: argparse.Namespace) -> MakeCut:
         for (_, end), (start, _) in pairwise(ranges):
             if end is None or start < end:
                 raise RecordError(
-                    'Expect ranges that do not overlap, actually: one begins at '
-                    f'{start / _NANOSECONDS:g} s, before another ends. Mend --range.'
+                    'The ranges overlap: one begins at '
+                    f'{start / _NANOSECONDS:g} s, before another ends. Change --range.'
                 )
         return lambda begin: AtRanges(
             [(begin + start, None if end is None else begin + end) for start, end in ranges]
@@ -172,7 +177,7 @@ def _seconds(text: str) -> int:
     except InvalidOperation:
         number = 0
     if number <= 0:
-        raise argparse.ArgumentTypeError(f'expect seconds, more than 0, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected seconds, more than 0, got {text!r}')
     return number
 
 
@@ -184,7 +189,7 @@ def _range(text: str) -> tuple[int, int | None]:
         found = (0, 0)
     if not colon or (found[1] is not None and found[1] <= found[0]):
         raise argparse.ArgumentTypeError(
-            f'expect seconds as A:B or A:, with A before B, actually: {text!r}'
+            f'expected seconds as A:B or A:, with A before B, got {text!r}'
         )
     return found
 
@@ -192,7 +197,7 @@ def _range(text: str) -> tuple[int, int | None]:
 def _remap(text: str) -> tuple[str, str]:
     old, sign, new = text.partition(':=')
     if not (sign and old and new):
-        raise argparse.ArgumentTypeError(f'expect OLD:=NEW, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected OLD:=NEW, got {text!r}')
     return f'/{old.lstrip("/")}', f'/{new.lstrip("/")}'
 
 
@@ -209,14 +214,14 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
         values = {'': (math.nan,)}
     if not all(math.isfinite(v) for numbers in values.values() for v in numbers):
         raise argparse.ArgumentTypeError(
-            f'expect an object of numbers as JSON, {{"goal": [2.0, 1.5]}}, actually: {text!r}'
+            f'expected an object of numbers as JSON, {{"goal": [2.0, 1.5]}}, got {text!r}'
         )
     return tuple(NamedValues(name=name, values=numbers) for name, numbers in values.items())
 
 
 COMMAND = Command(
     name='import',
-    summary='make transitions of a bag that has none, by a contract',
+    summary='convert a rosbag2 into a run, by a contract',
     text="""\
 Make a run of any bag of ROS 2: MCAP or SQLite, compressed or not, in one file or several.
 

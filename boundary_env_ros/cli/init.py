@@ -110,12 +110,12 @@ def _live() -> Callable[..., str]:
             raise
         except ImportError as error:
             raise MissingDependency(
-                f'Expect ROS 2 to look at a live robot, actually: {error}. '
+                f'ROS 2 is needed to look at a live robot: {error}. '
                 f'{INSTALL_ROS}; or look at a bag with --bag.'
             ) from error
         return look
     raise BoundaryError(
-        f'Expect the command {_NAME!r} to be installed, actually: no entry point of that name. '
+        f'The command {_NAME!r} is not installed: it has no entry point. '
         'Reinstall the package, or look at a bag with --bag.'
     )
 
@@ -126,8 +126,7 @@ def _live() -> Callable[..., str]:
 def _refuse_to_overwrite(out: Path) -> None:
     if out.exists() or out.is_symlink():
         raise RecordError(
-            f'Expect a new file, actually: {out} exists already, and a draft overwrites nothing. '
-            'Choose another one.'
+            f'{out} exists already, and a draft overwrites nothing. Choose another one.'
         )
 
 
@@ -140,7 +139,7 @@ def _write(out: Path, text: str) -> None:
         raise
     except OSError as error:
         raise RecordError(
-            f'Expect to write {out}, actually: {error.strerror or error}. Choose another place.'
+            f'{out} cannot be written: {error.strerror or error}. Choose another place.'
         ) from error
 
 
@@ -151,7 +150,7 @@ def _seconds(text: str) -> float:
         number = 0.0
     if not 0.0 < number <= 3600.0:
         raise argparse.ArgumentTypeError(
-            f'expect seconds, more than 0 and not more than 3600, actually: {text!r}'
+            f'expected seconds, more than 0 and not more than 3600, got {text!r}'
         )
     return number
 
@@ -159,7 +158,7 @@ def _seconds(text: str) -> float:
 def _domain(text: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else -1
     if not 0 <= number <= 232:
-        raise argparse.ArgumentTypeError(f'expect a ROS domain, 0 to 232, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected a ROS domain, 0 to 232, got {text!r}')
     return number
 
 

@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='inspect',
-    summary='tell everything about one step',
+    summary='show everything that is recorded of one step',
     text="""\
 Tell everything that a record says of one step.
 

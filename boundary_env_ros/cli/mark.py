@@ -41,11 +41,13 @@ def _run(options: argparse.Namespace) -> int:
     from boundary_env_ros.storage.episode_store import EpisodeStore
 
     if not options.who.strip():
-        raise BoundaryError('Expect --who to say who marks it, actually: nobody. Name yourself.')
+        raise BoundaryError(
+            '--who is empty (expected the name of the person who labels). Name yourself.'
+        )
     indexes = indexes_at(options.path)
     if len(indexes) > 1:
         raise RecordError(
-            f'Expect one run, actually: {options.path} is a folder of {len(indexes)}. '
+            f'{options.path} holds several runs (expected one, got {len(indexes)}). '
             'Name one of them.'
         )
     rows = [found.row for found in named(episodes_in(indexes[0]), options.episode, options.agent)]
@@ -75,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='mark',
-    summary='say of an episode what you make of it',
+    summary='label an episode as success, failure or unclear',
     text="""\
 Say of an episode whether you count it a success, a failure, or cannot tell.
 

@@ -53,8 +53,8 @@ class RecordedPolicy:
         self._specs = {spec.name: spec for spec in loaded.contract.observation if spec.is_image}
         if self._specs and source is None:
             raise RecordError(
-                f'Expect a bag with the images of {", ".join(self._specs)}, actually: a record '
-                'without raw messages. Name the run folder or its bag.'
+                f'The record has no raw messages, and so no images of {", ".join(self._specs)}. '
+                'Name the run folder or its bag.'
             )
         self._images = (
             None
@@ -98,8 +98,8 @@ class RecordedPolicy:
             raise PolicyFailed(f'The policy, asked for step {then.id.step}: {error}') from error
         except Exception as error:
             raise PolicyFailed(
-                f'Expect an action of the policy for step {then.id.step} of {then.id.episode_id}, '
-                f'actually: {type(error).__name__}: {error}'
+                f'The policy failed in step {then.id.step} of {then.id.episode_id}: '
+                f'{type(error).__name__}: {error}'
             ) from error
 
     def close(self) -> None:

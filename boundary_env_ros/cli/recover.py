@@ -40,7 +40,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='recover',
-    summary='make whole what a crash or a bad disk left of a run',
+    summary='repair a run after a crash or a bad disk',
     text="""\
 Make whole what `kill -9`, a power loss, a full or a bad disk left of a run, and say what is lost.
 

@@ -116,7 +116,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f'expect seconds, 0 or more, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected seconds, 0 or more, got {text!r}')
     return seconds
 
 
@@ -126,14 +126,14 @@ def _more_than_0(text: str) -> float:
     except ValueError:
         number = 0.0
     if not 0.0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f'expect a number, more than 0, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected a number, more than 0, got {text!r}')
     return number
 
 
 def _remapped(text: str) -> tuple[str, str]:
     old, sign, new = text.partition(':=')
     if not (old and sign and new.startswith('/')):
-        raise argparse.ArgumentTypeError(f'expect /old:=/new, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected /old:=/new, got {text!r}')
     return old, new
 
 
@@ -178,7 +178,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='replay',
-    summary='publish a recorded run again, on its time line',
+    summary='publish a recorded run again, with its timing',
     text="""\
 Publish the recorded topics again, byte for byte, on their time line, with /clock.
 

@@ -55,7 +55,9 @@ def _run(options: argparse.Namespace) -> int:
     from boundary_env_ros.storage.atomic import check_new, write_new
 
     if options.output is None and not options.json:
-        raise BoundaryError('Expect -o PAGE.html, --json or both, actually: none of them.')
+        raise BoundaryError(
+            'Nothing to write (expected -o PAGE.html, --json or both, got neither).'
+        )
     if options.output is not None:
         check_new(options.output)
     limits = Limits(episodes=options.episodes, frames=FrameBudget(count=options.frames))
@@ -76,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='report',
-    summary='explain a run on one page',
+    summary='explain a run on one HTML page',
     text="""\
 Explain a run on one HTML page, which needs no network and no other file.
 

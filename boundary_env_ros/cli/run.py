@@ -192,7 +192,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.0 < seconds < float('inf'):
-        raise argparse.ArgumentTypeError(f'expect seconds, more than 0, actually: {text!r}')
+        raise argparse.ArgumentTypeError(f'expected seconds, more than 0, got {text!r}')
     return seconds
 
 
@@ -299,7 +299,7 @@ def _link(
     if options.record is not None:
         if options.link != 'embedded':
             raise BoundaryError(
-                f'Expect --record with the link embedded, actually: {options.link}. Over ROS '
+                f'--record needs the embedded link (got {options.link}). Over ROS '
                 'the recorder node leaves the record, with the bag.'
             )
         writer = RunText(RunFolder.create(options.record), loaded)

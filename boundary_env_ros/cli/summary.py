@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name='summary',
-    summary='sum up a record',
+    summary='summarise a record',
     text="""\
 Sum up a record: success both ways, endings by cause, interventions, latency by stage.
 

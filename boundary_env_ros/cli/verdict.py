@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     from boundary_env_ros.evidence.verdict.question import Question
 
     if options.policy is None and options.policy_option:
-        raise BoundaryError('Expect a --policy for the --policy-option, actually: none.')
+        raise BoundaryError('--policy-option has no policy. Add --policy.')
     question = Question(options.path, options.contract)
     policy = None if options.policy is None else _policy(options, question)
     show = Progress()
@@ -108,7 +108,7 @@ def _policy(options: argparse.Namespace, question: Question) -> RecordedPolicy:
 
 COMMAND = Command(
     name='verdict',
-    summary='run a record again: does the same come out',
+    summary='recompute a record, and report what differs',
     text="""\
 Run gate, environment and task again over a record, and show that the same commands, rewards and
 endings come out; or say where the first other one is: step, field, recorded, recomputed.

@@ -80,11 +80,11 @@ def rows_of(contract: Contract, action: object) -> tuple[Vector, ...]:
     return tuple(tuple(row) for row in array.tolist())
 
 
-def _no_action(contract: Contract, actually: str) -> InvalidAction:
+def _no_action(contract: Contract, got: str) -> InvalidAction:
     size = contract.action_size
     return InvalidAction(
-        f'Expect an action of shape ({size},), or a chunk of shape (k, {size}), all finite, '
-        f'actually: {actually}.'
+        f'Invalid action (expected shape ({size},), or a chunk of shape (k, {size}), all finite, '
+        f'got {got}).'
     )
 
 
@@ -144,7 +144,7 @@ def ensembled(
     """
     found = [(p, row) for p in predictions if (row := p.at(step)) is not None]
     if not found:
-        raise BoundaryError(f'Expect a prediction for step {step}, actually: none.')
+        raise BoundaryError(f'There is no prediction for step {step}.')
     # Only their ratios count: the greatest is 1, so that none overflows.
     most = max(0.0, -decay * (len(found) - 1))
     weights = [math.exp(-decay * age - most) for age in range(len(found))]
@@ -176,6 +176,6 @@ def refuse_no_mean(contract: Contract) -> None:
         if group.kind not in (ActionKind.CONTINUOUS, ActionKind.DELTA) or group.rotation:
             what = 'a rotation' if group.rotation else 'a choice'
             raise BoundaryError(
-                'Expect an action of numbers for temporal ensembling, actually: '
-                f'{group.name!r} is {what}, and a mean of several is none. Leave it out.'
+                'Temporal ensembling averages actions, and '
+                f'{group.name!r} is {what}, which has no mean. Leave it out.'
             )

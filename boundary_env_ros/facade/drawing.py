@@ -69,8 +69,7 @@ class Drawing:
             import PIL.ImageFont
         except ImportError as error:
             raise MissingDependency(
-                f'Expect Pillow to draw a view, actually: {error}. '
-                'Install it with `pip install Pillow pygame`.'
+                f'A drawn view needs Pillow: {error}. Install it with `pip install Pillow pygame`.'
             ) from error
         self._image, self._draw, self._font = PIL.Image, PIL.ImageDraw, PIL.ImageFont
         self._contract = contract

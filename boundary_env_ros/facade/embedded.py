@@ -49,7 +49,7 @@ class EmbeddedLink:
         agents = loaded.contract.agents
         if len(agents) != 1:
             raise LinkError(
-                f'Expect a contract with one agent for the embedded link, actually: '
+                f'The embedded link drives one agent, and the contract has '
                 f'{", ".join(agents)}. Use boundary_env_ros.facade.multi_agent, which steps them '
                 'together.'
             )

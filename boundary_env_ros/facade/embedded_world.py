@@ -96,8 +96,8 @@ class EmbeddedWorld:
         self._now = to_nanoseconds(contract.period)
         if robot_options and not (robot is None or isinstance(robot, str)):
             raise LinkError(
-                'Expect robot_options with an installed robot, actually: with one that is made '
-                'already. Make it with its options.'
+                'robot_options are for an installed robot, and this one is made already. '
+                'Make it with its options.'
             )
         self._robot = (
             make_robot(contract, self._now, robot_options, robot or '')
@@ -185,8 +185,8 @@ class EmbeddedWorld:
         sizes = {agent: len(asks.action) for agent, asks in asked.items()}
         if len(set(sizes.values())) > 1:
             raise LinkError(
-                'Expect as many numbers from every agent (chunks of one length), '
-                f'actually: {sizes}.'
+                'The agents sent chunks of different lengths '
+                f'(expected as many numbers from each, got {sizes}).'
             )
         requests = {
             agent: self._request(self._boundaries[agent], asks) for agent, asks in asked.items()
@@ -202,7 +202,7 @@ class EmbeddedWorld:
         self._go_on()
         closed = {agent: tuple(self._boundaries[agent].closed[1:]) for agent in running}
         if not all(closed.values()):
-            raise SimulationFailed(self._failed or 'Expect a closed step, actually: none.')
+            raise SimulationFailed(self._failed or 'No step was closed.')
         return closed
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class EmbeddedWorld:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
+            raise LinkError('The link is closed. Create a new one.')
 
     def _sink(self, record: Effect | ActionRequest | GateDecision) -> None:
         if self._file is not None and isinstance(record, Transition):
@@ -262,7 +262,7 @@ class EmbeddedWorld:
         raise ResetFailed(
             message
             or self._failed
-            or 'Expect a whole observation after the reset, actually: none came. '
+            or 'The observation after the reset is not complete. '
             f'The robot sends nothing on: {", ".join(unsent) or "(it sends on every topic)"}.'
         )
 
@@ -385,7 +385,7 @@ def _check(contract: Contract) -> None:
     """Refuse what needs more than this process."""
     if contract.pacing is not Pacing.LOCKSTEP:
         raise LinkError(
-            'Expect a contract in lockstep for the embedded link, actually: realtime. '
+            'The embedded link runs in lockstep, and the contract says realtime. '
             "Pass pacing='lockstep'."
         )
     several = len(contract.agents) > 1
@@ -398,8 +398,8 @@ def _check(contract: Contract) -> None:
             else 'It asks for somebody who is not there.'
         )
         raise LinkError(
-            f'episode.reset.procedure[{index}]: expect only '
+            f'episode.reset.procedure[{index}]: expected only '
             f'{"`world` steps for several agents" if several else "`world` and `wait` steps"} '
-            f'in one process, actually: `{type(step).__name__.removesuffix("Step").lower()}`. '
+            f'in one process, got `{type(step).__name__.removesuffix("Step").lower()}`. '
             f"{why} Use the link 'ros', or leave the step out."
         )

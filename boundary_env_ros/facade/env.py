@@ -98,7 +98,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         modes = self.metadata['render_modes']
         if render_mode is not None and render_mode not in modes:
             raise BoundaryError(
-                f'Expect a render_mode out of None, {", ".join(modes)}, actually: {render_mode!r}.'
+                f'Unknown render_mode (expected None, {", ".join(modes)}, got {render_mode!r}).'
             )
         self._loaded = load_for(contract, pacing=pacing, link=link)
         # That of the class is what there is before an instance; a period is the contract's.
@@ -216,16 +216,14 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         """
         self._check_open()
         if self._ended:
-            raise EpisodeEnded(
-                'Expect a running episode, actually: it has ended. Call reset() first.'
-            )
+            raise EpisodeEnded('The episode has ended. Call reset() first.')
         if not self._running or self._link is None:
             why = (
                 f'the last step was broken off ({self._broken})'
                 if self._broken
                 else 'none was begun'
             )
-            raise ResetNeeded(f'Expect a running episode, actually: {why}. Call reset() first.')
+            raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
         values = action_vector(self.contract, action)
         try:
             deliveries = self._link.step(values)
@@ -237,7 +235,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._ended = transition.terminated or transition.truncated
         if transition.terminated and transition.truncated:
             raise LinkError(
-                'Expect an episode that is terminated or truncated, actually: both, in step '
+                'The episode is both terminated and truncated, in step '
                 f'{transition.id.step} ({transition.cause}). The link {self._link_name!r} or its '
                 'environment is at fault.'
             )
@@ -267,7 +265,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             )
             return None
         if self._last is None:
-            raise ResetNeeded('Expect an observation to render, actually: none. Call reset().')
+            raise ResetNeeded('There is no observation to render. Call reset() first.')
         if self.render_mode == 'ansi':
             return as_text(self.contract, self._last.transition)
         if self.render_mode == 'human':
@@ -294,9 +292,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise BoundaryError(
-                'Expect an open environment, actually: it was closed. Make a new one.'
-            )
+            raise BoundaryError('The environment is closed. Create a new one.')
 
     def _observed(self, *deliveries: Delivery) -> Observations:
         for delivery in deliveries:
@@ -331,10 +327,10 @@ def refused(limit: TimeLimit[Any, Any], contract: Contract) -> BoundaryError:
     """
     steps = getattr(limit, '_max_episode_steps', '')
     return BoundaryError(
-        'Expect the time limit of the contract alone '
-        f'(episode.time_limit: {contract.episode.time_limit:g} s), actually: '
-        f'TimeLimit(max_episode_steps={steps}) around it. Leave max_episode_steps out, and change '
-        'the contract.'
+        'Two time limits (expected that of the contract alone, '
+        f'episode.time_limit: {contract.episode.time_limit:g} s, got '
+        f'TimeLimit(max_episode_steps={steps}) around it). Leave max_episode_steps out, and '
+        'change the contract.'
     )
 
 

@@ -132,8 +132,8 @@ class Inference:
             if passed > self._patience:
                 self._hangs = True
                 raise PolicyFailed(
-                    f'Expect an answer of the policy to {what} within {self._patience:g} s, '
-                    'actually: none. Does it hang?'
+                    f'The policy did not answer to {what} within {self._patience:g} s. '
+                    'Does it hang?'
                 )
             with suppress(futures.TimeoutError):
                 future.exception(timeout=_LOOK)
@@ -142,8 +142,7 @@ class Inference:
             raise PolicyFailed(f'The policy, asked for {what}: {error}') from error
         if error is not None:
             raise PolicyFailed(
-                f'Expect an action of the policy for {what}, actually: '
-                f'{type(error).__name__}: {error}'
+                f'The policy failed, asked for {what}: {type(error).__name__}: {error}'
             ) from error
         return future.result()
 

@@ -171,15 +171,16 @@ def request_of(
     seen, newest = answered.transition.id, last.transition.id
     if replace(seen, step=newest.step) != newest:
         raise LinkError(
-            f'Expect an action that answers an observation of the episode {newest.episode_id!r} '
-            f'of {newest.agent!r}, actually: of {seen.episode_id!r} of {seen.agent!r}.'
+            'The action answers an observation of another episode (expected '
+            f'{newest.episode_id!r} of {newest.agent!r}, got {seen.episode_id!r} of '
+            f'{seen.agent!r}).'
         )
     step, following = seen.step + asked.skipped + 1, newest.step + 1
     if step > following or (step < following and contract.pacing is Pacing.LOCKSTEP):
         raise LinkError(
-            f'Expect an action for step {following}'
-            f'{"" if contract.pacing is Pacing.LOCKSTEP else " or one before it"}, actually: for '
-            f'step {step}, {asked.skipped} skipped after the observation of step {seen.step}.'
+            f'Expected an action for step {following}'
+            f'{"" if contract.pacing is Pacing.LOCKSTEP else " or one before it"}, got one '
+            f'for step {step}, {asked.skipped} skipped after the observation of step {seen.step}.'
         )
     return ActionRequest(
         id=replace(seen, step=step),
@@ -215,8 +216,8 @@ def agent_of(contract: Contract, wanted: str) -> str:
         return wanted
     if wanted or len(contract.agents) != 1:
         raise LinkError(
-            f'Expect one agent out of {", ".join(contract.agents)}, '
-            f'actually: {wanted or "none was named"}. Pass agent=..., or use '
+            f'Which agent? (expected one of {", ".join(contract.agents)}, '
+            f'got {wanted or "none"}). Pass agent=..., or use '
             'boundary_env_ros.facade.multi_agent, which steps all of them.'
         )
     return contract.agents[0]
@@ -328,7 +329,7 @@ def load_for(contract: str | Path, *, pacing: str | None, link: str) -> LoadedCo
         return load(contract, Pacing.LOCKSTEP if link == 'embedded' else None)
     names = {each.name.lower(): each for each in Pacing}
     if pacing not in names:
-        raise LinkError(f'Expect a pacing out of {", ".join(names)}, actually: {pacing!r}.')
+        raise LinkError(f'Unknown pacing (expected {", ".join(names)}, got {pacing!r}).')
     return load(contract, names[pacing])
 
 
@@ -381,7 +382,8 @@ def made(
     entries = {entry.name: entry for entry in entry_points(group=group)}
     if name not in entries:
         raise LinkError(
-            f'Expect {what} ({", ".join(sorted(entries)) or "there is none"}), actually: {name!r}.'
+            f'{name!r} is not installed '
+            f'(expected {what}: {", ".join(sorted(entries)) or "there is none"}).'
         )
     make = entries[name].load()
     signature = inspect.signature(make)
@@ -389,7 +391,5 @@ def made(
         signature.bind(loaded, **arguments)
     except TypeError as error:
         taken = ', '.join(list(signature.parameters)[1:])
-        raise LinkError(
-            f'Expect arguments that the link {name!r} takes ({taken}), actually: {error}.'
-        ) from error
+        raise LinkError(f'The link {name!r} takes ({taken}): {error}.') from error
     return make(loaded, **arguments)

@@ -28,8 +28,7 @@ try:
     from pettingzoo.utils.conversions import parallel_to_aec
 except ModuleNotFoundError as missing:
     raise MissingDependency(
-        f'Expect PettingZoo for several agents, actually: {missing}. '
-        'Install it with `pip install pettingzoo`.'
+        f'Several agents need PettingZoo: {missing}. Install it with `pip install pettingzoo`.'
     ) from missing
 
 Observations = dict[str, dict[str, Array]]
@@ -143,9 +142,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         """
         world = self._running()
         if not self.agents:
-            raise EpisodeEnded(
-                'Expect a running episode, actually: all have ended. Call reset() first.'
-            )
+            raise EpisodeEnded('No episode is running: all have ended. Call reset() first.')
         closed = self._send(world, self._vectors(actions))
         observations: Observations = {}
         rewards: dict[str, float] = {}
@@ -169,15 +166,15 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         strangers = set(actions) - set(self.agents)
         if strangers:
             raise InvalidAction(
-                f'Expect actions of {", ".join(self.agents)}, '
-                f'actually: of {", ".join(sorted(map(str, strangers)))} as well.'
+                f'Unknown agents (expected {", ".join(self.agents)}, '
+                f'got {", ".join(sorted(map(str, strangers)))} as well).'
             )
         given = {agent: action for agent, action in actions.items() if action is not None}
         lacking = [agent for agent in self.agents if agent not in given]
         if lacking and self.contract.pacing is Pacing.LOCKSTEP:
             raise InvalidAction(
-                f'Expect an action of every agent in lockstep ({", ".join(self.agents)}), '
-                f'actually: none of {", ".join(lacking)}. The world waits for each.'
+                f'No action of {", ".join(lacking)}. In lockstep the world waits for every agent '
+                f'({", ".join(self.agents)}).'
             )
         return {agent: self._vector(agent, action) for agent, action in given.items()}
 
@@ -279,16 +276,12 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         """
         world, agent = self._running(), self.agent_selection
         if not self.agents:
-            raise EpisodeEnded(
-                'Expect a running episode, actually: all have ended. Call reset() first.'
-            )
+            raise EpisodeEnded('No episode is running: all have ended. Call reset() first.')
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
         if action is None and self.contract.pacing is Pacing.LOCKSTEP:
-            raise InvalidAction(
-                f'Expect an action of {agent} in lockstep, actually: none. The world waits for it.'
-            )
+            raise InvalidAction(f'No action of {agent}. In lockstep the world waits for it.')
         vectors = {} if action is None else {agent: self._vector(agent, action)}
         closed = self._send(world, vectors)
         self._cumulative_rewards[agent] = 0.0

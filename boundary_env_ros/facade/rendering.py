@@ -54,8 +54,7 @@ class Renderer:
         chosen = source or next(iter(cameras), VIEW)
         if chosen not in cameras and chosen != VIEW:
             raise BoundaryError(
-                f'Expect a render_source out of {", ".join([*cameras, VIEW])}, '
-                f'actually: {source!r}.'
+                f'Unknown render_source (expected {", ".join([*cameras, VIEW])}, got {source!r}).'
             )
         self.source = chosen
         self._camera: FieldSpec | None = cameras.get(chosen)
@@ -91,7 +90,7 @@ class Renderer:
         image = images.get(self._camera.name)
         if image is None:
             raise BoundaryError(
-                f'Expect an image of {self._camera.name!r} to render, actually: none has come.'
+                f'No image of {self._camera.name!r} has come that could be rendered.'
             )
         return as_rgb(self._camera, image)
 

@@ -118,11 +118,11 @@ class ReplayLink:
     ) -> None:
         if not str(run):
             raise LinkError(
-                'Expect run=, a recorded run, actually: none. Name its folder, a bag, an .mcap or '
+                'run= is missing (expected a recorded run). Name its folder, a bag, an .mcap or '
                 'a .jsonl file.'
             )
         if not tolerance >= 0.0:
-            raise BoundaryError(f'Expect a tolerance of 0 or more, actually: {tolerance!r}.')
+            raise BoundaryError(f'Expected a tolerance of 0 or more, got {tolerance!r}.')
         self._loaded, self._path = loaded, Path(run)
         self._agent = agent_of(loaded.contract, agent)
         self._strict, self._tolerance = strict, tolerance
@@ -142,7 +142,7 @@ class ReplayLink:
         first = self._following()
         if first is None:
             raise RecordError(
-                f'Expect an episode from its reset on, actually: {self._path} has none. '
+                f'{self._path} has no episode that begins with its reset. '
                 'Was the recorder started in the middle of one?'
             )
         self._episodes = chain([first], self._episodes)
@@ -193,22 +193,22 @@ class ReplayLink:
         reset = episode.reset
         if seed is not None and not self._any_seed and reset.seed != seed:
             raise Refused(
-                f'Expect the episode {which!r} to have the seed {seed}, actually: it was recorded '
-                f'with {reset.seed}. Leave out one of the two.'
+                f'The episode {which!r} has another seed (expected {seed}, '
+                f'got {reset.seed}). Leave out one of the two.'
             )
         known = json.loads(reset.reset.options or '{}') if reset.reset is not None else {}
         if wanted and wanted != known:
             raise Refused(
-                f'Expect the options that the episode {episode.index} was recorded with '
-                f'({known}), actually: {wanted}. Leave them out, or name another episode.'
+                f'The episode {episode.index} was recorded with other options '
+                f'(expected {known}, got {wanted}). Leave them out, or name another episode.'
             )
         self._index, self._first_difference = episode.index, None
         self._last, self._steps = None, episode.steps
         self._kept.clear()
         if reset.truncated:
             raise ResetFailed(
-                f'Expect a reset that was done, actually: that of the episode {episode.index} in '
-                f'{self._path} failed ({reset.cause}). Go on with the next.'
+                f'The recorded reset of the episode {episode.index} in '
+                f'{self._path} failed ({reset.cause}). Continue with the next one.'
             )
         images, unresolved = self._images(episode.entry)
         self._last = reset
@@ -236,8 +236,8 @@ class ReplayLink:
             episode = self._following()
         if episode is None:
             raise Refused(
-                f'Expect another recorded episode, actually: all of {self._path} were gone '
-                'through. loop=True begins with the first again.',
+                f'All episodes of {self._path} were replayed. '
+                'loop=True begins with the first again.',
                 ResultCode.UNKNOWN_EPISODE,
             )
         return episode
@@ -251,7 +251,7 @@ class ReplayLink:
             seeds.append(episode.reset.seed)
         few = ', '.join(map(str, seeds[:10])) + (' ...' if len(seeds) > 10 else '')
         raise Refused(
-            f'Expect a record with {what}, actually: {self._path} has {len(seeds)} episodes, with '
+            f'Not recorded: {what}. {self._path} has {len(seeds)} episodes, with '
             f'the seeds {few}. Name one of them, or leave it out for the next; any_seed=True '
             'takes every seed.',
             ResultCode.UNKNOWN_EPISODE,
@@ -273,8 +273,9 @@ class ReplayLink:
             else ' Name the contract that it was recorded under; a run folder has a copy.'
         )
         raise DigestMismatch(
-            f'Expect a run under the digest {self._loaded.digest}, actually: {reset.id.digest} '
-            f'({reset.contract} {reset.contract_version}) in {self._path}.{hint}'
+            f'The run was recorded under another contract (expected the digest '
+            f'{self._loaded.digest}, got {reset.id.digest}: {reset.contract} '
+            f'{reset.contract_version}, in {self._path}).{hint}'
         )
 
     # Stepping ------------------------------------------------------------------------------------
@@ -313,9 +314,10 @@ class ReplayLink:
                 # Whoever goes on has to begin anew.
                 self._last = None
                 raise ReplayDiffers(
-                    f'Expect the recorded action {list(recorded)} in step {step} of the episode '
-                    f'{self._index} of {self._path}, actually: {list(wanted)}. '
-                    'Without strict=True the record goes on, and says so in info.'
+                    f'Another action than was recorded in step {step} of the episode '
+                    f'{self._index} of {self._path} (expected {list(recorded)}, '
+                    f'got {list(wanted)}). Without strict=True the record goes on, and says so in '
+                    'info.'
                 )
         deliveries = []
         for entry in entries:
@@ -370,8 +372,8 @@ class ReplayLink:
         self._last = None
         tear = f' ({self._source.tear})' if self._source.tear else ''
         return PeerLost(
-            f'Expect the recorded end of the episode {self._index}, actually: its record in '
-            f'{self._path} ends after step {last.id.step}, while it runs{tear}. The environment '
+            f'The record of the episode {self._index} in {self._path} breaks off '
+            f'after step {last.id.step}, while it runs{tear}. The environment '
             'or the recorder died there. Call reset() for the next episode.'
         )
 
@@ -411,8 +413,8 @@ class ReplayLink:
                 continue  # the facade goes on with the one before
             if not self._blank:
                 raise RecordError(
-                    f'Expect the image of the field {spec.name!r} in {self._path}, actually: '
-                    f'{"none was seen" if reference is None else "it is not there"}. Name the '
+                    f'{self._path} has no image of the field {spec.name!r}'
+                    f'{" (the policy saw none either)" if reference is None else ""}. Name the '
                     'bag of the run, which has the topics of its cameras (JSON lines have none), '
                     'or pass blank_images=True (run: --link-option blank_images=true).'
                 )
@@ -433,16 +435,13 @@ class ReplayLink:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
+            raise LinkError('The link is closed. Create a new one.')
 
     def _check_running(self) -> None:
         if self._last is None:
-            raise ResetNeeded('Expect an episode, actually: none was begun. Call begin() first.')
+            raise ResetNeeded('No episode was begun. Call begin() first.')
         if not self.running:
-            raise EpisodeEnded(
-                f'Expect a running episode, actually: it ended ({self._last.cause}). '
-                'Call begin() first.'
-            )
+            raise EpisodeEnded(f'The episode has ended ({self._last.cause}). Call begin() first.')
 
 
 def _is(which: object, episode: RecordedEpisode) -> bool:
@@ -451,8 +450,8 @@ def _is(which: object, episode: RecordedEpisode) -> bool:
     if isinstance(which, str) and which:
         return episode.reset.id.episode_id.startswith(which.lower())
     raise Refused(
-        f'Expect the option {EPISODE!r} to be the place of an episode, counted from 0, or the '
-        f'first characters of its id, actually: {which!r}.'
+        f'The option {EPISODE!r} names no episode (expected its place, counted from 0, or the '
+        f'first characters of its id, got {which!r}).'
     )
 
 

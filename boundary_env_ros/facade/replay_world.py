@@ -36,8 +36,8 @@ class ReplayWorld:
     def __init__(self, loaded: LoadedContract, *, run: str | Path = '', **arguments: Any) -> None:
         if loaded.contract.turns:
             raise LinkError(
-                'Expect a contract whose agents act at once, actually: `turns` '
-                f'({", ".join(loaded.contract.turns)}). Replay one agent with '
+                'Agents that act in turn cannot be replayed together (`turns`: '
+                f'{", ".join(loaded.contract.turns)}). Replay one agent with '
                 'boundary_env_ros.facade.replay.ReplayLink(..., agent=...).'
             )
         self._path = run
@@ -74,8 +74,8 @@ class ReplayWorld:
         seeds = {agent: delivery.transition.seed for agent, delivery in begun.items()}
         if len(set(seeds.values())) > 1:
             raise RecordError(
-                f'Expect one seed for all agents in the episode {replayed.episode} of '
-                f'{self._path}, actually: {seeds}. A reset of one of them is missing there.'
+                f'The agents have different seeds in the episode {replayed.episode} of '
+                f'{self._path} (got {seeds}). A reset of one of them is missing there.'
             )
         return {agent: begun[agent] for agent in self._links}
 
@@ -84,7 +84,7 @@ class ReplayWorld:
             if link.has(episode):
                 return agent
         raise Refused(
-            f'Expect an episode of {", ".join(self._links)}, actually: none of {self._path} has '
+            f'Unknown episode: none of {", ".join(self._links)} in {self._path} has '
             f'an id that begins with {episode!r}.'
         )
 
@@ -105,14 +105,13 @@ class ReplayWorld:
         running = self.running
         if not running:
             raise EpisodeEnded(
-                'Expect a running episode, actually: none was begun, or all have ended. '
-                'Call begin() first.'
+                'No episode is running: none was begun, or all have ended. Call begin() first.'
             )
         strangers = set(actions) - set(running)
         if strangers:
             raise LinkError(
-                f'Expect actions of {", ".join(running)}, '
-                f'actually: of {", ".join(sorted(strangers))} as well.'
+                f'Unknown agents (expected {", ".join(running)}, '
+                f'got {", ".join(sorted(strangers))} as well).'
             )
         return {agent: self._links[agent].step(actions.get(agent)) for agent in running}
 

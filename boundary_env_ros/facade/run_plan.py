@@ -76,28 +76,29 @@ class Plan:
         horizon, period = contract.horizon, contract.period
         if self.execute is not None and not 1 <= self.execute <= horizon:
             raise BoundaryError(
-                f'Expect to execute 1 to {horizon} actions of a chunk, actually: {self.execute}. '
+                f'A chunk has other actions to execute (expected 1 to {horizon}, got '
+                f'{self.execute}). '
                 f'The contract says `chunk: {{horizon: {horizon}}}`.'
             )
         if self.ensemble is not None:
             if self.asynchronous or (self.execute or 1) > 1:
                 raise BoundaryError(
-                    'Expect temporal ensembling to infer at every step, actually: '
+                    'Temporal ensembling infers at every step, not '
                     f'{"asynchronously" if self.asynchronous else f"every {self.execute}"}. '
-                    'Leave one of the two out.'
+                    'Leave out one of the two.'
                 )
             if not math.isfinite(self.ensemble):
-                raise BoundaryError(f'Expect a finite decay, actually: {self.ensemble}.')
+                raise BoundaryError(f'Expected a finite decay, got {self.ensemble}.')
             refuse_no_mean(contract)
         if self.asynchronous and horizon == 1:
             raise BoundaryError(
-                'Expect a contract with chunks for asynchronous inference, actually: every action '
-                'is asked for alone. Declare `chunk: {horizon: k}`.'
+                'Asynchronous inference needs chunks, and the contract has none. '
+                'Declare `chunk: {horizon: k}`.'
             )
         if self.lead > self.most_ahead(contract):
             raise BoundaryError(
-                f'Expect a lead of at most {self.most_ahead(contract)} steps, actually: '
-                f'{self.lead}. The gate refuses what answers an observation older than '
+                f'The lead is too long (expected at most {self.most_ahead(contract)} steps, got '
+                f'{self.lead}). The gate rejects an action that answers an observation older than '
                 f'{contract.safety.max_action_age:g} s (safety.max_action_age), and a step takes '
                 f'{period:g} s.'
             )

@@ -75,7 +75,7 @@ class SharedEnv:
             )
         if render_mode is not None and render_mode not in _MODES:
             raise BoundaryError(
-                f'Expect render_mode None or one of {_MODES}, actually: {render_mode!r}.'
+                f'Unknown render_mode (expected None or one of {_MODES}, got {render_mode!r}).'
             )
         self._loaded = loaded
         self._full_info = full_info
@@ -135,11 +135,9 @@ class SharedEnv:
             if spec.is_image:
                 shown = [self._images.get(a, {}).get(spec.name) for a in self.possible_agents]
                 if any(image is None for image in shown):
-                    raise ResetNeeded(
-                        'Expect an observation to render, actually: none. Call reset().'
-                    )
+                    raise ResetNeeded('There is no observation to render. Call reset() first.')
                 return np.hstack([as_rgb(spec, image) for image in shown if image is not None])
-        raise BoundaryError('Expect an image field to render, actually: the contract has none.')
+        raise BoundaryError('The contract has no image field to render.')
 
     def close(self) -> None:
         """
@@ -176,9 +174,7 @@ class SharedEnv:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise BoundaryError(
-                'Expect an open environment, actually: it was closed. Make a new one.'
-            )
+            raise BoundaryError('The environment is closed. Create a new one.')
 
     def _running(self) -> World:
         """Return the world of the episodes that were begun."""
@@ -189,7 +185,7 @@ class SharedEnv:
                 if self._broken
                 else 'none was begun'
             )
-            raise ResetNeeded(f'Expect running episodes, actually: {why}. Call reset() first.')
+            raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
         return self._world
 
     def _send(

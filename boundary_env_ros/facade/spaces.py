@@ -138,7 +138,7 @@ def observation_values(
             )
         if found is None:
             raise LinkError(
-                f'Expect a value of the field {spec.name!r}, actually: {field.status.name} from '
+                f'The field {spec.name!r} has no value: it is {field.status.name}, from '
                 f'{field.source}. Is its sensor running?'
             )
         values[spec.name] = found
@@ -170,7 +170,7 @@ def action_vector(contract: Contract, action: object) -> Vector:
     names = [group.name for group in contract.action]
     if not isinstance(action, Mapping) or set(action) != set(names):
         raise InvalidAction(
-            f'Expect an action with the groups {", ".join(names)}, actually: {action!r}.'
+            f'Expected an action with the groups {", ".join(names)}, got {action!r}.'
         )
     values: list[float] = []
     for group in contract.action:
@@ -194,9 +194,9 @@ def _numbers(action: object, shape: tuple[int, ...], expected: str) -> Vector:
     try:
         array = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidAction(f'Expect {expected}, actually: {action!r}.') from error
+        raise InvalidAction(f'Expected {expected}, got {action!r}.') from error
     if array.shape != shape:
-        raise InvalidAction(f'Expect {expected}, actually: shape {array.shape}.')
+        raise InvalidAction(f'Expected {expected}, got shape {array.shape}.')
     if not np.all(np.isfinite(array)):
-        raise InvalidAction(f'Expect {expected}, all finite, actually: {array.tolist()}.')
+        raise InvalidAction(f'Expected {expected}, all finite, got {array.tolist()}.')
     return tuple(array.ravel().tolist())

@@ -45,13 +45,12 @@ class Window:
             import pygame
         except ImportError as error:
             raise MissingDependency(
-                f'Expect pygame for a window, actually: {error}. '
-                'Install it with `pip install Pillow pygame`.'
+                f'A window needs pygame: {error}. Install it with `pip install Pillow pygame`.'
             ) from error
         if Window._open is not None:
             raise BoundaryError(
-                "Expect one environment with render_mode='human' in a process, actually: another "
-                "has a window. Close that one, or use 'rgb_array'."
+                "Another environment of this process has a window (render_mode='human'). "
+                "Close that one, or use 'rgb_array'."
             )
         self._pygame: Any = pygame
         self._rate = rate
@@ -61,7 +60,7 @@ class Window:
             pygame.display.init()
         except pygame.error as error:
             raise BoundaryError(
-                f"Expect a screen for render_mode='human', actually: {error}. Use 'rgb_array', or "
+                f"render_mode='human' needs a screen: {error}. Use 'rgb_array', or "
                 'set SDL_VIDEODRIVER=dummy.'
             ) from error
         pygame.display.set_caption(title)

@@ -123,16 +123,15 @@ def check_actions(
     """
     if not last:
         raise EpisodeEnded(
-            'Expect a running episode, actually: none was begun, or all have ended. '
-            'Call begin() first.'
+            'No episode is running: none was begun, or all have ended. Call begin() first.'
         )
     to_act = due(contract, last)
     lacking = set(to_act) - set(actions)
     if set(actions) - set(to_act) or (lacking and contract.pacing is Pacing.LOCKSTEP):
         who = 'whose turn it is' if contract.turns else 'each agent that runs'
         raise LinkError(
-            f'Expect an action of {who} ({", ".join(to_act)}), '
-            f'actually: {", ".join(actions) or "none"}.'
+            f'Actions do not fit the agents (expected one of {who}: {", ".join(to_act)}, '
+            f'got {", ".join(actions) or "none"}).'
         )
 
 

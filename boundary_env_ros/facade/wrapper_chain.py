@@ -49,9 +49,7 @@ class RecordWrappers(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         super().__init__(env)
         base = env.unwrapped
         if not isinstance(base, BoundaryEnv):
-            raise BoundaryError(
-                f'Expect wrappers around a BoundaryEnv, actually: around {type(base).__name__}.'
-            )
+            raise BoundaryError(f'Not around a BoundaryEnv (got {type(base).__name__}).')
         self._base = base
         for wrapper in _wrappers(env):
             if isinstance(wrapper, TimeLimit):

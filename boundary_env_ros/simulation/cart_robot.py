@@ -81,13 +81,13 @@ class CartRobot:
         self._agents = contract.agents
         if len(self._agents) > MOST_CARTS:
             raise BoundaryError(
-                f'Expect at most {MOST_CARTS} agents in the hall, actually: {len(self._agents)}.'
+                f'Expected at most {MOST_CARTS} agents in the hall, got {len(self._agents)}.'
             )
         group = contract.action[0]
         if len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(
-                'Expect an action with one group of two dimensions (forward m/s, turn rad/s) for '
-                f'carts, actually: {len(contract.action)} of {contract.command_size}.'
+                'Expected an action with one group of two dimensions (forward m/s, turn rad/s) '
+                f'for carts, got {len(contract.action)} of {contract.command_size}.'
             )
         try:
             config = _without_unread(_configured(config, options or {}, contract), contract)
@@ -117,8 +117,8 @@ class CartRobot:
             start, goal = (values.get(self._named(agent, what), ()) for what in ('start', 'goal'))
             if len(start) != 3 or len(goal) != 2:
                 return WorldReset(
-                    error=f'Expect a reset target with {self._named(agent, "start")} (x, y, yaw) '
-                    f'and {self._named(agent, "goal")} (x, y), actually: '
+                    error=f'Expected a reset target with {self._named(agent, "start")} (x, y, '
+                    f'yaw) and {self._named(agent, "goal")} (x, y), got '
                     f'{ {name: list(v) for name, v in values.items()} }.'
                 )
             x, y, yaw = start
@@ -161,11 +161,11 @@ class CartRobot:
         """Take a command; the actuator executes it after its declared delay."""
         if topic not in self._command_of:
             raise BoundaryError(
-                f'Expect a command on {", ".join(self._command_of)}, actually: on {topic}.'
+                f'Expected a command on {", ".join(self._command_of)}, got on {topic}.'
             )
         if len(values) != 2:
             raise BoundaryError(
-                'Expect a command of two values (forward m/s, turn rad/s), actually: '
+                'Expected a command of two values (forward m/s, turn rad/s), got '
                 f'{len(values)} on {topic}.'
             )
         linear, angular = values

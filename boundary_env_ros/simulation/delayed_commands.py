@@ -64,8 +64,8 @@ class DelayedCommands(Generic[Command]):
         """
         if arrived_ns < self._last_queued_ns:
             raise IllegalMove(
-                f'Expect a command that arrived at {self._last_queued_ns} ns (last command or '
-                f'reset) or later, actually: {arrived_ns} ns. It was not applied.'
+                f'Expected a command that arrived at {self._last_queued_ns} ns (last command or '
+                f'reset) or later, got {arrived_ns} ns. It was not applied.'
             )
         self._last_queued_ns = arrived_ns
         self._queue.append(Arrival(command=command, arrived_ns=arrived_ns))

@@ -17,7 +17,7 @@ try:
     import mujoco
 except ImportError as error:
     raise MissingDependency(
-        'Expect MuJoCo for the simulated robot, actually: it cannot be imported '
+        'The simulated robot needs MuJoCo, which cannot be imported '
         f'({error}). Install it with `pip install mujoco`.'
     ) from error
 
@@ -84,6 +84,6 @@ def report_failure(data: mujoco.MjData) -> NoReturn:
         if numbers[kind]
     ]
     raise SimulationFailed(
-        f'Expect a physics step without warnings, actually: {", ".join(names)} after '
+        f'Expected a physics step without warnings, got {", ".join(names)} after '
         f'{data.time:.3f} s of simulation. Reset the robot to go on.'
     )

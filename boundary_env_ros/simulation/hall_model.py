@@ -44,7 +44,7 @@ def hall_model(carts: int, *, payload: float = 0.0, wheel_friction: float = 0.0)
 
     """
     if not 1 <= carts <= MOST_CARTS:
-        raise ValueError(f'Expect 1 to {MOST_CARTS} carts in the hall, actually: {carts}.')
+        raise ValueError(f'Expected 1 to {MOST_CARTS} carts in the hall, got {carts}.')
     text = resources.files(__package__).joinpath('warehouse.xml').read_text(encoding='utf-8')
     if carts == 1 and not payload and not wheel_friction:
         return text
@@ -79,5 +79,5 @@ def _copy(original: ET.Element, cart: int) -> ET.Element:
 def _only(root: ET.Element, path: str) -> ET.Element:
     found = root.find(path)
     if found is None:
-        raise ValueError(f'warehouse.xml: expect an element {path}, actually: none.')
+        raise ValueError(f'warehouse.xml: expected an element {path}, got none.')
     return found

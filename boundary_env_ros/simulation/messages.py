@@ -51,9 +51,7 @@ def message_fields(reading: Reading) -> Fields:
     """
     payload = reading.payload
     if payload is None:
-        raise ValueError(
-            f'Expect a reading that was published, actually: {reading.sensor} was dropped.'
-        )
+        raise ValueError(f'The reading of {reading.sensor} was dropped, not published.')
     return _WRITERS[type(payload)](payload, reading.captured_ns)
 
 
@@ -72,7 +70,7 @@ class PlainMessage:
             value = self._fields[name]
         except KeyError:
             raise AttributeError(
-                f'Expect a field of the message ({", ".join(self._fields)}), actually: {name!r}.'
+                f'Expected a field of the message ({", ".join(self._fields)}), got {name!r}.'
             ) from None
         if isinstance(value, dict):
             value = PlainMessage(value)

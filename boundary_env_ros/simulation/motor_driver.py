@@ -87,7 +87,7 @@ class MotorDriver:
         """
         if not (math.isfinite(linear) and math.isfinite(angular)):
             raise InvalidAction(
-                f'Expect a finite command, actually: {linear} m/s, {angular} rad/s. '
+                f'Expected a finite command, got {linear} m/s, {angular} rad/s. '
                 'It was not applied.'
             )
         self._commands.receive(_Command(linear=float(linear), angular=float(angular)), arrived_ns)

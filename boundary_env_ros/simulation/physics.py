@@ -319,8 +319,8 @@ class WarehousePhysics:
             mujoco.mju_quat2Mat(rotation, geom.quat)
             if not (is_box or is_cylinder) or not math.isclose(rotation[8], 1.0):
                 raise SimulationFailed(
-                    f'warehouse.xml, geom {geom.name!r}: expect an upright box or cylinder, '
-                    'actually: another shape or a tilted one.'
+                    f'warehouse.xml, geom {geom.name!r}: expected an upright box or cylinder, '
+                    'got another shape or a tilted one.'
                 )
             half_height = size[2] if is_box else size[1]
             if geom.pos[2] - half_height >= self.geometry.height:

@@ -47,7 +47,7 @@ def load(target: str) -> type[EnvironmentPlugin]:
     for part in rest:
         found = getattr(found, part)
     if not (isinstance(found, type) and issubclass(found, EnvironmentPlugin)):
-        raise TypeError(f'expect a subclass of EnvironmentPlugin, actually: {found!r}')
+        raise TypeError(f'expected a subclass of EnvironmentPlugin, got {found!r}')
     return found
 
 

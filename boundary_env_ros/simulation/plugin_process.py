@@ -38,7 +38,7 @@ def target_of(plugin: type[EnvironmentPlugin] | str) -> str:
         module = '' if script is None else f'{FILE}{Path(script).absolute()}'
     if not module or '<locals>' in name:
         raise BoundaryError(
-            'Expect a plugin that another process can import, actually: '
+            'Expected a plugin that another process can import, got '
             f'{plugin.__module__}.{name}. Put the class at the top of a file.'
         )
     return f'{module}:{name}'
@@ -128,10 +128,9 @@ class PluginProcess:
         """Let the plugin close its world, and end its process."""
         self._finalizer()
 
-    def _lost(self, name: str, actually: str) -> SimulationFailed:
+    def _lost(self, name: str, got: str) -> SimulationFailed:
         self._failure = (
-            f'Expect an answer of the plugin {self.target} to {name}, actually: {actually}. '
-            'A reset starts it anew.'
+            f'The plugin {self.target} did not answer to {name}: {got}. A reset starts it anew.'
         )
         self._process.kill()
         self._process.wait()

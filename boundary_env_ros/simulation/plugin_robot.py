@@ -107,7 +107,7 @@ class PluginRobot:
     ) -> None:
         if len(contract.agents) > 1:
             raise BoundaryError(
-                f'Expect a contract with one agent for a plugin, actually: {len(contract.agents)}.'
+                f'Expected a contract with one agent for a plugin, got {len(contract.agents)}.'
             )
         given = {
             **{name: default for name, (default, _) in self.OPTIONS.items()},
@@ -151,10 +151,10 @@ class PluginRobot:
         target = by_name(request.target)
         broken = [name for name, values in target.items() if not all(map(math.isfinite, values))]
         if broken:
-            return WorldReset(error=f'Expect finite numbers for {broken[0]!r}, actually: not.')
+            return WorldReset(error=f'Not finite: {broken[0]!r} (expected finite numbers).')
         if at < self._now:
             return WorldReset(
-                error=f'Expect a reset at {self._now} ns (now) or later, actually: {at} ns.'
+                error=f'Expected a reset at {self._now} ns (now) or later, got {at} ns.'
             )
         try:
             call = 'reset'
@@ -185,7 +185,7 @@ class PluginRobot:
         missing = sorted({space.name for space in baseline.sensors} - set(baseline.readings))
         if missing:
             raise SimulationFailed(
-                f'Expect a first reading of every sensor of the plugin {self._target}, actually: '
+                f'Expected a first reading of every sensor of the plugin {self._target}, got '
                 f'none of {", ".join(missing)}.'
             )
         self._failure = ''
@@ -205,12 +205,12 @@ class PluginRobot:
         setpoint = self._setpoints.get(topic)
         if setpoint is None:
             raise BoundaryError(
-                f'Expect an actuator of the contract ({", ".join(self._setpoints)}), '
-                f'actually: {topic!r}.'
+                f'Expected an actuator of the contract ({", ".join(self._setpoints)}), '
+                f'got {topic!r}.'
             )
         if len(values) != setpoint.group.size or not all(map(math.isfinite, values)):
             raise BoundaryError(
-                f'{topic}: expect {setpoint.group.size} finite numbers, actually: {list(values)}.'
+                f'{topic}: expected {setpoint.group.size} finite numbers, got {list(values)}.'
             )
         setpoint.values, setpoint.arrived = tuple(values), arrived
 
@@ -218,7 +218,7 @@ class PluginRobot:
         """Update the plugin as often as its time step fits; return what is due."""
         if until < self._now:
             raise IllegalMove(
-                f'Expect to advance to {self._now} ns (now) or later, actually: {until} ns. '
+                f'Expected to advance to {self._now} ns (now) or later, got {until} ns. '
                 'Time never runs backwards.'
             )
         if self._failure:
@@ -248,7 +248,7 @@ class PluginRobot:
         elapsed = self._step if update.elapsed is None else to_nanoseconds(update.elapsed)
         if elapsed <= 0:
             raise SimulationFailed(
-                f'Expect the plugin {self._target} to let time pass in update, actually: '
+                f'Expected the plugin {self._target} to let time pass in update, got '
                 f'{update.elapsed} s.'
             )
         self._reached += elapsed
@@ -259,8 +259,8 @@ class PluginRobot:
         for name, value in update.rewards.items():
             if name not in self._sums or not math.isfinite(value):
                 raise SimulationFailed(
-                    f'Expect finite rewards {", ".join(self._sums) or "(none)"} of the plugin '
-                    f'{self._target}, actually: {name} = {value}. Name them in the baseline.'
+                    f'Expected finite rewards {", ".join(self._sums) or "(none)"} of the plugin '
+                    f'{self._target}, got {name} = {value}. Name them in the baseline.'
                 )
             self._sums[name] += value
         if update.done:
@@ -275,7 +275,7 @@ class PluginRobot:
             return read(answer)
         except (KeyError, TypeError, ValueError) as error:
             raise SimulationFailed(
-                f'Expect an answer of the plugin {self._target} to {call}, actually: '
+                f'Expected an answer of the plugin {self._target} to {call}, got '
                 f'{type(error).__name__}: {error}.'
             ) from error
 
@@ -325,8 +325,8 @@ class PluginRobot:
 
     def _wrong(self, topic: str, expected: str) -> str:
         return (
-            f'Expect {expected} of the sensor {topic!r} of the plugin {self._target}, as its '
-            'baseline says, actually: another number.'
+            f'Expected {expected} of the sensor {topic!r} of the plugin {self._target}, as its '
+            'baseline says, got another number.'
         )
 
     # What the plugin has -------------------------------------------------------------------------
@@ -350,42 +350,42 @@ class PluginRobot:
             fitting = (IMAGE,) if self._spaces[topic].shape else (JOINT_STATE, ARRAY)
             if kind not in fitting:
                 raise BoundaryError(
-                    f'Expect the type {" or ".join(fitting)} for the sensor {topic!r} of a '
-                    f'plugin, actually: {kind}. Write it so in the contract.'
+                    f'Expected the type {" or ".join(fitting)} for the sensor {topic!r} of a '
+                    f'plugin, got {kind}. Write it so in the contract.'
                 )
 
     def _check_baseline(self, baseline: Baseline) -> None:
         if not (math.isfinite(baseline.time_step) and to_nanoseconds(baseline.time_step) > 0):
             raise BoundaryError(
-                f'Expect a time_step above 0 s of the plugin {self._target}, '
-                f'actually: {baseline.time_step}.'
+                f'Expected a time_step above 0 s of the plugin {self._target}, '
+                f'got {baseline.time_step}.'
             )
         for space in baseline.sensors:
             if space.shape is not None and (
                 len(space.shape) != 3 or space.shape[2] not in _ENCODINGS
             ):
                 raise BoundaryError(
-                    f'Expect a camera {space.name!r} with the shape (height, width, 1 or 3), '
-                    f'actually: {space.shape}.'
+                    f'Expected a camera {space.name!r} with the shape (height, width, 1 or 3), '
+                    f'got {space.shape}.'
                 )
 
     def _check_actuator(self, space: PluginSpace, group: ActionSpec) -> None:
         if len(space.values) != group.size:
             raise BoundaryError(
-                f'Expect {group.size} values of the actuator {space.name!r}, as the contract '
-                f'says, actually: {len(space.values)} ({", ".join(space.values)}).'
+                f'Expected {group.size} values of the actuator {space.name!r}, as the contract '
+                f'says, got {len(space.values)} ({", ".join(space.values)}).'
             )
         if not len(space.low) == len(space.high) == group.size:
             raise BoundaryError(
-                f'Expect a low and a high of each value of the actuator {space.name!r}, actually: '
+                f'Expected a low and a high of each value of the actuator {space.name!r}, got '
                 f'{list(space.low)} and {list(space.high)}.'
             )
         bounds = zip(space.values, space.low, space.high, group.low, group.high, strict=True)
         for name, low, high, least, most in bounds:
             if not low <= least <= most <= high:
                 raise BoundaryError(
-                    f'Expect bounds of the contract for {space.name}.{name} within '
-                    f'{low:g} to {high:g}, which the plugin obeys, actually: {least:g} to '
+                    f'Expected bounds of the contract for {space.name}.{name} within '
+                    f'{low:g} to {high:g}, which the plugin obeys, got {least:g} to '
                     f'{most:g}.'
                 )
 
@@ -393,14 +393,14 @@ class PluginRobot:
         known = (self._baseline.sensors, self._baseline.actuators, self._baseline.rewards)
         if (baseline.sensors, baseline.actuators, baseline.rewards) != known:
             raise SimulationFailed(
-                f'Expect the sensors, actuators and rewards of the plugin {self._target} to stay '
-                'those of its start, actually: they changed with a reset.'
+                f'The sensors, actuators or rewards of the plugin {self._target} changed with a '
+                'reset (expected those of its start).'
             )
 
     def _has_not(self, what: str, known: Mapping[str, PluginSpace]) -> BoundaryError:
         return BoundaryError(
-            f'Expect {what} of the plugin {self._target}, which the contract names, actually: it '
-            f'has {", ".join(known) or "none"}.'
+            f'The contract names {what}, which the plugin {self._target} has not '
+            f'(got {", ".join(known) or "none"}).'
         )
 
 

@@ -126,9 +126,9 @@ def robot_type(contract: Contract, name: str = '') -> RobotType:
         return InstalledPlugin(plugins[wanted])
     if wanted not in installed:
         raise BoundaryError(
-            'Expect an installed simulated robot '
+            'Expected an installed simulated robot '
             f'({", ".join(sorted({*installed, *plugins})) or "there is none"}), '
-            f'actually: {wanted!r}. '
+            f'got {wanted!r}. '
             'Name one of these, or install the package that has it.'
         )
     try:
@@ -137,8 +137,8 @@ def robot_type(contract: Contract, name: str = '') -> RobotType:
         raise
     except (ImportError, AttributeError) as error:
         raise BoundaryError(
-            f'Expect the installed simulated robot {wanted!r} to be importable '
-            f'({installed[wanted].value}), actually: {error}.'
+            f'The simulated robot {wanted!r} cannot be imported '
+            f'({installed[wanted].value}): {error}.'
         ) from error
 
 
@@ -173,13 +173,13 @@ def make_robot(
     for option, value in given.items():
         if option not in made.OPTIONS:
             raise BoundaryError(
-                f'Expect options of the robot ({", ".join(made.OPTIONS) or "it has none"}), '
-                f'actually: {option!r}.'
+                f'Expected options of the robot ({", ".join(made.OPTIONS) or "it has none"}), '
+                f'got {option!r}.'
             )
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise BoundaryError(f'{option}: expect a number, actually: {value!r}.')
+            raise BoundaryError(f'{option}: expected a number, got {value!r}.')
         if not math.isfinite(value):
-            raise BoundaryError(f'{option}: expect a finite number, actually: {value}.')
+            raise BoundaryError(f'{option}: expected a finite number, got {value}.')
     defaults = {option: default for option, (default, _) in made.OPTIONS.items()}
     return made(contract, start=start, options={**defaults, **given})
 

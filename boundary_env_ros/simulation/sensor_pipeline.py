@@ -77,8 +77,8 @@ class SensorPipeline(Generic[State]):
         for channel in channels:
             if channel.config.rate > fastest:
                 raise ValueError(
-                    f'{channel.name}: expect a rate of at most {fastest:g} Hz (the physics '
-                    f'step), actually: {channel.config.rate:g} Hz.'
+                    f'{channel.name}: expected a rate of at most {fastest:g} Hz (the physics '
+                    f'step), got {channel.config.rate:g} Hz.'
                 )
         self._channels = tuple(channels)
         self._first_stream = first_stream

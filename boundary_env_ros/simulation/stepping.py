@@ -86,11 +86,11 @@ class Stepping(Generic[State]):
         """Raise ResetFailed if a restart could not be with this seed, or then."""
         if at_ns < self._now_ns:
             raise ResetFailed(
-                f'Expect a reset at {self._now_ns} ns (now) or later, actually: {at_ns} ns. '
+                f'Expected a reset at {self._now_ns} ns (now) or later, got {at_ns} ns. '
                 'Time never runs backwards.'
             )
         if seed < 0:
-            raise ResetFailed(f'Expect a seed of 0 or more, actually: {seed}.')
+            raise ResetFailed(f'Expected a seed of 0 or more, got {seed}.')
 
     def restart(self, seed: int, at_ns: int) -> None:
         """Begin anew in the present state; what was on its way before is gone."""
@@ -123,7 +123,7 @@ class Stepping(Generic[State]):
         """
         if until_ns < self._now_ns:
             raise IllegalMove(
-                f'Expect to advance to {self._now_ns} ns (now) or later, actually: {until_ns} ns. '
+                f'Expected to advance to {self._now_ns} ns (now) or later, got {until_ns} ns. '
                 'Time never runs backwards.'
             )
         if self._failure is not None:

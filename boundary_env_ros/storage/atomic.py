@@ -52,7 +52,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         with suppress(OSError):  # A place that cannot be written has none.
             draft.unlink(missing_ok=True)
         raise RecordError(
-            f'Expect to write {path}, actually: {error.strerror or error}. '
+            f'{path} cannot be written: {error.strerror or error}. '
             'Free space or choose another place.'
         ) from error
 
@@ -60,8 +60,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 def taken(path: Path, what: str, place: str = 'place') -> RecordError:
     """Return the error for a place where something is already."""
     return RecordError(
-        f'Expect a place for {what}, actually: {path} exists already, not overwritten. '
-        f'Choose another {place}, or move the old one away.'
+        f'{path} exists already, not overwritten. '
+        f'Choose another {place} for {what}, or move the old one away.'
     )
 
 
@@ -91,7 +91,7 @@ def making(path: Path, what: str, place: str = 'place') -> Iterator[None]:
         raise taken(path, what, place) from None
     except OSError as error:
         raise RecordError(
-            f'Expect to make {path}, actually: {error.strerror or error}. Choose another place.'
+            f'{path} cannot be made: {error.strerror or error}. Choose another place.'
         ) from error
 
 
@@ -108,9 +108,7 @@ def check_new(path: Path) -> None:
     if path.exists() or path.is_symlink():
         raise taken(path, 'a new file')
     if not path.parent.is_dir():
-        raise RecordError(
-            f'Expect to write {path}, actually: there is no folder {path.parent}. Make it.'
-        )
+        raise RecordError(f'{path} cannot be written: there is no folder {path.parent}. Make it.')
 
 
 def write_new(path: Path, data: bytes) -> None:

@@ -179,14 +179,13 @@ def files_of_bag(folder: Path) -> list[Path]:
         files = [folder / PurePosixPath(name).name for name in names]
     if not files:
         raise RecordError(
-            f'Expect a file of messages in {folder}, actually: there is none. '
-            'Name a rosbag2 folder or an .mcap file.'
+            f'{folder} has no file of messages. Name a rosbag2 folder or an .mcap file.'
         )
     for file in files:
         if not file.is_file():
             raise RecordError(
-                f'Expect the file {file.name} that the metadata of {folder} names, actually: it '
-                'is missing. Copy the bag with all its files.'
+                f'{file.name}, which the metadata of {folder} names, is missing. '
+                'Copy the bag with all its files.'
             )
     return files
 
@@ -224,8 +223,7 @@ def information_of(folder: Path) -> dict[str, Any]:
 
 def _no_metadata(metadata: Path, got: str) -> RecordError:
     return RecordError(
-        f'Expect the metadata of a bag in {metadata}, actually: it has none ({got}). '
-        'Name the .mcap file itself.'
+        f'{metadata} is not the metadata of a bag ({got}). Name the .mcap file itself.'
     )
 
 

@@ -115,7 +115,7 @@ class Message(SimpleNamespace):
 def _no_such(cls: type, actual: str) -> RecordError:
     expected = 'its definition' if cls is Message else f'the fields of {cls.__name__}'
     return RecordError(
-        f'Expect a message with {expected}, actually: {actual}. '
+        f'Expected a message with {expected}, got {actual}. '
         'Was it written by another version of this package?'
     )
 
@@ -171,8 +171,7 @@ class _Source:
         name = self._readers[key] = f'r{len(self._readers)}'
         if type_name not in self._definitions:
             raise RecordError(
-                f'Expect the definition of {type_name} in the bag, actually: it is missing. '
-                'Record it anew with whole definitions.'
+                f'The bag has no definition of {type_name}. Record it anew with whole definitions.'
             )
         definition = self._definitions[type_name]
         is_record = is_dataclass(cls)
@@ -252,7 +251,7 @@ class _Source:
                 *self._converted(field.type, hint, inner, target),
             ]
         raise RecordError(
-            f'Expect a field {field.name!r} of a type that a record can hold, actually: '
+            f'Expected a field {field.name!r} of a type that a record can hold, got '
             f'{field.type}{"[]" if field.array else ""}. '
             'Was it written by another version of this package?'
         )
@@ -373,7 +372,7 @@ def _scalar(primitive: str, target: str) -> list[str]:
 def _code(primitive: str) -> tuple[str, int, type]:
     if primitive not in CODES:
         raise RecordError(
-            f'Expect numbers and strings in the messages of this package, actually: {primitive}. '
+            f'Expected numbers and strings in the messages of this package, got {primitive}. '
             'Was it written by another version of this package?'
         )
     return CODES[primitive]

@@ -104,16 +104,13 @@ class _Source:
         """Return the fields of a message with their hints; None for what the record has not."""
         fields = self._definitions.get(type_name)
         if fields is None:
-            raise RecordError(
-                f'Expect the definition of {type_name}, actually: it is missing. '
-                'Install the package anew.'
-            )
+            raise RecordError(f'The definition of {type_name} is missing. Reinstall the package.')
         is_record = is_dataclass(cls)
         hints = dict(hints_of(cls)) if is_record else {}
         lacking = sorted(hints.keys() - {field.name for field in fields})
         if lacking:
             raise RecordError(
-                f'Expect a field {lacking[0]!r} in {type_name}, actually: it has none. '
+                f'{type_name} has no field {lacking[0]!r}. '
                 'Build the messages of this version of the package.'
             )
         return tuple((field, hints.get(field.name)) for field in fields)
@@ -167,7 +164,7 @@ class _Body:
         inner, element = optional_of(hint), element_of(hint)
         if field.type == 'wstring':
             raise RecordError(
-                f'Expect numbers and strings in the messages of this package, actually: '
+                f'Expected numbers and strings in the messages of this package, got '
                 f'{field.type}. Build the messages of this version of the package.'
             )
         if hint is bytes:
@@ -211,7 +208,7 @@ class _Body:
         if field.size is not None:
             if number is None:
                 raise RecordError(
-                    f'Expect a fixed number of numbers in {field.name!r}, actually: of '
+                    f'Expected a fixed number of numbers in {field.name!r}, got some of '
                     f'{field.type}. Build the messages of this version of the package.'
                 )
             items = self._kept(f'(*{value or "()"}, *(0,) * {field.size})[:{field.size}]')

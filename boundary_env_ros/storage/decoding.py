@@ -55,8 +55,8 @@ def definition_text(channel: Channel) -> str:
     except Exception as error:  # It raises what it likes for what it cannot read.
         told = str(error).rstrip('.') or type(error).__name__
         raise RecordError(
-            f'Expect a readable definition of {channel.type} on {channel.topic}, '
-            f'actually: {told}. Record it anew.'
+            f'Expected a readable definition of {channel.type} on {channel.topic}, '
+            f'got {told}. Record it anew.'
         ) from error
 
 
@@ -76,7 +76,7 @@ def readable(channel: Channel) -> str:
     except RecordError:
         pass
     raise RecordError(
-        f'Expect messages in CDR with a definition as .msg text on {channel.topic}, actually: '
+        f'Expected messages in CDR with a definition as .msg text on {channel.topic}, got '
         f'{channel.encoding or "no encoding"} with {channel.definition_encoding or "none"}. '
         'Record them with ROS 2 where the package with the messages is installed.'
     )
@@ -99,7 +99,7 @@ def message_decoder(channel: Channel) -> Decoder[Message]:
             return made()(data)
         except RecordError as error:
             raise RecordError(
-                f'Expect messages of type {channel.type} on {channel.topic}, actually: '
+                f'Expected messages of type {channel.type} on {channel.topic}, got '
                 f'{str(error).rstrip(".")}. Record them anew.'
             ) from error
 

@@ -88,8 +88,8 @@ def fields_of(text: str, package: str) -> tuple[Field, ...]:
         match = _FIELD.match(line)
         if match is None:
             raise RecordError(
-                f'Expect a field or a constant in a definition of {package}, line {number}, '
-                f'actually: {line!r}.'
+                f'Expected a field or a constant in a definition of {package}, line {number}, '
+                f'got {line!r}.'
             )
         if match['constant']:
             continue
@@ -139,8 +139,8 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
             head, _, part = part.lstrip().partition('\n')
             if not head.startswith('MSG:'):
                 raise RecordError(
-                    'Expect "MSG: package/Name" after a line of "=" in the definition of '
-                    f'{type_name}, actually: {head[:60]!r}.'
+                    'Expected "MSG: package/Name" after a line of "=" in the definition of '
+                    f'{type_name}, got {head[:60]!r}.'
                 )
             inner = head[4:].strip().split('/')
             name = f'{inner[0]}/{inner[-1]}'
@@ -210,15 +210,15 @@ def _contained(
 def _find(type_name: str, prefixes: tuple[Path, ...], *, wanted_by: str) -> Path:
     parts = type_name.split('/')
     if len(parts) != 3 or parts[1] != 'msg':
-        raise RecordError(f'Expect a message type as package/msg/Name, actually: {type_name!r}.')
+        raise RecordError(f'Expected a message type as package/msg/Name, got {type_name!r}.')
     for prefix in prefixes:
         file = prefix / 'share' / parts[0] / 'msg' / f'{parts[2]}.msg'
         if file.is_file():
             return file
     inside = f' (inside {wanted_by})' if wanted_by else ''
     raise RecordError(
-        f'Expect the definition of {type_name}{inside} in share/{parts[0]}/msg of one of '
-        f'{[str(prefix) for prefix in prefixes]}, actually: it is in none. '
+        f'The definition of {type_name}{inside} is in share/{parts[0]}/msg of none of '
+        f'{[str(prefix) for prefix in prefixes]}. '
         f'Install {parts[0]}, and check AMENT_PREFIX_PATH.'
     )
 
@@ -235,6 +235,5 @@ def _hash_of(type_name: str, file: Path) -> str:
         return ''
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise RecordError(
-            f'Expect {file} to hold the hash of {type_name}, actually: it does not ({error!r}). '
-            'Install the package anew.'
+            f'{file} does not hold the hash of {type_name} ({error!r}). Reinstall the package.'
         ) from error

@@ -94,9 +94,9 @@ def indexes_at(path: Path) -> tuple[Path, ...]:
         return (own,)
     found = tuple(sorted(path.glob(f'*/{own.name}'))) if path.is_dir() else ()
     if not found:
-        there = 'a folder without one' if path.is_dir() else 'nothing is there'
+        there = 'a folder without one' if path.is_dir() else 'nothing'
         raise RecordError(
-            f'Expect a run with {own.name} at {path}, or a folder of such runs, actually: '
+            f'Expected a run with {own.name} at {path}, or a folder of such runs, got '
             f'{there}. Name the folder that the run printed.'
         )
     return found
@@ -149,13 +149,13 @@ def named(
     ids = sorted({one.row.episode_id for one in found})
     if not ids:
         raise RecordError(
-            f'Expect an episode that begins with {wanted!r}'
-            f'{f" of agent {agent!r}" if agent else ""}, actually: none of {len(known)}. '
+            f'Expected an episode that begins with {wanted!r}'
+            f'{f" of agent {agent!r}" if agent else ""}, got none of {len(known)}. '
             '`boundary-env episodes RUN` lists them.'
         )
     if len(ids) > 1:
         raise RecordError(
-            f'Expect one episode that begins with {wanted!r}, actually: {len(ids)}: '
+            f'Expected one episode that begins with {wanted!r}, got {len(ids)}: '
             f'{", ".join(ids[:4])}{", ..." if ids[4:] else ""}. Give more of its id.'
         )
     return found

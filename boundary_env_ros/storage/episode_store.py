@@ -110,7 +110,7 @@ class EpisodeStore:
         """
         if not path.is_file():
             raise RecordError(
-                f'Expect an index of episodes, actually: there is no file {path}. '
+                f'No index of episodes: {path} does not exist. '
                 'A run writes it as soon as its recorder starts.'
             )
         store = cls(path, _connect(path, 'rw' if to_mark else 'ro'), writable=False)
@@ -337,13 +337,13 @@ class EpisodeStore:
             schema = {sql for (sql,) in connection.execute('SELECT sql FROM sqlite_master')}
         if application != APPLICATION_ID:
             raise AnotherDatabase(
-                f'Expect an index of episodes, actually: {self.path} is a database of something '
-                'else. Name the episodes.sqlite of a run.'
+                f'{self.path} is not an index of episodes but another database. '
+                'Name the episodes.sqlite of a run.'
             )
         if version != SCHEMA_VERSION:
             raise AnotherDatabase(
-                f'Expect an index of version {SCHEMA_VERSION}, actually: {self.path} has version '
-                f'{version}. Read it with the version of boundary_env_ros that wrote it.'
+                f'{self.path} has another version (expected {SCHEMA_VERSION}, got '
+                f'{version}). Read it with the version of boundary_env_ros that wrote it.'
             )
         # A view or a trigger is a program, which may have no end.
         if schema - {None} != {table.strip() for table in TABLES}:
@@ -356,13 +356,11 @@ class EpisodeStore:
     def _used(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._closed:
-                raise RecordError(f'Expect an open index, actually: {self.path} was closed.')
+                raise RecordError(f'The index {self.path} is closed.')
             try:
                 yield self._connection
             except (sqlite3.Error, OverflowError, UnicodeError) as error:
-                raise RecordError(
-                    f'Expect an index of episodes in {self.path}, actually: {error}.'
-                ) from error
+                raise RecordError(f'The index {self.path} cannot be used: {error}.') from error
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -378,4 +376,4 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         connection.row_factory = sqlite3.Row
         return connection
     except sqlite3.Error as error:
-        raise RecordError(f'Expect an index of episodes in {path}, actually: {error}.') from error
+        raise RecordError(f'{path} is not an index of episodes: {error}.') from error

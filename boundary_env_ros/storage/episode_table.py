@@ -176,8 +176,8 @@ def bring_up_to_date(
     ).fetchone()
     if known is not None and tuple(known) != ending:
         raise RecordError(
-            f'Expect episode {status.id.episode_id} to stay {known["ending"]} ({known["cause"]}, '
-            f'declared by {known["declared_by"]}), actually: {status.state.name} '
+            f'Expected episode {status.id.episode_id} to stay {known["ending"]} '
+            f'({known["cause"]}, declared by {known["declared_by"]}), got {status.state.name} '
             f'({status.cause or "no cause"}, declared by {status.declared_by or "nobody"}). '
             'The first ending stands.'
         )
@@ -237,7 +237,7 @@ def add_mark(connection: sqlite3.Connection, mark: EpisodeMark, now: int) -> boo
     ).fetchone()
     if known is None:
         raise RecordError(
-            f'Expect an episode of the index to mark, actually: {mark.id.episode_id!r} of agent '
+            f'Expected an episode of the index to mark, got {mark.id.episode_id!r} of agent '
             f'{mark.id.agent!r} is not in it. `boundary-env episodes RUN` lists them.'
         )
     values = {
@@ -328,4 +328,4 @@ def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
     try:
         return from_json(cls, json.loads(text if isinstance(text, str) else repr(text)), where)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f'{where}: expect {what} as JSON, actually: {error}.') from error
+        raise RecordError(f'{where}: expected {what} as JSON, got {error}.') from error

@@ -71,9 +71,7 @@ class TransitionJsonl:
         if self._failure:
             raise RecordError(self._failure)
         if self._file.closed:
-            raise RecordError(
-                f'Expect an open file, actually: {self.path} was closed after {self._lines} lines.'
-            )
+            raise RecordError(f'{self.path} is closed, after {self._lines} lines.')
         line = memoryview(dump_line(transition))
         try:
             while line:
@@ -112,7 +110,7 @@ class TransitionJsonl:
 
     def _fail(self, error: OSError) -> NoReturn:
         self._failure = (
-            f'Expect to write {self.path}, actually: {error.strerror or error}. '
+            f'{self.path} cannot be written: {error.strerror or error}. '
             f'{self._lines} whole lines before it can be read. Free space and record anew.'
         )
         raise RecordError(self._failure) from error
@@ -225,15 +223,11 @@ def load_line(line: bytes, where: str) -> Transition:
         )
         return from_json(Transition, data, where)
     except (ValueError, OverflowError, RecursionError) as error:
-        raise RecordError(
-            f'{where}: expect one line of strict JSON, actually: {error}.'
-        ) from error
+        raise RecordError(f'{where}: expected one line of strict JSON, got {error}.') from error
 
 
 def _unreadable(path: Path, error: OSError) -> RecordError:
-    return RecordError(
-        f'Expect a file of transitions, actually: {path}: {error.strerror or error}.'
-    )
+    return RecordError(f'Expected a file of transitions, got {path}: {error.strerror or error}.')
 
 
 def _is_json(line: bytes) -> bool:

@@ -221,5 +221,5 @@ def check_compression(name: str) -> None:
     """
     if name not in _COMPRESSION:
         raise RecordError(
-            f'Expect a compression out of {", ".join(_COMPRESSION)}, actually: {name!r}.'
+            f'Expected a compression out of {", ".join(_COMPRESSION)}, got {name!r}.'
         )

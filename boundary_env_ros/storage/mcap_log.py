@@ -208,7 +208,7 @@ class McapLog:
         self._check_usable()
         if name in self._topics:
             raise RecordError(
-                f'Expect a topic to be added once, actually: {name} ({self._topics[name].type}) '
+                f'Expected a topic to be added once, got {name} ({self._topics[name].type}) '
                 f'is in {self.path}.'
             )
         topic = WrittenTopic(
@@ -265,12 +265,12 @@ class McapLog:
         self._check_usable()
         if topic not in self._topics:
             raise RecordError(
-                f'Expect a topic that was added to {self.path}, actually: {topic!r}. '
+                f'Expected a topic that was added to {self.path}, got {topic!r}. '
                 'Call add_topic first.'
             )
         if log_time_ns < 0 or publish_time_ns < 0:
             raise RecordError(
-                f'Expect times of {topic} that are not negative, actually: {log_time_ns}, '
+                f'Expected times of {topic} that are not negative, got {log_time_ns}, '
                 f'{publish_time_ns}.'
             )
         try:
@@ -379,10 +379,7 @@ class McapLog:
         if self._failure:
             raise RecordError(self._failure)
         if self._closed:
-            raise RecordError(
-                f'Expect an open log, actually: {self.path} was closed with {self.messages} '
-                'messages.'
-            )
+            raise RecordError(f'{self.path} is closed, with {self.messages} messages.')
 
     # Files ---------------------------------------------------------------------------------------
 
@@ -431,7 +428,7 @@ class McapLog:
 
     def _fail(self, error: Exception) -> NoReturn:
         self._failure = (
-            f'Expect to write {self.path}, actually: {reason(error)}. '
+            f'{self.path} cannot be written: {reason(error)}. '
             f'{self.saved_messages} messages ({self._complete_bytes + self._file.saved_bytes} '
             f'bytes) before it are saved and can be read, '
             f'{self.messages - self.saved_messages} are lost. {way_out(error)}'

@@ -133,7 +133,7 @@ def repair(
     except OSError as error:
         new.unlink(missing_ok=True)
         raise RecordError(
-            f'Expect to write {new}, actually: {error.strerror or error}. The recovery needs as '
+            f'{new} cannot be written: {error.strerror or error}. The recovery needs as '
             f'much space as {torn.name} has; free it. The file itself is untouched.'
         ) from error
 
@@ -173,7 +173,7 @@ class _Repair:
         if begin != MAGIC:
             if not MAGIC.startswith(begin.rstrip(b'\0')):
                 raise RecordError(
-                    f'Expect an MCAP file, actually: {self._path} begins with {begin!r}. '
+                    f'{self._path} is not an MCAP file: it begins with {begin!r}. '
                     'Nothing of it can be recovered.'
                 )
             self._why = 'it has no beginning'

@@ -152,7 +152,7 @@ class McapScan:
         if start != MAGIC:
             found = 'it is empty' if not start else f'it begins with {start!r}'
             raise RecordError(
-                f'Expect an MCAP file, actually: {path}: {found}. '
+                f'{path} is not an MCAP file: {found}. '
                 'Name another file; of this one nothing can be read.'
             )
         self.summary_start = 0
@@ -510,7 +510,7 @@ def chunk_content(body: bytes) -> bytes:
 
 
 def _unreadable(path: Path, error: OSError) -> RecordError:
-    return RecordError(f'Expect to read {path}, actually: {error.strerror or error}.')
+    return RecordError(f'{path} cannot be read: {error.strerror or error}.')
 
 
 def _holes(text: str) -> tuple[tuple[int, int], ...]:

@@ -48,7 +48,7 @@ def new_folder(path: Path, what: str) -> Iterator[Path]:
         sync_folder(path.parent)
     except OSError as error:
         raise RecordError(
-            f'Expect to write {path}, actually: {error.strerror or error}. '
+            f'{path} cannot be written: {error.strerror or error}. '
             'Free space or choose another place.'
         ) from error
     finally:

@@ -48,8 +48,7 @@ def _decompressed(spec: FieldSpec, source: Picture, message: Message) -> Image:
         import PIL.Image
     except ImportError as error:
         raise RecordError(
-            'Expect Pillow, which decompresses images, actually: it is not installed. '
-            'Install it: pip install Pillow.'
+            'Pillow, which decompresses images, is not installed. Install it: pip install Pillow.'
         ) from error
     height, width, _ = spec.shape
     try:
@@ -70,12 +69,12 @@ def _decompressed(spec: FieldSpec, source: Picture, message: Message) -> Image:
         SyntaxError,
     ) as error:
         raise RecordError(
-            f'Expect a {source.compressed} image for the field {spec.name!r}, actually: {error}.'
+            f'Not a {source.compressed} image for the field {spec.name!r}: {error}.'
         ) from error
     if found is None:
         raise RecordError(
-            f'Expect images of {width}x{height} {source.encoding} for the field {spec.name!r}, '
-            f'actually: {actual}. Mend shape or encoding in the contract.'
+            f'Expected images of {width}x{height} {source.encoding} for the field {spec.name!r}, '
+            f'got {actual}. Change shape or encoding in the contract.'
         )
     pixels = found.reshape(spec.shape)
     if source.encoding == 'bgr8':

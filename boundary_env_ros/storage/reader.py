@@ -147,8 +147,7 @@ class _JsonlSource(RecordSource):
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Raise: JSON lines hold transitions only."""
         raise RecordError(
-            f'Expect a bag to read messages from, actually: {self.path} holds transitions only. '
-            'Name the run folder or its bag.'
+            f'{self.path} holds transitions only, no messages. Name the run folder or its bag.'
         )
 
     def overview(self) -> Overview:
@@ -184,7 +183,7 @@ def open_records(path: Path) -> RecordSource:
         return _opened(path)
     except OSError as error:
         raise RecordError(
-            f'Expect to read {path}, actually: {error.strerror or error}. {_WAY_OUT}'
+            f'{path} cannot be read: {error.strerror or error}. {_WAY_OUT}'
         ) from error
 
 
@@ -192,17 +191,17 @@ def _opened(path: Path) -> RecordSource:
     if path.is_dir():
         return _opened_folder(path)
     if not path.exists():
-        raise RecordError(f'Expect records at {path}, actually: nothing is there. {_WAY_OUT}')
+        raise RecordError(f'{path} does not exist. {_WAY_OUT}')
     with path.open('rb') as file:
         begin = file.read(len(MAGIC))
     if not begin:
-        raise RecordError(f'Expect records in {path}, actually: the file is empty. {_WAY_OUT}')
+        raise RecordError(f'{path} is empty. {_WAY_OUT}')
     if begin in (MAGIC, SQLITE[: len(MAGIC)]) or path.suffix == '.mcap':
         return _BagSource(path, open_bag(path))
     if path.suffix in LINES:
         return _JsonlSource(path)
     raise RecordError(
-        f'Expect a bag or JSON lines, actually: {path} begins with {begin!r}. {_WAY_OUT}'
+        f'{path} is neither a bag nor JSON lines: it begins with {begin!r}. {_WAY_OUT}'
     )
 
 
@@ -216,7 +215,7 @@ def _opened_folder(path: Path) -> RecordSource:
         return _JsonlSource(run.transitions)
     found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
     raise RecordError(
-        f'Expect a folder with a bag or {run.transitions.name}, actually: {path} holds {found}. '
+        f'{path} holds no record (expected a bag or {run.transitions.name}, got {found}). '
         f'{_WAY_OUT}'
     )
 

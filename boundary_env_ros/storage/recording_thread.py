@@ -150,8 +150,8 @@ class RecordingThread:
                     # What waits is written, if the disk takes it after all.
                     self._stopping = True
                     self._failure = RecordError(
-                        f'Expect a disk that takes what is recorded to '
-                        f'{self._recording.run.path}, actually: {self._waiting} bytes wait for '
+                        f'Expected a disk that takes what is recorded to '
+                        f'{self._recording.run.path}, got {self._waiting} bytes wait for '
                         f'it. Record to a faster disk, or less to it; or raise `queue_size` '
                         f'({self._queue_size}).'
                     )
@@ -200,18 +200,15 @@ class RecordingThread:
 
         with self._changed:
             if self._stopping:
-                raise RecordError(
-                    f'Expect a recording that goes on, actually: that to '
-                    f'{self._recording.run.path} is over.'
-                )
+                raise RecordError(f'The recording to {self._recording.run.path} is over.')
             self._put(0, answering)
         try:
             return answer.result(patience)
         except FutureTimeoutError:
             answer.cancel()
             raise RecordError(
-                f'Expect the disk of {self._recording.run.path} to answer within {patience:g} s, '
-                'actually: it did not. Try again when it has caught up.'
+                f'The disk of {self._recording.run.path} did not answer within {patience:g} s. '
+                'Try again when it has caught up.'
             ) from None
 
     def close(self, patience: float) -> None:
@@ -231,8 +228,8 @@ class RecordingThread:
         self._thread.join(patience)
         if self._thread.is_alive():
             raise RecordError(
-                f'Expect the disk of {self._recording.run.path} to take the end of the record '
-                f'within {patience:g} s, actually: it did not, and {len(self._queue)} messages '
+                f'The disk of {self._recording.run.path} did not take the end of the record '
+                f'within {patience:g} s, and {len(self._queue)} messages '
                 'wait. What is on it can be read; complete it with `boundary-env recover`.'
             )
         if self._close_failure is not None:
@@ -261,8 +258,8 @@ class RecordingThread:
         finally:
             if not ended and self._failure is None:
                 self._failure = RecordError(
-                    'Expect the recording to go on, actually: it failed in a way that nobody '
-                    'thought of; the log has the trace. Report it.'
+                    'The recording failed through a fault of this program; '
+                    'the log has the trace. Report it.'
                 )
             self._give_up_queue()
             self._complete()
@@ -291,7 +288,7 @@ class RecordingThread:
         self._recording.flush()
         if self._sync_failure is not None:
             raise RecordError(
-                f'Expect the disk to keep {self._recording.run.path}, actually: '
+                f'Expected the disk to keep {self._recording.run.path}, got '
                 f'{reason(self._sync_failure)}. {way_out(self._sync_failure)}'
             ) from self._sync_failure
         due = self._sync_begun + self._sync_interval

@@ -267,7 +267,7 @@ class RecordSource(ABC):
         found = f'{overview.messages} messages on {len(overview.topics)} topics'
         torn = f'; {self.tear}' if self.tear else ''
         return (
-            f'Expect transitions (boundary_env_ros/msg/Transition) in {self.path}, actually: '
+            f'Expected transitions (boundary_env_ros/msg/Transition) in {self.path}, got '
             f'{found}{": " + topics if topics else ""}{torn}. '
             'Record the transition topic of the environment too.'
         )

@@ -85,7 +85,7 @@ def recover(path: Path, progress: Progress = lambda what, done, total: None) -> 
         return _recovered(path, progress)
     except OSError as error:
         raise RecordError(
-            f'Expect to recover {path}, actually: {error.strerror or error} '
+            f'{path} cannot be recovered: {error.strerror or error} '
             f'({error.filename or "no file"}). What was there is untouched; make the place '
             'writable and start again.'
         ) from error
@@ -97,7 +97,7 @@ def _recovered(path: Path, progress: Progress) -> Recovery:
         work.file(path)
         return work.recovery
     if not path.is_dir():
-        raise RecordError(f'Expect a run to recover at {path}, actually: nothing is there.')
+        raise RecordError(f'Nothing to recover: {path} does not exist.')
     run = RunFolder(path)
     if run.has_records:
         if run.bag.is_dir():
@@ -107,7 +107,7 @@ def _recovered(path: Path, progress: Progress) -> Recovery:
         work.bag(path)
     else:
         raise RecordError(
-            f'Expect the folder of a run or of a bag with MCAP files, actually: {path} is none. '
+            f'{path} is neither the folder of a run nor of a bag with MCAP files. '
             'Name the folder that the run printed.'
         )
     return work.recovery
@@ -139,10 +139,7 @@ class _Work:
         with suppress(RecordError):  # What cannot be read is made anew.
             information = information_of(folder)
         if not files:
-            raise RecordError(
-                f'Expect MCAP files in {folder}, actually: there are none. Nothing can be '
-                'recovered of the bag.'
-            )
+            raise RecordError(f'{folder} has no MCAP files. Nothing can be recovered of the bag.')
         kept = information.get('custom_data')
         custom_data = dict(kept) if isinstance(kept, dict) else {}
         distro = str(information.get('ros_distro') or '')
@@ -328,10 +325,7 @@ def _is_closed(path: Path) -> bool:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RecordError(
-                f'Expect a bag that nobody writes, actually: {path} is being written. '
-                'End its recorder first.'
-            ) from None
+            raise RecordError(f'{path} is being written. End its recorder first.') from None
         except OSError:
             pass  # A file system that has no locks.
         begin = file.read(len(MAGIC))

@@ -158,7 +158,7 @@ def open_bag(path: Path) -> Bag:
         return Bag(path, _opened(path))
     except OSError as error:
         raise RecordError(
-            f'Expect to read {path}, actually: {error.strerror or error}. {_WAY_OUT}'
+            f'{path} cannot be read: {error.strerror or error}. {_WAY_OUT}'
         ) from error
 
 
@@ -179,7 +179,7 @@ def _folder(path: Path) -> tuple[BagFile, ...]:
     inner = path / 'bag'
     if inner.is_dir():
         return _folder(inner)
-    raise RecordError(f'Expect a bag in {path}, actually: there is none. {_WAY_OUT}')
+    raise RecordError(f'{path} holds no bag. {_WAY_OUT}')
 
 
 def _file(path: Path) -> BagFile:
@@ -193,10 +193,10 @@ def _file(path: Path) -> BagFile:
         return _Unpacked(path)
     if head.startswith(_ROS_1):
         raise RecordError(
-            f'Expect a bag of ROS 2, actually: {path} is one of ROS 1. '
+            f'{path} is a bag of ROS 1, not of ROS 2. '
             'Convert it with `rosbags-convert`, which comes with rosbags.'
         )
-    raise RecordError(f'Expect a bag, actually: {path} is none. {_WAY_OUT}')
+    raise RecordError(f'{path} is not a ROS 2 bag. {_WAY_OUT}')
 
 
 # Offers of the publishers ------------------------------------------------------------------------

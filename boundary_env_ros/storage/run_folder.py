@@ -64,12 +64,13 @@ class RunFolder:
         run = cls(path)
         if not path.is_dir():
             found = 'a file' if path.exists() else 'nothing'
-            raise RecordError(f'Expect the folder of a run at {path}, actually: {found} is there.')
+            raise RecordError(f'No run folder at {path} (got {found}).')
         if not run.has_records:
             found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
             raise RecordError(
-                f'Expect the folder of a run with {run.bag.name}/ or {run.transitions.name}, '
-                f'actually: {path} holds {found}. Name the folder that the run printed.'
+                f'{path} is not the folder of a run (expected {run.bag.name}/ or '
+                f'{run.transitions.name} in it, got {found}). Name the folder that the run '
+                'printed.'
             )
         return run
 

@@ -262,7 +262,7 @@ class RunRecording:
         try:
             node = self._contracts[topic](data).node
         except Exception as error:  # noqa: BLE001 - whatever a library makes of the bytes
-            self._refuse(f'Expect a readable contract, actually: {error}')
+            self._refuse(f'The contract cannot be read: {error}')
         else:
             self._bag.keep(topic, node, data, published)
 
@@ -331,14 +331,16 @@ class RunRecording:
         """
         if verdict not in tuple(MarkVerdict):
             known = ', '.join(f'{v.value} ({v.name})' for v in MarkVerdict)
-            raise Refused(f'Expect a verdict out of {known}, actually: {verdict}.')
+            raise Refused(f'Expected a verdict out of {known}, got {verdict}.')
         if not who.strip():
-            raise Refused('Expect who marks the episode, actually: nobody. Fill in `who`.')
+            raise Refused(
+                '`who` is empty (expected the name of the person who labels the episode).'
+            )
         wanted = episode_id or self._latest
         rows = self._episodes.sharing(wanted)
         if not rows:
             raise Refused(
-                f'Expect an episode of this run to mark, actually: {wanted or "none was begun"}. '
+                f'Expected an episode of this run to mark, got {wanted or "none was begun"}. '
                 f'The run is {self.run.path}.',
                 ResultCode.UNKNOWN_EPISODE,
             )
@@ -493,11 +495,11 @@ class RunRecording:
             self._contradict(episode_id, known, str(ending))
         return known == ending
 
-    def _contradict(self, episode_id: str, known: _Ending, actually: str) -> None:
+    def _contradict(self, episode_id: str, known: _Ending, got: str) -> None:
         if episode_id not in self._contradicted:
             self._contradicted.add(episode_id)
             self._notices.append(
-                f'Expect episode {episode_id} to stay {known}, actually: {actually}. '
+                f'Expected episode {episode_id} to stay {known}, got {got}. '
                 'The first ending stands in the index; the bag has every message.'
             )
 
@@ -516,7 +518,7 @@ class RunRecording:
             try:
                 record = decode(data)
             except Exception as error:  # noqa: BLE001 - whatever a library makes of the bytes
-                self._refuse(f'Expect a readable {cls.__name__}, actually: {error}')
+                self._refuse(f'A {cls.__name__} cannot be read: {error}')
                 return
             try:
                 take(record, now)
@@ -525,7 +527,7 @@ class RunRecording:
                     raise  # the disk does not take it
                 self._refuse(str(error))
             except Exception as error:  # noqa: BLE001 - whatever a message leads to
-                self._refuse(f'Expect a {cls.__name__} that can be kept, actually: {error!r}.')
+                self._refuse(f'A {cls.__name__} cannot be kept: {error!r}.')
 
         return taker
 

@@ -167,5 +167,5 @@ def _channels(connection: sqlite3.Connection, path: Path) -> dict[int, Channel]:
 
 def _damaged(path: Path, got: str) -> RecordError:
     return RecordError(
-        f'Expect to read the bag {path}, actually: {got.rstrip(".")}. Take another copy of it.'
+        f'The bag {path} cannot be read: {got.rstrip(".")}. Take another copy of it.'
     )

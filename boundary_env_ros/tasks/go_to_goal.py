@@ -55,9 +55,9 @@ class GoToGoal:
         turn_cost: float = 0.02,
     ) -> None:
         if not scenarios:
-            raise BoundaryError('Expect at least one scenario, actually: none.')
+            raise BoundaryError('No scenarios (expected at least one).')
         if not radius > 0.0:
-            raise BoundaryError(f'Expect a radius (m) greater than 0, actually: {radius!r}.')
+            raise BoundaryError(f'Expected a radius (m) greater than 0, got {radius!r}.')
         for name, boxes in scenarios.items():
             for key, size in (('start', 4), ('yaw', 2), ('goal', 4)):
                 _check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}')
@@ -73,8 +73,8 @@ class GoToGoal:
         unknown = set(options) - {'scenario', 'start', 'goal'}
         if unknown:
             raise BoundaryError(
-                'Expect the reset options scenario, start, goal, '
-                f'actually: {", ".join(sorted(unknown))}.'
+                'Unknown reset options (expected scenario, start, goal, '
+                f'got {", ".join(sorted(unknown))}).'
             )
         name = options.get('scenario')
         # Drawn even when it is given, so that a given scenario and a drawn one use the generator
@@ -84,7 +84,7 @@ class GoToGoal:
             name = drawn
         if not isinstance(name, str) or name not in self._scenarios:
             raise BoundaryError(
-                f'Expect a scenario out of {", ".join(self._scenarios)}, actually: {name!r}.'
+                f'Unknown scenario (expected {", ".join(self._scenarios)}, got {name!r}).'
             )
         boxes = self._scenarios[name]
         x, y = rng.uniform(boxes['start'][:2], boxes['start'][2:])
@@ -126,5 +126,5 @@ def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:
         or len(value) != size
         or not all(isinstance(v, (int, float)) and abs(v) <= _FARTHEST for v in value)
     ):
-        raise BoundaryError(f'{where}: expect {size} {_EXPECTED}, actually: {value!r}.')
+        raise BoundaryError(f'{where}: expected {size} {_EXPECTED}, got {value!r}.')
     return [float(v) for v in cast(Sequence[float], value)]

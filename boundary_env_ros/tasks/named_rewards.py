@@ -51,7 +51,7 @@ class NamedRewards:
         self._rewards = tuple(rewards)
         self._field = field
         if len(set(self._rewards)) != len(self._rewards) or not all(self._rewards):
-            raise BoundaryError(f'rewards: expect names, each once, actually: {list(rewards)}.')
+            raise BoundaryError(f'rewards: expected names, each once, got {list(rewards)}.')
         self._start = {name: _Box.read(name, box) for name, box in (start or {}).items()}
 
     def sample_reset(
@@ -61,8 +61,8 @@ class NamedRewards:
         unknown = sorted(set(options) - set(self._start))
         if unknown:
             raise BoundaryError(
-                f'Expect the reset options {", ".join(self._start) or "(none)"}, '
-                f'actually: {", ".join(unknown)}.'
+                f'Unknown reset options (expected {", ".join(self._start) or "none"}, '
+                f'got {", ".join(unknown)}).'
             )
         return tuple(
             NamedValues(name=name, values=box.draw(rng, name, options.get(name)), unit=box.unit)
@@ -89,8 +89,8 @@ class NamedRewards:
         found = values.get(self._field, ())
         if len(found) != len(self._rewards) + 1:
             raise BoundaryError(
-                f'Expect a field {self._field!r} of {len(self._rewards) + 1} values in the state '
-                f'of the contract ({", ".join((*self._rewards, "done"))}), actually: '
+                f'Expected a field {self._field!r} of {len(self._rewards) + 1} values in the '
+                f'state of the contract ({", ".join((*self._rewards, "done"))}), got '
                 f'{list(found)} among {", ".join(values)}.'
             )
         return found
@@ -106,7 +106,7 @@ class _Box:
     def read(cls, name: str, box: Mapping[str, Sequence[float | str]]) -> _Box:
         if set(box) != {'low', 'high', 'unit'}:
             raise BoundaryError(
-                f'start.{name}: expect low, high and unit, actually: {", ".join(sorted(box))}.'
+                f'start.{name}: expected low, high and unit, got {", ".join(sorted(box))}.'
             )
         low, high = (tuple(map(float, box[key])) for key in ('low', 'high'))
         unit = tuple(map(str, box['unit']))
@@ -115,7 +115,7 @@ class _Box:
             and all(-math.inf < a <= b < math.inf for a, b in zip(low, high, strict=True))
         ):
             raise BoundaryError(
-                f'start.{name}: expect low <= high, finite, each with a unit, actually: '
+                f'start.{name}: expected low <= high, finite, each with a unit, got '
                 f'{list(low)}, {list(high)}, {list(unit)}.'
             )
         return cls(low, high, unit)
@@ -126,9 +126,9 @@ class _Box:
         if given is None:
             return drawn
         if not (isinstance(given, (list, tuple)) and len(given) == len(self.low)):
-            raise BoundaryError(f'{name}: expect {len(self.low)} numbers, actually: {given!r}.')
+            raise BoundaryError(f'{name}: expected {len(self.low)} numbers, got {given!r}.')
         values = tuple(map(float, given))
         for value, low, high in zip(values, self.low, self.high, strict=True):
             if not low <= value <= high:
-                raise BoundaryError(f'{name}: expect {low:g} to {high:g}, actually: {value:g}.')
+                raise BoundaryError(f'{name}: expected {low:g} to {high:g}, got {value:g}.')
         return values

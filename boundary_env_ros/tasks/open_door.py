@@ -74,10 +74,10 @@ class OpenDoor:
         effort_cost: float = 0.002,
     ) -> None:
         if not scenarios:
-            raise BoundaryError('Expect at least one scenario, actually: none.')
+            raise BoundaryError('No scenarios (expected at least one).')
         for name, value, unit in (('angle', angle, 'rad'), ('most_force', most_force, 'N')):
             if not value > 0.0:
-                raise BoundaryError(f'Expect {name} ({unit}) greater than 0, actually: {value!r}.')
+                raise BoundaryError(f'Expected {name} ({unit}) greater than 0, got {value!r}.')
         self._start = _check_range(start, _JOINTS, 'start')
         self._scenarios = {
             name: {
@@ -99,8 +99,8 @@ class OpenDoor:
         unknown = set(options) - {'scenario', 'start', 'door', 'handle'}
         if unknown:
             raise BoundaryError(
-                'Expect the reset options scenario, start, door, handle, '
-                f'actually: {", ".join(sorted(unknown))}.'
+                'Unknown reset options (expected scenario, start, door, handle, '
+                f'got {", ".join(sorted(unknown))}).'
             )
         name = options.get('scenario')
         # Drawn even when it is given, so that a given scenario and a drawn one use the generator
@@ -110,7 +110,7 @@ class OpenDoor:
             name = drawn
         if not isinstance(name, str) or name not in self._scenarios:
             raise BoundaryError(
-                f'Expect a scenario out of {", ".join(self._scenarios)}, actually: {name!r}.'
+                f'Unknown scenario (expected {", ".join(self._scenarios)}, got {name!r}).'
             )
         ranges = {'start': self._start, **self._scenarios[name]}
         units = {'start': ('rad',) * _JOINTS, 'door': ('rad', 'N m'), 'handle': ('m', 'm')}
@@ -151,8 +151,8 @@ def _check_range(value: object, size: int, where: str) -> tuple[Sequence[float],
     for index, (least, most) in enumerate(zip(low, high, strict=True)):
         if least > most:
             raise BoundaryError(
-                f'{where}: expect the highest of value {index} not below the lowest ({least:g}), '
-                f'actually: {most:g}.'
+                f'{where}: expected the highest of value {index} not below the lowest '
+                f'({least:g}), got {most:g}.'
             )
     return low, high
 
@@ -163,5 +163,5 @@ def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:
         or len(value) != size
         or not all(isinstance(v, (int, float)) and abs(v) <= _MOST for v in value)
     ):
-        raise BoundaryError(f'{where}: expect {size} {_EXPECTED}, actually: {value!r}.')
+        raise BoundaryError(f'{where}: expected {size} {_EXPECTED}, got {value!r}.')
     return [float(v) for v in cast(Sequence[float], value)]

@@ -54,11 +54,9 @@ class SwapPlaces:
         collision_cost: float = 1.0,
     ) -> None:
         if not scenarios:
-            raise BoundaryError('Expect at least one scenario, actually: none.')
+            raise BoundaryError('No scenarios (expected at least one).')
         if not 0.0 <= collision_cost < float('inf'):
-            raise BoundaryError(
-                f'Expect a collision_cost of 0 or more, actually: {collision_cost!r}.'
-            )
+            raise BoundaryError(f'Expected a collision_cost of 0 or more, got {collision_cost!r}.')
         self._scenarios = tuple(scenarios)
         self._collision_cost = collision_cost
         agents = {name: sorted(places) for name, places in scenarios.items()}
@@ -66,8 +64,8 @@ class SwapPlaces:
         for name, found in agents.items():
             if found != first or not found:
                 raise BoundaryError(
-                    f'scenarios.{name}: expect the agents {", ".join(first) or "(at least one)"}, '
-                    f'actually: {", ".join(found) or "none"}.'
+                    f'scenarios.{name}: expected the agents '
+                    f'{", ".join(first) or "(at least one)"}, got {", ".join(found) or "none"}.'
                 )
         self._tasks = {
             agent: GoToGoal(
@@ -87,8 +85,8 @@ class SwapPlaces:
         unknown = set(options) - set(known)
         if unknown:
             raise BoundaryError(
-                f'Expect the reset options {", ".join(known)}, '
-                f'actually: {", ".join(sorted(unknown))}.'
+                f'Unknown reset options (expected {", ".join(known)}, '
+                f'got {", ".join(sorted(unknown))}).'
             )
         # Drawn even when it is given, so that a given scenario and a drawn one use the generator
         # alike.
@@ -98,7 +96,7 @@ class SwapPlaces:
         for agent, task in self._tasks.items():
             given = options.get(agent, {})
             if not isinstance(given, Mapping) or not set(given) <= {'start', 'goal'}:
-                raise BoundaryError(f'{agent}: expect start, goal or both, actually: {given!r}.')
+                raise BoundaryError(f'{agent}: expected start, goal or both, got {given!r}.')
             for item in task.sample_reset(rng, {'scenario': scenario, **given}):
                 sampled.append(replace(item, name=f'{agent}.{item.name}'))
         return tuple(sampled)
@@ -124,8 +122,7 @@ class SwapPlaces:
     def _check_agent(self, agent: str) -> None:
         if agent not in self._tasks:
             raise BoundaryError(
-                f'Expect an agent of the scenarios ({", ".join(self._tasks)}), '
-                f'actually: {agent!r}.'
+                f'Expected an agent of the scenarios ({", ".join(self._tasks)}), got {agent!r}.'
             )
 
 
@@ -133,7 +130,7 @@ def _touched(step: StepView) -> bool:
     values = step.after.get('contact', ())
     if len(values) != 1:
         raise BoundaryError(
-            'Expect the bumper as a field `contact` of one value in the state of the contract, '
-            f'actually: {list(values)} among {", ".join(step.after)}.'
+            'Expected the bumper as a field `contact` of one value in the state of the contract, '
+            f'got {list(values)} among {", ".join(step.after)}.'
         )
     return values[0] > 0.0

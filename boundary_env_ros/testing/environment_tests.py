@@ -59,8 +59,8 @@ class EnvironmentTests:
         An embedded one is best given ``sink=self.keep``: then its record is tested as well.
         """
         raise NotImplementedError(
-            f'Expect {type(self).__name__} to say what it tests, actually: env() is not '
-            'overridden. Let it return a BoundaryEnv.'
+            f'{type(self).__name__} does not say what it tests: env() is not overridden. '
+            'Let it return a BoundaryEnv.'
         )
 
     def reset_options(self) -> dict[str, Any] | None:

@@ -45,8 +45,8 @@ class LinkTests(UnderContract):
     def link(self) -> Link:
         """Return a new link under :meth:`loaded`; to be overridden."""
         raise NotImplementedError(
-            f'Expect {type(self).__name__} to say what it tests, actually: link() is not '
-            'overridden. Let it return your link.'
+            f'{type(self).__name__} does not say what it tests: link() is not overridden. '
+            'Let it return your link.'
         )
 
     def reset_options(self) -> dict[str, Any] | None:

@@ -37,8 +37,8 @@ class UnderContract:
     def contract(self) -> str | Path:
         """Return the file of the contract, or the name of a shipped one; to be overridden."""
         raise NotImplementedError(
-            f'Expect {type(self).__name__} to say what it tests, actually: contract() is not '
-            'overridden. Let it return the file of your contract.'
+            f'{type(self).__name__} does not say what it tests: contract() is not overridden. '
+            'Let it return the file of your contract.'
         )
 
     def loaded(self) -> LoadedContract:

@@ -35,8 +35,8 @@ def fail(expected: str, actual: object, *, where: str = '', way_out: str = '') -
 
     """
     __tracebackhide__ = True
-    head = f'{where}: expect' if where else 'Expect'
-    raise Failure(f'{head} {expected}, actually: {str(actual).rstrip(".")}. {way_out}'.rstrip())
+    head = f'{where}: expected' if where else 'Expected'
+    raise Failure(f'{head} {expected}, got {str(actual).rstrip(".")}. {way_out}'.rstrip())
 
 
 def skip(why: str) -> NoReturn:

@@ -235,14 +235,17 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['episodes', '{runs}', '--show', '0'], 'Expect one episode that begins with .0., actual'),
-        (['episodes', '{runs}', '--show', 'ff'], 'actually: none of 4'),
-        (['episodes', '{runs}/nothing'], 'actually: nothing is there'),
-        (['episodes', '{runs}/empty'], 'actually: a folder without one'),
+        (
+            ['episodes', '{runs}', '--show', '0'],
+            'Expected one episode that begins with .0., got',
+        ),
+        (['episodes', '{runs}', '--show', 'ff'], 'got none of 4'),
+        (['episodes', '{runs}/nothing'], 'got nothing'),
+        (['episodes', '{runs}/empty'], 'got a folder without one'),
         (['mark', '{runs}/monday', '0', 'success', '--who', 'ada'], 'Give more of its id'),
-        (['mark', '{runs}', '0a', 'success', '--who', 'ada'], 'is a folder of 2'),
-        (['mark', '{runs}/monday', '0a', 'success', '--who', ' '], 'who marks it'),
-        (['episodes', '{runs}', '--since', 'yesterday'], 'expect a date'),
+        (['mark', '{runs}', '0a', 'success', '--who', 'ada'], 'expected one, got 2'),
+        (['mark', '{runs}/monday', '0a', 'success', '--who', ' '], 'person who labels'),
+        (['episodes', '{runs}', '--since', 'yesterday'], 'expected a date'),
         (['mark', '{runs}/monday', '0a', 'good', '--who', 'ada'], 'invalid choice'),
     ],
 )

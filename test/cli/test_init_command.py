@@ -49,7 +49,7 @@ def test_nothing_is_ever_overwritten(
         out.symlink_to(tmp_path / 'nowhere')
     assert main(['init', str(out), '--bag', str(bag)]) == 2
     assert capsys.readouterr().err == (
-        f'boundary-env: Expect a new file, actually: {out} exists already, and a draft overwrites '
+        f'boundary-env: {out} exists already, and a draft overwrites '
         'nothing. Choose another one.\n'
     )
     assert there != 'file' or out.read_text() == 'precious'
@@ -81,7 +81,7 @@ def test_place_that_cannot_be_written_is_named(
     out = tmp_path / 'no' / 'such' / 'folder.yaml'
     assert main(['init', str(out), '--bag', str(bag)]) == 2
     assert capsys.readouterr().err == (
-        f'boundary-env: Expect to write {out}, actually: No such file or directory. '
+        f'boundary-env: {out} cannot be written: No such file or directory. '
         'Choose another place.\n'
     )
 
@@ -91,19 +91,19 @@ def test_bag_that_cannot_be_read_leaves_no_file(
 ) -> None:
     out = tmp_path / 'mine.yaml'
     assert main(['init', str(out), '--bag', str(tmp_path / 'gone')]) == 2
-    assert 'boundary-env: Expect to read' in capsys.readouterr().err
+    assert 'cannot be read' in capsys.readouterr().err
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
     ('arguments', 'says'),
     [
-        (['--seconds', '0'], "expect seconds, more than 0 and not more than 3600, actually: '0'"),
-        (['--seconds', 'nan'], "actually: 'nan'"),
-        (['--seconds', 'soon'], "actually: 'soon'"),
-        (['--domain-id', '233'], "expect a ROS domain, 0 to 232, actually: '233'"),
-        (['--domain-id', '-1'], "actually: '-1'"),
-        (['--domain-id', '²'], "actually: '²'"),
+        (['--seconds', '0'], "expected seconds, more than 0 and not more than 3600, got '0'"),
+        (['--seconds', 'nan'], "got 'nan'"),
+        (['--seconds', 'soon'], "got 'soon'"),
+        (['--domain-id', '233'], "expected a ROS domain, 0 to 232, got '233'"),
+        (['--domain-id', '-1'], "got '-1'"),
+        (['--domain-id', '²'], "got '²'"),
     ],
 )
 def test_wrong_argument_is_named(

@@ -120,7 +120,7 @@ def run_as(monkeypatch: pytest.MonkeyPatch, run: Callable[[object], int]) -> Non
 
 @pytest.mark.parametrize(
     'error',
-    [BoundaryError('Expect a, actually: b.'), OSError(28, 'No space left on device')],
+    [BoundaryError('Expected a, got b.'), OSError(28, 'No space left on device')],
 )
 def test_an_error_is_one_line_and_the_exit_code_of_the_command(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: Output

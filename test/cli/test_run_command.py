@@ -96,11 +96,14 @@ def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
 @pytest.mark.parametrize(
     ('words', 'says'),
     [
-        (['--policy', 'none'], 'Expect a policy: no-op, random, scripted'),
-        (['--policy', 'no-op', '--execute', '3'], 'Expect to execute 1 to 1 actions of a chunk'),
+        (['--policy', 'none'], 'Unknown policy (expected no-op, random, scripted'),
+        (
+            ['--policy', 'no-op', '--execute', '3'],
+            'A chunk has other actions to execute (expected 1 to 1, got 3)',
+        ),
         (['--policy', 'no-op', '--contract', 'none'], 'none'),
-        (['--policy', 'no-op', '--policy-option', 'x'], "expect NAME=VALUE, actually: 'x'"),
-        (['--policy', 'no-op', '--patience', '0'], "seconds, more than 0, actually: '0'"),
+        (['--policy', 'no-op', '--policy-option', 'x'], "expected NAME=VALUE, got 'x'"),
+        (['--policy', 'no-op', '--patience', '0'], "seconds, more than 0, got '0'"),
         (['--policy', 'no-op', '--late', 'never'], "invalid choice: 'never'"),
         (['--policy', 'no-op', '--link', 'ros', '--record', 'x'], 'the recorder node leaves'),
         (['--policy', 'no-op', '--link-option', 'domain_id=7'], "'embedded' takes (robot, "),
@@ -126,7 +129,7 @@ def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
     )
     assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART]) == 1
     output = capsys.readouterr()
-    assert 'actually: RuntimeError: broken' in output.err
+    assert 'RuntimeError: broken' in output.err
     assert 'episodes' in output.out, 'the table of what was done'
 
 
@@ -142,7 +145,7 @@ def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(
     words = ['--policy', f'{tmp_path}/mine.py:Policy', *CART, '--record', str(tmp_path / 'run')]
     assert main(['run', *words, '--json']) == 1
     told = json.loads(capsys.readouterr().out)
-    assert told['failure'].endswith('for close(), actually: RuntimeError: no farewell')
+    assert told['failure'].endswith('for close(): RuntimeError: no farewell')
     assert [episode['cause'] for episode in told['episodes']] == ['time_limit']
     assert audit_path(tmp_path / 'run').ok
 

@@ -264,8 +264,8 @@ def test_a_time_that_the_rate_cannot_keep_is_refused() -> None:
     assert contract_of({'front': {**SEVERAL['front'], 'time_to_collision': 0.9}})
     [problem] = refused('time_to_collision', 0.89)
     assert problem.startswith(
-        'safety.obstacles.front.time_to_collision: expect at least 0.90 s, to slow down from '
-        '0.8 m/s at `rate`, actually: 0.89'
+        'safety.obstacles.front.time_to_collision: expected at least 0.90 s, to slow down from '
+        '0.8 m/s at `rate`, got 0.89'
     )
 
 
@@ -274,7 +274,7 @@ def test_a_rate_that_has_to_build_up_needs_more_room_and_time() -> None:
         'time_to_collision', 0.9, action__base__acceleration=40.0, safety__republish=0.05
     )
     assert [problem.split(' (')[0].split(',')[0] for problem in problems] == [
-        'safety.obstacles.front.time_to_collision: expect at least 0.95 s',
+        'safety.obstacles.front.time_to_collision: expected at least 0.95 s',
     ]
     problems = refused(
         'time_to_collision', 0.9, action__base__acceleration=4.0, safety__republish=0.05
@@ -289,7 +289,7 @@ def test_a_rule_needs_a_sensor_of_which_something_is_usable() -> None:
     for least in (0.0, -0.1):
         [problem] = refused('min_valid', least)
         assert problem.startswith(
-            'safety.obstacles.front.min_valid: expect a finite number greater than 0 not more '
+            'safety.obstacles.front.min_valid: expected a finite number greater than 0 not more '
         )
 
 

@@ -132,14 +132,14 @@ def test_full_disk_leaves_nothing_and_says_so(run: Path, format_: str, tmp_path:
         format_,
     )
     assert (full.returncode, full.stderr) == (0, '')
-    assert f'Expect to write {tmp_path / "set"}, actually:' in full.stdout
+    assert f'{tmp_path / "set"} cannot be written:' in full.stdout
     assert 'Free space or choose another place' in full.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_folder_that_cannot_be_written_is_told(run: Path, tmp_path: Path) -> None:
     (tmp_path / 'file').touch()
-    with pytest.raises(RecordError, match='Expect to write'):
+    with pytest.raises(RecordError, match='cannot be'):
         export_run(run, tmp_path / 'file' / 'set', 'minari')
 
 

@@ -670,16 +670,16 @@ def test_command_says_what_became_of_it(
 @pytest.mark.parametrize(
     ('more', 'expected'),
     [
-        (('--range', '3:1'), 'expect seconds as A:B or A:, with A before B'),
-        (('--range', '0:2', '--range', '1:3'), 'Expect ranges that do not overlap'),
+        (('--range', '3:1'), 'expected seconds as A:B or A:, with A before B'),
+        (('--range', '0:2', '--range', '1:3'), 'The ranges overlap'),
         (('--range', '900:901'), 'Expect an episode in the bag'),
-        (('--reset', '{"goal": ["a"]}'), 'expect an object of numbers as JSON'),
-        (('--remap', 'odom'), 'expect OLD:=NEW'),
+        (('--reset', '{"goal": ["a"]}'), 'expected an object of numbers as JSON'),
+        (('--remap', 'odom'), 'expected OLD:=NEW'),
         (('--remap', 'odo:=odom'), 'Expect a topic /odo in the bag, actually: it has /'),
         (('--remap', 'scan:=odom'), 'Expect one topic /odom, actually: the bag has another'),
         (('--remap', 'odom:=elsewhere'), r'Expect these topics of the contract in the bag: odom'),
         (('--episode-topic', '/go'), 'Expect the topic /go in the bag'),
-        (('--gap', '0'), 'expect seconds, more than 0'),
+        (('--gap', '0'), 'expected seconds, more than 0'),
         (('--pacing', 'lockstep', '--range', '900:'), 'Expect an episode in the bag'),
     ],
 )

@@ -156,13 +156,13 @@ def test_a_great_decay_follows_the_oldest_and_a_negative_one_the_newest() -> Non
 
 
 def test_a_step_that_nobody_predicted_has_no_mean() -> None:
-    with pytest.raises(BoundaryError, match='Expect a prediction for step 9, actually: none'):
+    with pytest.raises(BoundaryError, match='no prediction for step 9'):
         ensembled([prediction(0, [(1.0,)])], 9, 0.0)
 
 
 def test_a_mean_of_choices_is_refused() -> None:
     choices = replace(CART.action[0], kind=ActionKind.DISCRETE)
-    with pytest.raises(BoundaryError, match="'base' is a choice, and a mean of several is none"):
+    with pytest.raises(BoundaryError, match="'base' is a choice, which has no mean"):
         refuse_no_mean(replace(CART, action=(choices,)))
 
 
@@ -190,5 +190,5 @@ def test_an_action_is_one_row_and_a_chunk_several(
      [np.nan, 0.0], [[0.0, 0.0], [np.inf, 0.0]], [[0.0], [0.0, 0.0]]],
 )  # fmt: skip
 def test_what_is_no_action_is_refused(answer: object) -> None:
-    with pytest.raises(InvalidAction, match=r'Expect an action of shape \(2,\), or a chunk'):
+    with pytest.raises(InvalidAction, match=r'Invalid action \(expected shape \(2,\), or a chunk'):
         rows_of(CART, answer)

@@ -43,9 +43,9 @@ def reset_by(name: str, *steps: Mapping[str, object]) -> LoadedContract:
     ('name', 'steps', 'says'),
     [
         ('warehouse_cart', (WORLD, CALL), r'procedure\[1\].*`world` and `wait`.*`call`'),
-        ('warehouse_cart', (PUBLISH, WORLD), r'procedure\[0\].*actually: `publish`'),
-        ('warehouse_cart', (WORLD, WAIT, CONFIRM), r'procedure\[2\].*actually: `confirm`'),
-        ('two_carts', (WORLD, WAIT), r'procedure\[1\].*only `world` steps.*actually: `wait`'),
+        ('warehouse_cart', (PUBLISH, WORLD), r'procedure\[0\].*got `publish`'),
+        ('warehouse_cart', (WORLD, WAIT, CONFIRM), r'procedure\[2\].*got `confirm`'),
+        ('two_carts', (WORLD, WAIT), r'procedure\[1\].*only `world` steps.*got `wait`'),
     ],
 )
 def test_a_reset_that_needs_somebody_else_is_refused_at_once(
@@ -70,7 +70,7 @@ def test_a_field_that_never_comes_fails_the_reset_at_the_deadline_of_its_step() 
 
 
 def test_the_link_of_one_agent_refuses_several_and_says_what_takes_them() -> None:
-    with pytest.raises(LinkError, match=r'one agent .*cart_a, cart_b.*multi_agent'):
+    with pytest.raises(LinkError, match=r'one agent, .*cart_a, cart_b.*multi_agent'):
         EmbeddedLink(load('two_carts', Pacing.LOCKSTEP))
 
 
@@ -90,7 +90,7 @@ def test_realtime_is_refused() -> None:
 
 def test_a_contract_of_another_name_needs_the_name_of_its_robot() -> None:
     mine = changed('warehouse_cart', contract='my_cart')
-    with pytest.raises(BoundaryError, match="installed simulated robot .*actually: 'my_cart'"):
+    with pytest.raises(BoundaryError, match="installed simulated robot .*got 'my_cart'"):
         EmbeddedWorld(mine)
     world = EmbeddedWorld(mine, robot='warehouse_cart')
     assert set(world.begin(seed=1, options={}, wrappers=())) == {'cart'}

@@ -302,10 +302,13 @@ def test_a_chunk_of_every_agent_is_driven_step_by_step_in_one_call() -> None:
 @pytest.mark.parametrize(
     ('actions', 'says'),
     [
-        ({}, r'each agent that runs \(cart_a, cart_b\), actually: none'),
-        ({'cart_a': (0.0, 0.0)}, 'actually: cart_a'),
+        ({}, r'each agent that runs: cart_a, cart_b, got none'),
+        ({'cart_a': (0.0, 0.0)}, 'got cart_a'),
         (dict.fromkeys(('cart_a', 'cart_b', 'cart_c'), (0.0, 0.0)), 'cart_c'),
-        ({'cart_a': (0.0, 0.0), 'cart_b': (0.0,) * 4}, "one length.*'cart_a': 2, 'cart_b': 4"),
+        (
+            {'cart_a': (0.0, 0.0), 'cart_b': (0.0,) * 4},
+            "different lengths.*'cart_a': 2, 'cart_b': 4",
+        ),
     ],
 )
 def test_a_step_needs_an_action_of_exactly_those_that_run(

@@ -180,7 +180,7 @@ def test_after_closing_nothing_works_and_closing_again_is_allowed(env: BoundaryE
     env.close()
     env.close()
     for call in (env.reset, lambda: env.step(NOTHING), env.render):
-        with pytest.raises(BoundaryError, match='it was closed. Make a new one'):
+        with pytest.raises(BoundaryError, match='is closed. Create a new one'):
             call()
 
 
@@ -193,7 +193,7 @@ def test_after_closing_nothing_works_and_closing_again_is_allowed(env: BoundaryE
         ([np.nan, 0.0], 'all finite'),
         ([0.0, -np.inf], 'all finite'),
         ('ahead', "'ahead'"),
-        (None, 'actually'),
+        (None, 'got'),
     ],
 )
 def test_an_action_that_cannot_be_a_command_is_refused_and_the_episode_goes_on(
@@ -263,7 +263,7 @@ def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> N
     ('arguments', 'error', 'says'),
     [
         ({'link': 'telepathy'}, LinkError, "'telepathy'"),
-        ({'link': 'replay'}, LinkError, 'run=, a recorded run, actually: none'),
+        ({'link': 'replay'}, LinkError, 'run= is missing'),
         ({'link': 'embedded', 'pacing': 'realtime'}, LinkError, 'lockstep'),
         (
             {'link': 'embedded', 'namespace': 'cart'},
@@ -284,8 +284,8 @@ def test_a_link_that_cannot_be_is_named_at_the_first_reset(
     ('arguments', 'says'),
     [
         ({'pacing': 'hurried'}, "'hurried'"),
-        ({'render_mode': 'smoke'}, "rgb_array, human, ansi, actually: 'smoke'"),
-        ({'render_source': 'rear'}, "out of front, view, actually: 'rear'"),
+        ({'render_mode': 'smoke'}, "rgb_array, human, ansi, got 'smoke'"),
+        ({'render_source': 'rear'}, "expected front, view, got 'rear'"),
     ],
 )
 def test_an_argument_that_means_nothing_is_refused_at_once(

@@ -116,7 +116,7 @@ def _of_ours(mode: str) -> str:
 def test_a_seed_or_an_option_that_no_record_can_hold_is_refused_by_name(
     carts: BoundaryParallelEnv, given: dict[str, Any]
 ) -> None:
-    with pytest.raises(Refused, match='Expect (a whole number|options)'):
+    with pytest.raises(Refused, match='a whole number|options'):
         carts.reset(**given)
 
 
@@ -146,7 +146,7 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episodes_are_w
     *_, infos = made.step(ahead(made))
     assert {agent: info['step'] for agent, info in infos.items()} == {'cart_a': 1, 'cart_b': 1}
     made.close()
-    with pytest.raises(BoundaryError, match='Expect an open environment, actually: it was closed'):
+    with pytest.raises(BoundaryError, match='The environment is closed'):
         made.step({})
 
 
@@ -281,11 +281,11 @@ def test_a_step_before_the_reset_is_refused(carts: BoundaryParallelEnv) -> None:
 @pytest.mark.parametrize(
     ('actions', 'says'),
     [
-        ({'cart_a': [0.0, 0.0]}, 'none of cart_b. The world waits'),
-        ({'cart_a': [0.0, 0.0], 'cart_b': None}, 'none of cart_b'),
-        ({'cart_a': [0.0], 'cart_b': [0.0, 0.0]}, r'^cart_a: Expect .*actually: shape \(1,\)'),
+        ({'cart_a': [0.0, 0.0]}, 'No action of cart_b. In lockstep the world waits'),
+        ({'cart_a': [0.0, 0.0], 'cart_b': None}, 'No action of cart_b'),
+        ({'cart_a': [0.0], 'cart_b': [0.0, 0.0]}, r'^cart_a: Expected .*got shape \(1,\)'),
         ({'cart_a': [0.0, 0.0], 'cart_b': [0.0, np.nan]}, '^cart_b: .*finite'),
-        ({f'cart_{x}': [0.0, 0.0] for x in 'abc'}, 'of cart_c as well'),
+        ({f'cart_{x}': [0.0, 0.0] for x in 'abc'}, 'cart_c as well'),
     ],
 )
 def test_wrong_actions_are_refused_and_nothing_is_sent(
@@ -301,7 +301,7 @@ def test_wrong_actions_are_refused_and_nothing_is_sent(
 def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(BoundaryError, match='render_mode'):
         parallel_env(link='embedded', render_mode='human')
-    with pytest.raises(LinkError, match=r'embedded.*actually: .carrier_pigeon.'):
+    with pytest.raises(LinkError, match=r'.carrier_pigeon. is not installed .*embedded'):
         parallel_env(link='carrier_pigeon').reset()
     with pytest.raises(LinkError, match='realtime, lockstep'):
         parallel_env(link='embedded', pacing='slow')
@@ -309,5 +309,5 @@ def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(Refused, match='maze'):
         made.reset(options={'scenario': 'maze'})
     made.close()
-    with pytest.raises(BoundaryError, match='Make a new one'):
+    with pytest.raises(BoundaryError, match='Create a new one'):
         made.reset()

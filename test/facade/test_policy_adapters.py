@@ -145,13 +145,13 @@ def test_an_onnx_model_may_answer_with_a_chunk(tmp_path: Path) -> None:
         (
             {'obs': (3,)},
             {},
-            rf"\('batch', 3\) for the input 'obs', actually: \(1, {FLAT}\)",
+            rf"\('batch', 3\) for the input 'obs', got \(1, {FLAT}\)",
         ),
-        ({'pose': (4,)}, {}, r"of shape \('batch', 4\) for the input 'pose', actually: \(1, 3\)"),
-        ({'pose': (3,), 'h': (8,)}, {}, "for the input 'h' of .*, actually: 'h'"),
-        ({'pose': (3,)}, {'inputs': {'pose': 'none'}}, "for the input 'pose' of .*: 'none'"),
-        ({'pose': (3,)}, {'inputs': {'x': 'pose'}}, r'inputs of the model \(pose\), actually: x'),
-        ({'pose': (3,)}, {'output': 'value'}, r"\(action, other\), actually: 'value'"),
+        ({'pose': (4,)}, {}, r"of shape \('batch', 4\) for the input 'pose', got \(1, 3\)"),
+        ({'pose': (3,), 'h': (8,)}, {}, "for the input 'h' of .*, got 'h'"),
+        ({'pose': (3,)}, {'inputs': {'pose': 'none'}}, "for the input 'pose' of .*, got 'none'"),
+        ({'pose': (3,)}, {'inputs': {'x': 'pose'}}, r'inputs of the model \(pose\), got x'),
+        ({'pose': (3,)}, {'output': 'value'}, r"\(action, other\), got 'value'"),
     ],
 )
 def test_an_onnx_model_that_does_not_fit_is_refused_by_name(
@@ -165,7 +165,7 @@ def test_an_onnx_model_that_does_not_fit_is_refused_by_name(
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
     (tmp_path / 'a.onnx').write_bytes(b'not a model')
-    with pytest.raises(BoundaryError, match='Expect a model that ONNX Runtime can run, actually'):
+    with pytest.raises(BoundaryError, match='ONNX Runtime cannot run'):
         make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
 
 
@@ -232,7 +232,7 @@ def test_a_model_on_another_observation_is_refused(tmp_path: Path) -> None:
     sb3.PPO('MlpPolicy', Standing(other, action_space(CART.contract)), n_steps=8).save(
         tmp_path / 'model.zip'
     )
-    with pytest.raises(BoundaryError, match=r'one on the shape \(3,\), not'):
+    with pytest.raises(BoundaryError, match=r'another observation \(the shape \(3,\), not'):
         make_policy(f'sb3:{tmp_path / "model.zip"}', CART, {})
 
 
@@ -324,11 +324,11 @@ def test_a_lerobot_policy_keeps_its_own_queue_where_the_contract_has_no_chunks(a
 @pytest.mark.parametrize(
     ('options', 'says'),
     [
-        ({}, r"Expect 5 numbers \(5,\) for the feature 'observation\.state', actually: \d+"),
+        ({}, r"Expected 5 numbers \(5,\) for the feature 'observation\.state', got \d+"),
         ({'features': {'observation.state': ['pose', 'none']}}, "'observation.state', .*: 'none'"),
         (
             {'features': {'observation.state': list(PLAIN), 'observation.x': 'pose'}},
-            'Expect features of the policy .*actually: observation.x',
+            'Expected features of the policy .*got observation.x',
         ),
     ],
 )

@@ -60,7 +60,7 @@ def test_the_first_camera_is_shown_or_the_one_that_is_named(make: Any) -> None:
 
 
 def test_a_source_that_there_is_not_is_refused_with_those_there_are() -> None:
-    with pytest.raises(BoundaryError, match="out of wrist, scene, view, actually: 'roof'"):
+    with pytest.raises(BoundaryError, match="expected wrist, scene, view, got 'roof'"):
         BoundaryEnv('door_arm', link='embedded', render_source='roof')
 
 

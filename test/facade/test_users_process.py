@@ -123,7 +123,7 @@ def of_session(number: int) -> list[int]:
 def until(condition: Callable[[], Any], what: str) -> None:
     deadline = time.monotonic() + 20.0
     while not condition():
-        assert time.monotonic() < deadline, f'Expect {what} in time.'
+        assert time.monotonic() < deadline, f'Expected {what} in time.'
         time.sleep(0.02)
 
 

@@ -122,7 +122,7 @@ def test_a_time_limit_of_gymnasiums_is_refused_wherever_it_stands(base: Boundary
     limited = NormalizeReward(TimeLimit(base, 5))
     with pytest.raises(
         BoundaryError,
-        match=r'time_limit: 6 s\), actually: TimeLimit\(max_episode_steps=5\) around it',
+        match=r'time_limit: 6 s, got TimeLimit\(max_episode_steps=5\) around it',
     ):
         RecordWrappers(limited)
 
@@ -140,7 +140,7 @@ def test_make_reports_what_it_adds() -> None:
 
 
 def test_an_environment_of_somebody_else_has_no_record_to_report_to() -> None:
-    with pytest.raises(BoundaryError, match='BoundaryEnv, actually: around CartPoleEnv'):
+    with pytest.raises(BoundaryError, match='Not around a BoundaryEnv .got CartPoleEnv'):
         RecordWrappers(gymnasium.make('CartPole-v1'))
 
 

@@ -76,16 +76,16 @@ def test_error_names_every_place_when_there_is_no_share(tmp_path: Path) -> None:
     assert found.returncode != 0
     assert str(tmp_path / 'a/share/boundary_env_ros') in found.stderr
     assert '/nowhere/share/boundary_env_ros' in found.stderr
-    assert 'Install the package again.' in found.stderr
+    assert 'Reinstall the package.' in found.stderr
 
 
 def test_unknown_name_is_answered_with_the_names_that_exist() -> None:
-    expected = re.escape(f'Expect cart.yaml in {REPOSITORY}/config, actually: it has ')
+    expected = re.escape(f'cart.yaml is not in {REPOSITORY}/config: it has ')
     with pytest.raises(BoundaryError, match=f'{expected}.*warehouse_cart.yaml'):
         share_file('config/cart.yaml')
 
 
 @pytest.mark.parametrize('name', ['/etc/passwd', '../secret', 'config/../../secret'])
 def test_name_that_leads_out_of_the_share_is_refused(name: str) -> None:
-    with pytest.raises(BoundaryError, match='Expect a path inside the share'):
+    with pytest.raises(BoundaryError, match='Not a path inside the share'):
         share_file(name)

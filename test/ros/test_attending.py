@@ -254,8 +254,8 @@ def test_nobody_to_ask_is_refused_before_anything_starts(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ('fields', 'code', 'message'),
     [
-        ({'verdict': 1, 'who': ''}, 'INVALID_ARGUMENT', 'who marks the episode'),
-        ({'verdict': 9, 'who': 'ada'}, 'INVALID_ARGUMENT', 'Expect a verdict out of'),
+        ({'verdict': 1, 'who': ''}, 'INVALID_ARGUMENT', 'who labels the episode'),
+        ({'verdict': 9, 'who': 'ada'}, 'INVALID_ARGUMENT', 'Expected a verdict out of'),
         ({'verdict': 1, 'who': 'ada', 'episode_id': 'x'}, 'UNKNOWN_EPISODE', 'of this run'),
     ],
 )

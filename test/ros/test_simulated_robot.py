@@ -91,9 +91,9 @@ class Peer:
 @pytest.mark.parametrize(
     ('parameters', 'says'),
     [
-        ({'robot': 'tractor'}, "Expect an installed simulated robot .*actually: 'tractor'"),
-        ({'camera_rate': 1000.0}, 'camera: expect a rate of at most 500 Hz'),
-        ({'camera_rate': 'fast'}, "camera_rate: expect a number, actually: 'fast'"),
+        ({'robot': 'tractor'}, "Expected an installed simulated robot .*got 'tractor'"),
+        ({'camera_rate': 1000.0}, 'camera: expected a rate of at most 500 Hz'),
+        ({'camera_rate': 'fast'}, "camera_rate: expected a number, got 'fast'"),
     ],
 )
 def test_a_robot_that_cannot_be_is_refused_when_it_is_configured(

@@ -20,9 +20,12 @@ from boundary_env_ros.simulation.config import (
 @pytest.mark.parametrize(
     ('make', 'message'),
     [
-        (lambda: SensorConfig(rate=-1.0), 'SensorConfig.rate: expect a finite number, 0 or more'),
+        (
+            lambda: SensorConfig(rate=-1.0),
+            'SensorConfig.rate: expected a finite number, 0 or more',
+        ),
         (lambda: SensorConfig(rate=1.0, delay=math.nan), 'SensorConfig.delay'),
-        (lambda: SensorConfig(rate=1.0, dropout=1.1), 'dropout of 0 to 1, actually: 1.1'),
+        (lambda: SensorConfig(rate=1.0, dropout=1.1), 'dropout of 0 to 1, got 1.1'),
         (lambda: ScanConfig(range_noise=-0.1), 'ScanConfig.range_noise'),
         (lambda: ScanConfig(beams=0), 'at least 1 beam'),
         (lambda: ScanConfig(range_min=9.0), 'range_min below range_max'),
@@ -36,7 +39,7 @@ from boundary_env_ros.simulation.config import (
             lambda: CartConfig(ground_truth=SensorConfig(rate=50.0, delay=0.1)),
             'ground_truth without delay',
         ),
-        (lambda: CartConfig().sensor('radar'), "actually: 'radar'"),
+        (lambda: CartConfig().sensor('radar'), "got 'radar'"),
     ],
 )
 def test_impossible_declaration_is_refused(make, message):

@@ -104,9 +104,9 @@ def test_looking_at_the_truth_changes_nothing(fingerprint):
 def test_time_never_runs_backwards():
     arm = placed()
     arm.advance(10 * MS)
-    with pytest.raises(IllegalMove, match='Expect to advance to 10000000 ns'):
+    with pytest.raises(IllegalMove, match='Expected to advance to 10000000 ns'):
         arm.advance(10 * MS - 1)
-    with pytest.raises(ResetFailed, match='Expect a reset at 10000000 ns'):
+    with pytest.raises(ResetFailed, match='Expected a reset at 10000000 ns'):
         arm.reset(START, seed=0, at_ns=9 * MS)
     arm.command_arm(HOME.joints, 12 * MS)
     with pytest.raises(IllegalMove, match='arrived at 12000000 ns'):
@@ -144,9 +144,9 @@ def test_the_handle_stands_where_the_door_and_its_place_on_it_say():
         ({'joints': (3.0, -2.0, 2.2, -0.2, 0.0, 0.0)}, r'shoulder_pan_joint of -2\.9 to 2\.9 rad'),
         ({'joints': (0.0, -2.0, -0.1, -0.2, 0.0, 0.0)}, 'elbow_joint of 0 to 2.7 rad'),
         ({'joints': (0.0, math.nan, 2.2, -0.2, 0.0, 0.0)}, 'shoulder_lift_joint .* nan'),
-        ({'joints': (0.0, -2.0)}, 'start of 6 joint angles, actually: 2'),
-        ({'joints': (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)}, 'touches nothing, actually: .*panel'),
-        ({'joints': (0.0, 0.7, 0.2, 0.0, 0.0, 0.0)}, 'touches nothing, actually: .*floor'),
+        ({'joints': (0.0, -2.0)}, 'start of 6 joint angles, got 2'),
+        ({'joints': (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)}, 'touches nothing, got .*panel'),
+        ({'joints': (0.0, 0.7, 0.2, 0.0, 0.0, 0.0)}, 'touches nothing, got .*floor'),
         ({'hinge': -0.1}, 'door angle of 0 to 1.6 rad'),
         ({'hinge': 2.0}, 'door angle'),
         ({'friction': -1.0}, 'door friction of 0'),
@@ -169,7 +169,7 @@ def test_impossible_start_is_refused_and_changes_nothing(changes, named):
 
 
 def test_negative_seed_is_refused():
-    with pytest.raises(ResetFailed, match='seed of 0 or more, actually: -1'):
+    with pytest.raises(ResetFailed, match='seed of 0 or more, got -1'):
         DoorArm(only()).reset(START, seed=-1, at_ns=0)
 
 

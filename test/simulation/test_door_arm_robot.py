@@ -203,9 +203,9 @@ def test_every_sampled_reset_is_reached_within_the_declared_tolerance() -> None:
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        ({'start': (0.0,) * 5}, 'Expect a reset target with start'),
-        ({'door': ()}, 'Expect a reset target with start'),
-        ({'handle': (0.55, 0.2, 0.0)}, 'Expect a reset target with start'),
+        ({'start': (0.0,) * 5}, 'Expected a reset target with start'),
+        ({'door': ()}, 'Expected a reset target with start'),
+        ({'handle': (0.55, 0.2, 0.0)}, 'Expected a reset target with start'),
         ({'start': (4.0, *HOME.joints[1:])}, 'shoulder_pan_joint'),
         ({'handle': (0.1, 0.75)}, 'within the reach of the arm'),
     ],
@@ -231,10 +231,10 @@ def test_cameras_can_be_switched_off() -> None:
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'speed': 1.0}, "Expect options of the robot .*, actually: 'speed'"),
+        ({'speed': 1.0}, "Expected options of the robot .*, got 'speed'"),
         ({'actuator_delay': 0.3}, 'above actuator_delay'),
-        ({'camera_rate': -1.0}, 'rate: expect a finite number'),
-        ({'camera_rate': 501.0}, 'wrist_camera: expect a rate of at most 500 Hz'),
+        ({'camera_rate': -1.0}, 'rate: expected a finite number'),
+        ({'camera_rate': 501.0}, 'wrist_camera: expected a rate of at most 500 Hz'),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, float], message: str) -> None:
@@ -243,9 +243,7 @@ def test_wrong_options_are_refused(options: dict[str, float], message: str) -> N
 
 
 def test_a_contract_of_another_robot_is_refused() -> None:
-    with pytest.raises(
-        BoundaryError, match=f'6 command values on {ARM_TOPIC}, actually: 2 on cmd'
-    ):
+    with pytest.raises(BoundaryError, match=f'6 command values on {ARM_TOPIC}, got 2 on cmd'):
         new_robot(load('warehouse_cart').contract)
 
 

@@ -68,7 +68,7 @@ def test_point_on_the_face_of_an_obstacle_is_not_free_even_without_clearance():
 
 
 def test_negative_clearance_is_refused():
-    with pytest.raises(ValueError, match=r'clearance of 0 m or more, actually: -0\.1'):
+    with pytest.raises(ValueError, match=r'clearance of 0 m or more, got -0\.1'):
         SPACE.is_free(0.0, 0.0, clearance=-0.1)
 
 

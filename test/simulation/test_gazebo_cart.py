@@ -89,7 +89,7 @@ def test_a_stand_forgets_what_was_commanded() -> None:
 
 
 def test_only_one_cart_with_two_wheels_is_driven() -> None:
-    with pytest.raises(BoundaryError, match='actually: 2 agents'):
+    with pytest.raises(BoundaryError, match='got 2 agents'):
         GazeboCart(load('two_carts').contract)
     with pytest.raises(BoundaryError, match='in 2 groups'):
         GazeboCart(load('door_arm').contract)

@@ -23,7 +23,7 @@ def test_nested_fields_and_lists_of_them_read_as_attributes():
 def test_a_field_that_is_not_there_is_an_attribute_that_is_not_there():
     message = PlainMessage({'data': True})
     assert not hasattr(message, 'header')
-    with pytest.raises(AttributeError, match=r"field of the message \(data\), actually: 'range'"):
+    with pytest.raises(AttributeError, match=r"field of the message \(data\), got 'range'"):
         _ = message.range
 
 

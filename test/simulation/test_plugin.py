@@ -247,12 +247,12 @@ def test_rewards_are_terms_and_its_end_is_that_of_the_episode(
 @pytest.mark.parametrize(
     ('plugin', 'message'),
     [
-        (odd_plugins.Hangs, 'to update, actually: nothing within 0.5 s; it was killed'),
-        (odd_plugins.Dies, r'to update, actually: its process ended \(exit code 3\)'),
+        (odd_plugins.Hangs, 'did not answer to update: nothing within 0.5 s; it was killed'),
+        (odd_plugins.Dies, r'did not answer to update: its process ended \(exit code 3\)'),
         (odd_plugins.Raises, 'in update: ZeroDivisionError: no way back'),
-        (odd_plugins.NamesNoReward, 'Expect finite rewards way .* actually: cost = -0.25'),
-        (odd_plugins.StandsStill, 'to let time pass in update, actually: 0.0 s'),
-        (odd_plugins.MeasuresTooMuch, "Expect 1 numbers of the sensor 'place'"),
+        (odd_plugins.NamesNoReward, 'Expected finite rewards way .* got cost = -0.25'),
+        (odd_plugins.StandsStill, 'to let time pass in update, got 0.0 s'),
+        (odd_plugins.MeasuresTooMuch, "Expected 1 numbers of the sensor 'place'"),
     ],
 )
 def test_plugin_that_fails_is_named_with_what_it_was_asked(
@@ -289,7 +289,7 @@ def test_kill_minus_nine_ends_the_episode_and_the_next_one_has_a_new_process(
 def test_reset_that_it_cannot_do_is_an_answer(make: Callable[..., PluginRobot]) -> None:
     robot = make()
     assert 'in reset: ValueError: there is a wall' in reset(robot, 4.5)
-    assert 'Expect finite numbers' in reset(robot, float('nan'))
+    assert 'expected finite numbers' in reset(robot, float('nan'))
     assert reset(robot, 1.0) == ''
 
 
@@ -323,11 +323,11 @@ def _of_another_type(data: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (_actuator_missing, "an actuator 'pull' .* actually: it has push"),
-        (_sensor_missing, "a sensor 'somewhere' .* actually: it has place, outcome, push/applied"),
-        (_beyond, r'for push.speed within -3 to 3, which the plugin obeys, actually: -2 to 4'),
-        (_of_another_size, r'Expect 2 values of the actuator .push., .* actually: 1 \(speed\)'),
-        (_of_another_type, 'Expect the type sensor_msgs/msg/JointState or std_msgs'),
+        (_actuator_missing, "an actuator 'pull', which .*got push"),
+        (_sensor_missing, "a sensor 'somewhere', which .*got place, outcome, push/applied"),
+        (_beyond, r'for push.speed within -3 to 3, which the plugin obeys, got -2 to 4'),
+        (_of_another_size, r'Expected 2 values of the actuator .push., .* got 1 \(speed\)'),
+        (_of_another_type, 'Expected the type sensor_msgs/msg/JointState or std_msgs'),
     ],
 )
 def test_contract_that_names_what_a_plugin_has_not_is_refused(
@@ -348,7 +348,7 @@ def test_contract_that_names_what_a_plugin_has_not_is_refused(
 @pytest.mark.parametrize(
     ('plugin', 'message'),
     [
-        ('odd_plugins:NoPlugin', 'in start: TypeError: expect a subclass of EnvironmentPlugin'),
+        ('odd_plugins:NoPlugin', 'in start: TypeError: expected a subclass of EnvironmentPlugin'),
         ('odd_plugins:Nobody', 'in start: AttributeError'),
         ('no_such_module:Plugin', 'in start: ModuleNotFoundError'),
     ],
@@ -363,7 +363,7 @@ def test_what_is_no_plugin_is_refused(
 
 
 def test_actuator_without_bounds_is_refused(make: Callable[..., PluginRobot]) -> None:
-    with pytest.raises(BoundaryError, match=r'Expect a low and a high of each value .*\[\] and'):
+    with pytest.raises(BoundaryError, match=r'Expected a low and a high of each value .*\[\] and'):
         make(odd_plugins.Unbounded)
 
 

@@ -57,7 +57,7 @@ def test_rate_that_is_no_multiple_of_the_physics_step_is_kept_on_average(only):
 
 
 def test_rate_above_the_physics_rate_is_refused():
-    with pytest.raises(ValueError, match='imu: expect a rate of at most 500 Hz'):
+    with pytest.raises(ValueError, match='imu: expected a rate of at most 500 Hz'):
         WarehouseCart(replace(CartConfig(), imu=replace(CartConfig().imu, rate=501.0)))
 
 

@@ -184,13 +184,13 @@ def test_a_start_in_the_other_cart_is_refused_and_changes_nothing():
 
 
 def test_a_reset_needs_a_target_for_each_cart():
-    with pytest.raises(ResetFailed, match='a target for each of 2 carts, actually: 1'):
+    with pytest.raises(ResetFailed, match='a target for each of 2 carts, got 1'):
         hall(WEST, EAST).reset((WEST,), seed=0, at_ns=0)
 
 
 @pytest.mark.parametrize('carts', [0, MOST_CARTS + 1])
 def test_a_hall_has_only_as_many_carts_as_can_be_told_apart(carts):
-    with pytest.raises(ValueError, match=f'Expect 1 to {MOST_CARTS} carts'):
+    with pytest.raises(ValueError, match=f'Expected 1 to {MOST_CARTS} carts'):
         hall_model(carts)
 
 

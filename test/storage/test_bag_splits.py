@@ -190,6 +190,6 @@ def test_what_was_flushed_can_be_waited_for_while_the_writing_goes_on(tmp_path: 
     sync()
     log.begin_sync()()
     log.close()
-    with pytest.raises(RecordError, match='Expect an open log'):
+    with pytest.raises(RecordError, match='is closed, with'):
         log.begin_sync()
     assert open_records(tmp_path / 'bag').overview().messages == 800

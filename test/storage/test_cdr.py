@@ -60,7 +60,7 @@ def test_message_that_is_cut_anywhere_is_a_record_error() -> None:
     direct, _ = decoders(Transition)
     message = cdr(transition(1))
     for length in range(2, len(message), 7):
-        with pytest.raises(RecordError, match='Expect a message with the fields of Transition'):
+        with pytest.raises(RecordError, match='Expected a message with the fields of Transition'):
             direct(message[:length])
 
 
@@ -91,7 +91,7 @@ def test_number_that_is_no_constant_is_a_record_error() -> None:
     # `kind` follows the step, which is the first uint64 after agent and episode.
     position = message.index(b'\x02\x01', digest)
     wrong = message[:position] + b'\x09' + message[position + 1 :]
-    with pytest.raises(RecordError, match='actually: 9 is not a valid constant'):
+    with pytest.raises(RecordError, match='got 9 is not a valid constant'):
         direct(wrong)
 
 
@@ -130,10 +130,10 @@ def test_field_that_only_the_record_has_is_named() -> None:
 @pytest.mark.parametrize(
     ('line', 'said'),
     [
-        ('string[] digest', r'a type that a record can hold, actually: string\[\]'),
-        ('other/Thing digest', 'a type that a record can hold, actually: other/Thing'),
-        ('wstring digest', 'Expect numbers and strings'),
-        ('string digest\nother/Missing extra', 'definition of other/Missing in the bag'),
+        ('string[] digest', r'a type that a record can hold, got string\[\]'),
+        ('other/Thing digest', 'a type that a record can hold, got other/Thing'),
+        ('wstring digest', 'Expected numbers and strings'),
+        ('string digest\nother/Missing extra', 'no definition of other/Missing'),
     ],
 )
 def test_definition_that_does_not_fit_is_a_record_error(line: str, said: str) -> None:
@@ -223,5 +223,5 @@ def test_any_message_is_what_another_implementation_wrote(little: bool) -> None:
         'names': ('', 'n'),
     }
     for length in range(4, len(data) - 1):
-        with pytest.raises(RecordError, match='Expect a message with its definition'):
+        with pytest.raises(RecordError, match='Expected a message with its definition'):
             read(data[:length])

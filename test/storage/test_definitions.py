@@ -80,13 +80,13 @@ def test_missing_inner_type_is_named_with_the_type_that_wants_it(prefix: Path) -
 
 @pytest.mark.parametrize('name', ['Outer', 'mine/Outer', 'mine/srv/Outer'])
 def test_what_is_no_message_type_is_refused(prefix: Path, name: str) -> None:
-    with pytest.raises(RecordError, match='Expect a message type as package/msg/Name, actually'):
+    with pytest.raises(RecordError, match='Expected a message type as package/msg/Name, got'):
         definition_of(name, [prefix])
 
 
 def test_hash_file_without_the_type_is_an_error(prefix: Path) -> None:
     (prefix / 'share/mine/msg/Outer.json').write_text('{"type_hashes": []}')
-    with pytest.raises(RecordError, match=r'Outer\.json to hold the hash of mine/msg/Outer'):
+    with pytest.raises(RecordError, match=r'Outer\.json does not hold the hash of mine/msg/Outer'):
         definition_of('mine/msg/Outer', [prefix])
 
 
@@ -102,7 +102,7 @@ def test_fields_know_their_arrays_and_constants_are_none() -> None:
 
 
 def test_line_that_is_no_field_is_an_error_with_its_number() -> None:
-    with pytest.raises(RecordError, match="line 2, actually: '---'"):
+    with pytest.raises(RecordError, match="line 2, got '---'"):
         fields_of('int8 x\n---\n', 'mine')
 
 

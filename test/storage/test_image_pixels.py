@@ -135,7 +135,7 @@ COLOURS = np.zeros((4, 5, 3), np.uint8)
     ],
 )
 def test_another_size_or_depth_is_refused(encoding: str, data: bytes, told: str) -> None:
-    with pytest.raises(RecordError, match=f'Expect images of 5x4 {encoding}') as caught:
+    with pytest.raises(RecordError, match=f'Expected images of 5x4 {encoding}') as caught:
         pixels_of(field(encoding, 4, 5, 'png'), message(data, 'png'))
     assert told in str(caught.value)
 
@@ -155,7 +155,7 @@ def test_another_size_or_depth_is_refused(encoding: str, data: bytes, told: str)
 def test_what_is_no_whole_image_of_the_declared_format_is_refused(
     compressed: str, data: bytes
 ) -> None:
-    with pytest.raises(RecordError, match=f"Expect a {compressed} image for the field 'camera'"):
+    with pytest.raises(RecordError, match=f"Not a {compressed} image for the field 'camera'"):
         pixels_of(field('rgb8', 4, 5, compressed), message(data, compressed))
 
 

@@ -79,7 +79,7 @@ def test_closed_file_refuses_transitions(tmp_path: Path) -> None:
     log = TransitionJsonl(tmp_path / 't.jsonl')
     log.close()
     log.close()
-    with pytest.raises(RecordError, match='was closed after 0 lines'):
+    with pytest.raises(RecordError, match='is closed, after 0 lines'):
         log.append(transition(0))
 
 

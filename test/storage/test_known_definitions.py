@@ -90,7 +90,7 @@ def test_definition_as_text_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     ('one', 'said'),
     [
-        (channel('acme_msgs/msg/Odd'), 'Expect the definition of acme_msgs/msg/Odd'),
+        (channel('acme_msgs/msg/Odd'), 'definition of acme_msgs/msg/Odd is in'),
         (channel('acme_msgs/msg/Odd', 'ros2idl', 'module x {'), 'readable definition of acme'),
         (channel('acme_msgs/msg/Odd', 'ros2idl', SLIP), 'readable definition of acme'),
     ],

@@ -70,7 +70,7 @@ def send(
 def until(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + SOON
     while not condition():
-        assert time.monotonic() < deadline, f'Expect {what} within {SOON} s.'
+        assert time.monotonic() < deadline, f'Expected {what} within {SOON} s.'
         time.sleep(0.001)
 
 
@@ -119,7 +119,7 @@ def test_disk_that_hangs_keeps_nobody_waiting_and_costs_sensors_first(disk: Disk
     assert send(thread, '/transition', cdr(transition(0)), 500, vital=True)
     assert thread.lost == 200 - taken
     until(lambda: thread.behind > 0.05, 'a disk that is behind')
-    with pytest.raises(RecordError, match=r'to answer within 0.01 s, actually: it did not'):
+    with pytest.raises(RecordError, match=r'did not answer within 0.01 s'):
         thread.ask(lambda: None, 0.01)
     disk.answers.set()
     until(lambda: thread.behind == 0.0, 'a disk that has caught up')
@@ -144,7 +144,7 @@ def test_recording_without_room_for_its_own_records_is_over(disk: Disk) -> None:
     sent = 0
     while send(thread, '/transition', data, vital=True):
         sent += 1
-    assert 'Expect a disk that takes what is recorded' in str(thread.failure)
+    assert 'Expected a disk that takes what is recorded' in str(thread.failure)
     with pytest.raises(RecordError, match='and .* messages wait.*boundary-env recover'):
         thread.close(0.01)
     disk.answers.set()
@@ -168,7 +168,7 @@ def test_who_asks_gets_the_answer_or_the_error(disk: Disk) -> None:
         thread.ask(lambda: disk.mark('', 1, 'ada', '', instant()), SOON)
     assert thread.failure is None
     thread.close(SOON)
-    with pytest.raises(RecordError, match='actually: that to .* is over'):
+    with pytest.raises(RecordError, match='The recording to .* is over'):
         thread.ask(lambda: disk.messages, SOON)
 
 
@@ -204,7 +204,7 @@ def test_disk_that_cannot_keep_what_it_took_ends_the_recording(
     with suppress(RecordError):  # To close it takes the disk too.
         thread.close(SOON)
     monkeypatch.undo()
-    assert 'actually: Input/output error. The disk has failed' in str(thread.failure)
+    assert 'got Input/output error. The disk has failed' in str(thread.failure)
 
 
 def test_write_that_fails_ends_the_recording_and_counts_what_waited(
@@ -271,7 +271,7 @@ def program_of(text: str, place: Path, **values: object) -> str:
 def test_run_is_completed_before_the_disk_is_full(tmp_path: Path) -> None:
     program = program_of(_ON_A_SMALL_DISK, tmp_path, least=1_000_000)
     failure, complete, counts = small_disk(tmp_path, program).splitlines()
-    assert 'Expect at least 1.0 MB free' in failure
+    assert 'Expected at least 1.0 MB free' in failure
     assert failure.endswith('All files are complete until here. Free space and record anew.')
     found, sent, lost = map(int, counts.split())
     assert complete == 'True'
@@ -283,7 +283,7 @@ def test_disk_that_is_full_ends_the_recording_and_what_is_on_it_can_be_read(
 ) -> None:
     program = program_of(_ON_A_SMALL_DISK, tmp_path, least=0)
     failure, complete, counts = small_disk(tmp_path, program).splitlines()
-    assert 'actually: No space left on device' in failure
+    assert 'got No space left on device' in failure
     assert 'Free space and record anew.' in failure
     found, sent, _ = map(int, counts.split())
     assert complete == 'False'
@@ -306,13 +306,11 @@ for place in ('new', 'made'):
 def test_place_that_is_read_only_is_refused_by_name(tmp_path: Path) -> None:
     made = f'mkdir {tmp_path}/made\nmount -o remount,ro {tmp_path}'
     new, other = small_disk(tmp_path, program_of(_REFUSED, tmp_path), options=made).splitlines()
-    assert f'Expect to make {tmp_path}/new, actually: Read-only file system' in new
-    assert f'{tmp_path}/made/contract.yaml, actually: Read-only file system' in other
+    assert f'{tmp_path}/new cannot be made: Read-only file system' in new
+    assert f'{tmp_path}/made/contract.yaml cannot be written: Read-only file system' in other
 
 
 def test_disk_that_is_nearly_full_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        RecordError, match=r'MB free for .*run .min_free_space., actually: '
-    ) as told:
+    with pytest.raises(RecordError, match=r'MB free for .*run .min_free_space., got ') as told:
         Disk(tmp_path / 'run', min_free_space=2**60)
     assert str(told.value).endswith('Free space, or choose another place.')

@@ -60,7 +60,7 @@ def test_file_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
-    with pytest.raises(RecordError, match='Expect to make .*/file/run'):
+    with pytest.raises(RecordError, match='file/run cannot be made'):
         RunFolder.create(tmp_path / 'file' / 'run')
 
 
@@ -75,11 +75,13 @@ def test_run_is_opened_by_what_it_recorded(tmp_path: Path, content: str) -> None
 
 def test_folder_without_records_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / 'photo.png').touch()
-    with pytest.raises(RecordError, match=r'with bag/ or transitions.jsonl, .* holds photo\.png'):
+    with pytest.raises(
+        RecordError, match=r'expected bag/ or transitions.jsonl in it, got photo\.png'
+    ):
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize(('name', 'said'), [('nothing', 'nothing is there'), ('f', 'a file is')])
+@pytest.mark.parametrize(('name', 'said'), [('nothing', 'got nothing'), ('f', 'got a file')])
 def test_what_is_no_folder_is_no_run(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / 'f').touch()
     with pytest.raises(RecordError, match=said):
@@ -97,5 +99,5 @@ def test_first_step_is_kept_whole_and_stays_the_first(tmp_path: Path) -> None:
 
 
 def test_first_transition_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r'Expect to write .*first_transition\.json, actually:'):
+    with pytest.raises(RecordError, match=r'first_transition\.json cannot be written'):
         RunFolder(tmp_path / 'gone').write_first_transition(transition(1))

@@ -199,8 +199,8 @@ def test_environment_that_lives_after_all_changes_nothing_but_is_told_of(
     assert recording.look_until(3.3, 9.0) == []
     (notice,) = recording.made.notices()
     assert notice == (
-        f'Expect episode {EPISODE} to stay TRUNCATED (environment_lost, declared by recorder), '
-        'actually: the environment says RUNNING. '
+        f'Expected episode {EPISODE} to stay TRUNCATED (environment_lost, declared by recorder), '
+        'got the environment says RUNNING. '
         'The first ending stands in the index; the bag has every message.'
     )
     assert recording.row().cause == 'environment_lost'
@@ -237,7 +237,7 @@ def test_second_ending_is_told_of_and_the_first_stands(recording: Recording) -> 
     other = {'cause': 'time_limit', 'declared_by': 'environment'}
     recording.hear('/episode_status', status(EpisodeState.TRUNCATED, 1, **other))
     (notice,) = recording.made.notices()
-    assert 'actually: TRUNCATED (time_limit, declared by environment)' in notice
+    assert 'got TRUNCATED (time_limit, declared by environment)' in notice
     assert recording.row().cause == 'success'
 
 
@@ -246,7 +246,7 @@ def test_message_that_cannot_be_read_is_told_of_and_kept(recording: Recording) -
     recording.hear('/transition', torn)
     recording.hear('/transition', transition(1))
     (notice,) = recording.made.notices()
-    assert 'Expect a message with the fields of Transition' in notice
+    assert 'Expected a message with the fields of Transition' in notice
     assert (recording.made.lost, recording.made.transitions) == (1, 1)
     recording.made.close()
     assert next(open_records(recording.run.path).messages()).data == torn
@@ -285,10 +285,10 @@ def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recordi
 @pytest.mark.parametrize(
     ('episode', 'verdict', 'who', 'message'),
     [
-        ('', 1, 'ada', 'actually: none was begun'),
-        ('another', 1, 'ada', 'actually: another'),
-        (EPISODE, 0, 'ada', 'out of 1 .SUCCESS., 2 .FAILURE., 3 .UNCLEAR., actually: 0'),
-        (EPISODE, 1, '  ', 'Expect who marks the episode'),
+        ('', 1, 'ada', 'got none was begun'),
+        ('another', 1, 'ada', 'got another'),
+        (EPISODE, 0, 'ada', 'out of 1 .SUCCESS., 2 .FAILURE., 3 .UNCLEAR., got 0'),
+        (EPISODE, 1, '  ', '`who` is empty'),
     ],
 )
 def test_mark_that_says_nothing_is_refused(
@@ -304,7 +304,7 @@ def test_mark_of_somebody_else_on_an_unknown_episode_is_told_and_kept_in_the_bag
     mark = EpisodeMark(id=step_id(1), verdict=MarkVerdict.SUCCESS, who='ada', taken=instant())
     recording.hear('/episode_mark', mark)
     (notice,) = recording.made.notices()
-    assert 'Expect an episode of the index to mark' in notice
+    assert 'Expected an episode of the index to mark' in notice
 
 
 @contextmanager

@@ -60,10 +60,10 @@ def test_start_is_drawn_from_its_boxes_or_given() -> None:
 @pytest.mark.parametrize(
     ('parameters', 'message'),
     [
-        ({'rewards': ['way', 'way']}, 'expect names, each once'),
-        ({'rewards': [], 'start': {'start': {**BOX, 'high': [1.0, 1.0]}}}, 'expect low <= high'),
+        ({'rewards': ['way', 'way']}, 'expected names, each once'),
+        ({'rewards': [], 'start': {'start': {**BOX, 'high': [1.0, 1.0]}}}, 'expected low <= high'),
         ({'rewards': [], 'start': {'start': {**BOX, 'unit': ['m']}}}, 'each with a unit'),
-        ({'rewards': [], 'start': {'start': {'low': [0.0]}}}, 'expect low, high and unit'),
+        ({'rewards': [], 'start': {'start': {'low': [0.0]}}}, 'expected low, high and unit'),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(
@@ -76,10 +76,10 @@ def test_parameters_that_mean_nothing_are_refused(
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'goal': [1.0]}, 'Expect the reset options start, actually: goal'),
-        ({'start': [0.0]}, 'expect 2 numbers'),
-        ({'start': 'left'}, 'expect 2 numbers'),
-        ({'start': [3.0, 2.0]}, 'expect -1 to 1, actually: 3'),
+        ({'goal': [1.0]}, r'Unknown reset options \(expected start, got goal'),
+        ({'start': [0.0]}, 'expected 2 numbers'),
+        ({'start': 'left'}, 'expected 2 numbers'),
+        ({'start': [3.0, 2.0]}, 'expected -1 to 1, got 3'),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:

@@ -29,4 +29,4 @@ def must_find(tests: object, method: str, says: str) -> None:
         getattr(tests, method)()
     sentence = str(caught.value)
     assert re.search(says, sentence, re.DOTALL), sentence
-    assert re.search(r'[Ee]xpect .*, actually: ', sentence, re.DOTALL), sentence
+    assert re.search(r'[Ee]xpected .*, got ', sentence, re.DOTALL), sentence

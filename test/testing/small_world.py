@@ -143,7 +143,7 @@ class Point:
         start, goal = values.get('start', ()), values.get('goal', ())
         whole = len(start) == 3 and len(goal) == 2
         if not whole or not all(abs(v) <= _FARTHEST for v in (*start, *goal)):
-            return WorldReset(error=f'Expect a start and a goal in reach, actually: {values}.')
+            return WorldReset(error=f'Expected a start and a goal in reach, got {values}.')
         self.state, self.velocity = list(start), (0.0, 0.0)
         self.now = self.ticked = self.heard = at
         self.commands.clear()
@@ -153,14 +153,14 @@ class Point:
 
     def command(self, topic: str, values: Vector, arrived: int) -> None:
         if topic != 'cmd_vel':
-            raise BoundaryError(f'Expect a command on cmd_vel, actually: {topic}.')
+            raise BoundaryError(f'Expected a command on cmd_vel, got {topic}.')
         if len(values) != 2 or not all(map(math.isfinite, values)):
-            raise InvalidAction(f'Expect two finite speeds, actually: {values}.')
+            raise InvalidAction(f'Expected two finite speeds, got {values}.')
         self.commands.append((arrived, values))
 
     def advance(self, until: int) -> tuple[Emission, ...]:
         if until < self.now:
-            raise IllegalMove(f'Expect {self.now} or later, actually: {until}.')
+            raise IllegalMove(f'Expected {self.now} or later, got {until}.')
         self.now = until
         sent: list[Emission] = []
         while self.ticked + _TICK <= until:

@@ -61,32 +61,32 @@ class Kit(ContractTests):
         (
             ('high: [5.5, 5.5, 3.1416]', 'high: [-9.0, 5.5, 3.1416]'),
             LOADS,
-            r'point\.yaml: expect a valid contract, .*observation\.pose\.high\.0 \(line \d+\)',
+            r'point\.yaml: expected a valid contract, .*observation\.pose\.high\.0 \(line \d+\)',
         ),
         (
             ('radius: 0.3', 'radius: -1.0'),
             LOADS,
-            'task: expect a task that takes its parameters, .*greater than 0',
+            'task: expected a task that takes its parameters, .*greater than 0',
         ),
         (
             ('name: go_to_goal', 'name: go_to_gaol'),
             LOADS,
-            "task.name .*expect an installed task.*Did you mean 'go_to_goal'",
+            "task.name .*expected an installed task.*Did you mean 'go_to_goal'",
         ),
         (
             ('[pose.position.x, pose.position.y]', '[pose.position.x, pose.positoin.y]'),
             'test_contract_names_types_and_fields_that_exist',
-            r"expect types and fields that exist.*evaluator\.true_pose.*'position'",
+            r"expected types and fields that exist.*evaluator\.true_pose.*'position'",
         ),
         (
             ('driver_timeout: 0.25', 'driver_timeout: 0.05'),
             LOADS,
-            r'action\.base\.driver_timeout .*: expect more than safety.hold_after',
+            r'action\.base\.driver_timeout .*: expected more than safety.hold_after',
         ),
         (
             (VELOCITY, ''),
             'test_contract_keeps_the_evaluator_apart',
-            r'evaluator\.true_speed: expect .*, actually: odom is also action\.base\.feedback',
+            r'evaluator\.true_speed: expected .*, got odom is also action\.base\.feedback',
         ),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_fault_in_the_text_is_found(
 
 
 def test_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
-    must_find(Kit(tmp_path / 'nowhere.yaml'), LOADS, 'nowhere.yaml: expect a valid contract')
+    must_find(Kit(tmp_path / 'nowhere.yaml'), LOADS, 'nowhere.yaml: expected a valid contract')
 
 
 def test_a_contract_that_is_not_named_is_asked_for() -> None:
@@ -158,11 +158,15 @@ class Lazy(Gate):
 @pytest.mark.parametrize(
     ('gate', 'method', 'says'),
     [
-        (Unbounded, LEAVES_OUT, r'action base/.*: expect no command outside of \[-0\.5, 1\] m/s'),
-        (Jumpy, LEAVES_OUT, r'expect a change of at most [\d.e-]+ .* \(rate [14]\)'),
-        (Jumpy, PASSES, r'expect a change of at most [\d.]+ .* \(rate [14]\)'),
-        (Deaf, STOPS, r'emergency stop from action .*: expect the safe command within [\d.]+ s'),
-        (Lazy, STOPS, 'expect the safe command within'),
+        (
+            Unbounded,
+            LEAVES_OUT,
+            r'action base/.*: expected no command outside of \[-0\.5, 1\] m/s',
+        ),
+        (Jumpy, LEAVES_OUT, r'expected a change of at most [\d.e-]+ .* \(rate [14]\)'),
+        (Jumpy, PASSES, r'expected a change of at most [\d.]+ .* \(rate [14]\)'),
+        (Deaf, STOPS, r'emergency stop from action .*: expected the safe command within [\d.]+ s'),
+        (Lazy, STOPS, 'expected the safe command within'),
     ],
 )
 def test_a_gate_that_does_not_keep_the_contract_is_found(
@@ -187,14 +191,14 @@ def test_actions_of_a_space_that_the_gate_refuses_are_found(
     must_find(
         Kit(file),
         PASSES,
-        r'expect an action of the space to be ADMITTED or LIMITED, '
-        r'actually: REJECTED \(OUT_OF_BOUNDS',
+        r'expected an action of the space to be ADMITTED or LIMITED, '
+        r'got REJECTED \(OUT_OF_BOUNDS',
     )
 
 
 def test_a_space_without_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract_tests, 'action_space', lambda contract: _box(np.inf))
-    must_find(Kit(write(tmp_path)), SAMPLES, 'action: expect finite bounds')
+    must_find(Kit(write(tmp_path)), SAMPLES, 'action: expected finite bounds')
 
 
 def test_an_observation_outside_of_its_space_is_found(
@@ -204,14 +208,14 @@ def test_an_observation_outside_of_its_space_is_found(
         return values, False
 
     monkeypatch.setattr('boundary_env_ros.core.observation.bring_inside', leave)
-    must_find(Kit(write(tmp_path)), INSIDE, r'observation\.\w+: expect a member of Box')
+    must_find(Kit(write(tmp_path)), INSIDE, r'observation\.\w+: expected a member of Box')
 
 
 @pytest.mark.parametrize(
     ('change', 'method', 'says'),
     [
-        ({'digest': 'sha256:0'}, LAYOUT, 'expect the digest not to depend on the layout'),
-        ({'digest': 'sha256:0'}, REBUILT, 'the record: expect the contract that was recorded'),
+        ({'digest': 'sha256:0'}, LAYOUT, 'expected the digest not to depend on the layout'),
+        ({'digest': 'sha256:0'}, REBUILT, 'the record: expected the contract that was recorded'),
         ({'text': 'other'}, REBUILT, "version: '1.0.0' and '1.0.1'"),
     ],
 )

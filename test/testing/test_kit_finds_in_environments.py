@@ -141,9 +141,9 @@ class Repairing(BoundaryEnv):
         try:
             repaired = np.nan_to_num(np.asarray(action, dtype=float).ravel()[:2])
         except (TypeError, ValueError):
-            raise InvalidAction(f'Expect numbers, actually: {action!r}.') from None
+            raise InvalidAction(f'Expected numbers, got {action!r}.') from None
         if repaired.shape != (2,):
-            raise InvalidAction(f'Expect two numbers, actually: {action!r}.')
+            raise InvalidAction(f'Expected two numbers, got {action!r}.')
         return super().step(repaired)
 
 
@@ -195,29 +195,37 @@ class Moody(BoundaryEnv):
 @pytest.mark.parametrize(
     ('env', 'method', 'says'),
     [
-        (Wide, SPACES, r'action_space: expect Box\(.*\), actually: Box\(-9.0, 9.0'),
-        (Double, INSIDE, r"step, observation\['pose'\]: expect float32, actually: float64"),
-        (Sorted, INSIDE, r"reset: expect the fields \['pose', 'velocity', 'goal'\], actually"),
-        (FarAway, INSIDE, r"step, observation\['velocity'\]: expect a member of Box"),
-        (OldStyle, INSIDE, 'step: expect observation, reward, terminated, truncated and info'),
-        (Sharing, MEMORY, 'pose: expect memory of its own'),
-        (Eager, BEFORE, 'step: expect ResetNeeded for a step before the first reset, .*: none'),
-        (Eager, ENDS, 'step: expect EpisodeEnded for a step after the end, actually: none'),
-        (BothFlags, ENDS, r'step \d+: expect terminated or truncated, never both, actually: both'),
-        (WrongFlag, ENDS, "expect truncated, which 'time_limit' is, actually: terminated"),
-        (NoDeclarer, ENDS, "declared_by: expect whoever declared the ending, actually: ''"),
-        (Endless, ENDS, 'step: expect an ending after 20 steps, actually: none'),
-        (Reborn, CLOSED, 'reset: expect BoundaryError after it was closed, actually: none'),
-        (Forgetful, LEFT, 'episode_id: expect another episode after a reset'),
-        (Repairing, NONE, 'expect InvalidAction for .*, actually: none was raised'),
-        (Clipping, SAYS, r'requested_action: expect the action that was asked for \(12'),
-        (Speechless, SAYS, r'expect reasons for LIMITED, actually: \[\]. Never clip in silence'),
-        (Unclipped, SAYS, r'dimension \d: expect to be told that .* became .*, actually: clipped'),
-        (Telling, EVALUATOR, 'the info of step: expect no field .*, actually: true_pose'),
-        (Nameless, IDENTITY, 'the info of step 1: expect contract and digest'),
-        (Lenient, OPTIONS, 'expect BoundaryError for an unknown option, actually: none'),
-        (Moody, REPEATS, r'expect equal episodes from equal seeds and actions, .*steps\[0\]\[1\]'),
-        (Moody, GYMNASIUM, 'check_env: expect gymnasium to be content, actually: AssertionError'),
+        (Wide, SPACES, r'action_space: expected Box\(.*\), got Box\(-9.0, 9.0'),
+        (Double, INSIDE, r"step, observation\['pose'\]: expected float32, got float64"),
+        (Sorted, INSIDE, r"reset: expected the fields \['pose', 'velocity', 'goal'\], got"),
+        (FarAway, INSIDE, r"step, observation\['velocity'\]: expected a member of Box"),
+        (OldStyle, INSIDE, 'step: expected observation, reward, terminated, truncated and info'),
+        (Sharing, MEMORY, 'pose: expected memory of its own'),
+        (
+            Eager,
+            BEFORE,
+            'step: expected ResetNeeded for a step before the first reset, .*got none',
+        ),
+        (Eager, ENDS, 'step: expected EpisodeEnded for a step after the end, got none'),
+        (BothFlags, ENDS, r'step \d+: expected terminated or truncated, never both, got both'),
+        (WrongFlag, ENDS, "expected truncated, which 'time_limit' is, got terminated"),
+        (NoDeclarer, ENDS, "declared_by: expected whoever declared the ending, got ''"),
+        (Endless, ENDS, 'step: expected an ending after 20 steps, got none'),
+        (Reborn, CLOSED, 'reset: expected BoundaryError after it was closed, got none'),
+        (Forgetful, LEFT, 'episode_id: expected another episode after a reset'),
+        (Repairing, NONE, 'expected InvalidAction for .*, got none was raised'),
+        (Clipping, SAYS, r'requested_action: expected the action that was asked for \(12'),
+        (Speechless, SAYS, r'expected reasons for LIMITED, got \[\]. Never clip in silence'),
+        (Unclipped, SAYS, r'dimension \d: expected to be told that .* became .*, got clipped'),
+        (Telling, EVALUATOR, 'the info of step: expected no field .*, got true_pose'),
+        (Nameless, IDENTITY, 'the info of step 1: expected contract and digest'),
+        (Lenient, OPTIONS, 'expected BoundaryError for an unknown option, got none'),
+        (
+            Moody,
+            REPEATS,
+            r'expected equal episodes from equal seeds and actions, .*steps\[0\]\[1\]',
+        ),
+        (Moody, GYMNASIUM, 'check_env: expected gymnasium to be content, got AssertionError'),
     ],
 )
 def test_a_fault_of_an_environment_is_found(
@@ -247,9 +255,9 @@ def _no_decision(record: object) -> object:
 @pytest.mark.parametrize(
     ('damage', 'says'),
     [
-        (_paid_more, 'audit: expect a record without errors.*reward'),
-        (_another_command, 'audit: expect a record without errors.*command'),
-        (_no_decision, 'audit: expect a record without errors.*decision'),
+        (_paid_more, 'audit: expected a record without errors.*reward'),
+        (_another_command, 'audit: expected a record without errors.*command'),
+        (_no_decision, 'audit: expected a record without errors.*decision'),
     ],
 )
 def test_a_record_that_is_not_true_is_found(
@@ -267,7 +275,7 @@ def test_an_environment_without_a_contract_is_found() -> None:
         def env(self) -> Any:
             return gymnasium.make('CartPole-v1')
 
-    must_find(Kit(), SPACES, r'env\(\): expect an environment with a `contract`.*CartPoleEnv')
+    must_find(Kit(), SPACES, r'env\(\): expected an environment with a `contract`.*CartPoleEnv')
 
 
 def kit(file: Path, env: type[BoundaryEnv]) -> EnvironmentTests:

@@ -44,12 +44,12 @@ class Through(EmbeddedLink):
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
     ) -> Delivery:
         if self.closed:
-            raise BoundaryError('Expect an open link, actually: it was closed.')
+            raise BoundaryError('Expected an open link, got it was closed.')
         return self.out(super().begin(seed=seed, options=options, wrappers=wrappers))
 
     def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
         if self.closed:
-            raise BoundaryError('Expect an open link, actually: it was closed.')
+            raise BoundaryError('Expected an open link, got it was closed.')
         return tuple(map(self.out, super().step(action)))
 
     def out(self, delivery: Delivery) -> Delivery:
@@ -163,23 +163,23 @@ class Touchy(Through):
 @pytest.mark.parametrize(
     ('link', 'method', 'says'),
     [
-        (OtherDigest, BEGINS, r'begin, transition\.id\.digest: expect sha256:\w{64}, actually'),
-        (Seedless, BEGINS, r'begin, transition\.seed: expect 1, actually: \d+'),
-        (Halving, BEGINS, 'begin: expect a whole observation, actually: '),
-        (Seedless, SAMPLES, 'expect equal samples from equal seeds, actually: .*values'),
-        (Hiding, WRAPPERS, r"wrappers: expect \('AWrapper', 'Another'\), actually: \(\)"),
-        (OneEpisode, ANOTHER, 'begin again: expect another episode, actually: the only one'),
-        (Lenient, OPTIONS, 'expect BoundaryError for an unknown option, actually: none'),
-        (Skipping, ANSWERS, r'expect episode .*, step 1, actually: episode .*, step 2'),
-        (Silent, ANSWERS, 'step: expect the transition that the action closed, actually: none'),
-        (Clipping, ANSWERS, r'step 1, requested_action: expect the action \('),
-        (Forgetful, TELLS, r'step 2, on_delivery: expect \[2\], actually: \[\]'),
-        (Restless, OBSERVES, 'observe: expect no step without an action in lockstep'),
-        (Foreseeing, DELIVERS, r'step 0: expect `delivered` at \d+ ns \(closed\) or later'),
-        (Repairing, NONE, 'expect a BoundaryError, or the verdict REJECTED'),
-        (Beginning, WITHOUT, r'step: expect BoundaryError before begin\(\), actually: none'),
-        (Undead, LETS_GO, r'step: expect BoundaryError after close\(\), actually: none'),
-        (Touchy, LETS_GO, 'close: expect to be closed twice without harm, actually: RuntimeErr'),
+        (OtherDigest, BEGINS, r'begin, transition\.id\.digest: expected sha256:\w{64}, got'),
+        (Seedless, BEGINS, r'begin, transition\.seed: expected 1, got \d+'),
+        (Halving, BEGINS, 'begin: expected a whole observation, got '),
+        (Seedless, SAMPLES, 'expected equal samples from equal seeds, got .*values'),
+        (Hiding, WRAPPERS, r"wrappers: expected \('AWrapper', 'Another'\), got \(\)"),
+        (OneEpisode, ANOTHER, 'begin again: expected another episode, got the only one'),
+        (Lenient, OPTIONS, 'expected BoundaryError for an unknown option, got none'),
+        (Skipping, ANSWERS, r'expected episode .*, step 1, got episode .*, step 2'),
+        (Silent, ANSWERS, 'step: expected the transition that the action closed, got none'),
+        (Clipping, ANSWERS, r'step 1, requested_action: expected the action \('),
+        (Forgetful, TELLS, r'step 2, on_delivery: expected \[2\], got \[\]'),
+        (Restless, OBSERVES, 'observe: expected no step without an action in lockstep'),
+        (Foreseeing, DELIVERS, r'step 0: expected `delivered` at \d+ ns \(closed\) or later'),
+        (Repairing, NONE, 'expected a BoundaryError, or the verdict REJECTED'),
+        (Beginning, WITHOUT, r'step: expected BoundaryError before begin\(\), got none'),
+        (Undead, LETS_GO, r'step: expected BoundaryError after close\(\), got none'),
+        (Touchy, LETS_GO, 'close: expected to be closed twice without harm, got RuntimeErr'),
     ],
 )
 def test_a_fault_of_a_link_is_found(

@@ -68,12 +68,11 @@ class LeRobotPolicy:
             import torch
         except ImportError as error:
             raise MissingDependency(
-                f'Expect LeRobot to run {path}, actually: {error}. '
-                'Install it with `pip install lerobot`.'
+                f'LeRobot is needed to run {path}: {error}. Install it with `pip install lerobot`.'
             ) from error
         if not (path / 'config.json').is_file():
             raise BoundaryError(
-                f'Expect the folder of a pretrained policy, actually: {path} has no config.json.'
+                f'{path} is not the folder of a pretrained policy: it has no config.json.'
             )
         self._torch: Any = torch
         config: Any = PreTrainedConfig.from_pretrained(path)
@@ -88,15 +87,15 @@ class LeRobotPolicy:
         self._chunk = contract.horizon > 1 if chunk is None else chunk
         if self._chunk and getattr(config, 'n_obs_steps', 1) > 1:
             raise BoundaryError(
-                f'Expect a policy that predicts from one observation, actually: {config.type} '
-                f'looks back over {config.n_obs_steps}. Say chunk=false, and it keeps them itself.'
+                f'A policy with chunks predicts from one observation here, and {config.type} '
+                f'looks back over {config.n_obs_steps}. With chunk=false it keeps them itself.'
             )
         self._task = task
         self._fields = _fields(loaded, dict(config.input_features), features or {})
         sizes = [_size(feature.shape) for feature in config.output_features.values()]
         if contract.action_size not in sizes:
             raise BoundaryError(
-                f'Expect a policy with actions of {contract.action_size} numbers, actually: '
+                f'Expected a policy with actions of {contract.action_size} numbers, got '
                 f'{", ".join(map(str, sizes))} in {path}.'
             )
 
@@ -161,21 +160,21 @@ def _fields(
         for name in fields:
             if name not in specs:
                 raise BoundaryError(
-                    f'Expect a field of the observation ({", ".join(specs)}) for the feature '
-                    f'{feature!r}, actually: {name!r}. Say which with features={{FEATURE: FIELD}}.'
+                    f'Expected a field of the observation ({", ".join(specs)}) for the feature '
+                    f'{feature!r}, got {name!r}. Say which with features={{FEATURE: FIELD}}.'
                 )
         shapes = [specs[name].shape for name in fields]
         size, has = _size(kind.shape), sum(map(_size, shapes))
         if size != has:
             raise BoundaryError(
-                f'Expect {size} numbers {tuple(kind.shape)} for the feature {feature!r}, '
-                f'actually: {has} of {", ".join(fields)}.'
+                f'Expected {size} numbers {tuple(kind.shape)} for the feature {feature!r}, '
+                f'got {has} of {", ".join(fields)}.'
             )
         found[feature] = fields
     unknown = set(declared) - set(wanted)
     if unknown:
         raise BoundaryError(
-            f'Expect features of the policy ({", ".join(wanted)}), actually: '
+            f'Expected features of the policy ({", ".join(wanted)}), got '
             f'{", ".join(sorted(unknown))}.'
         )
     return found

@@ -34,8 +34,8 @@ def _scripted(contract: Contract, **options: Any) -> Policy:
     script = _SCRIPTS.get(contract.task.name)
     if script is None:
         raise BoundaryError(
-            f'Expect a task with a script ({", ".join(_SCRIPTS)}), actually: '
-            f'{contract.task.name or "no task"!r}.'
+            f'No script for this task (expected one of {", ".join(_SCRIPTS)}, got '
+            f'{contract.task.name or "no task"!r}).'
         )
     return _called(script, 'scripted', options)
 
@@ -85,19 +85,20 @@ def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]
     head, colon, tail = name.rpartition(':')
     if not colon or not head or not tail:
         raise BoundaryError(
-            f'Expect a policy: {", ".join(BASELINES)}, {", ".join(f"{r}:PATH" for r in READERS)}, '
-            f'module:factory or file.py:factory, actually: {name!r}.'
+            f'Unknown policy (expected {", ".join(BASELINES)}, '
+            f'{", ".join(f"{r}:PATH" for r in READERS)}, '
+            f'module:factory or file.py:factory, got {name!r}).'
         )
     factory = getattr(_module(head), tail, None)
     if not callable(factory):
         raise BoundaryError(
-            f'Expect a function or class {tail!r} in {head}, actually: '
-            f'{"none" if factory is None else repr(factory)}.'
+            f'{head} has no function or class {tail!r}'
+            f'{"" if factory is None else f" (got {factory!r})"}.'
         )
     policy = _called(factory, name, options, loaded.contract)
     if not callable(policy):
         raise BoundaryError(
-            f'Expect {name} to return a policy, which can be called, actually: {policy!r}.'
+            f'{name} returned no policy (expected something to call, got {policy!r}).'
         )
     return policy
 
@@ -113,7 +114,7 @@ def _module(name: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (ImportError, OSError) as error:
         raise BoundaryError(
-            f'Expect a module or file with the policy, actually: {name}: {error}. Run it where '
+            f'The policy {name} cannot be imported: {error}. Run the command where '
             'the module is, or install it.'
         ) from error
     return module
@@ -132,6 +133,6 @@ def _called(
             signature.bind(*arguments, **options)
         except TypeError as error:
             raise BoundaryError(
-                f'Expect options that {name} takes, {signature}, actually: {error}.'
+                f'{name} takes other options (expected {signature}): {error}.'
             ) from error
     return factory(*arguments, **options)

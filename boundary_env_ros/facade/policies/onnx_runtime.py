@@ -77,17 +77,15 @@ class OnnxPolicy:
             import onnxruntime
         except ImportError as error:
             raise MissingDependency(
-                f'Expect ONNX Runtime to run {path}, actually: {error}. '
+                f'ONNX Runtime is needed to run {path}: {error}. '
                 'Install it with `pip install onnxruntime`.'
             ) from error
         if not path.is_file():
-            raise BoundaryError(f'Expect an ONNX model, actually: {path} is none.')
+            raise BoundaryError(f'{path} is not an ONNX model.')
         try:
             self._session: Any = onnxruntime.InferenceSession(path, providers=list(providers))
         except Exception as error:  # its own errors have no common base of theirs
-            raise BoundaryError(
-                f'Expect a model that ONNX Runtime can run, actually: {path}: {error}'
-            ) from error
+            raise BoundaryError(f'ONNX Runtime cannot run {path}: {error}') from error
         contract = loaded.contract
         self._space = observation_space(contract)
         self._images = {spec.name for spec in contract.observation if spec.is_image}
@@ -95,7 +93,7 @@ class OnnxPolicy:
         names = [node.name for node in self._session.get_outputs()]
         if output and output not in names:
             raise BoundaryError(
-                f'Expect an output of the model ({", ".join(names)}), actually: {output!r}.'
+                f'Expected an output of the model ({", ".join(names)}), got {output!r}.'
             )
         self._output = output or names[0]
         self._inputs = self._matched(inputs or {}, path)
@@ -106,8 +104,8 @@ class OnnxPolicy:
         unknown = set(declared) - {node.name for node in nodes}
         if unknown:
             raise BoundaryError(
-                f'Expect inputs of the model ({", ".join(node.name for node in nodes)}), '
-                f'actually: {", ".join(sorted(unknown))} in inputs.'
+                f'Expected inputs of the model ({", ".join(node.name for node in nodes)}), '
+                f'got {", ".join(sorted(unknown))} in inputs.'
             )
         found: dict[str, tuple[str, Any, int]] = {}
         for node in nodes:
@@ -115,15 +113,15 @@ class OnnxPolicy:
             if field not in self._space.spaces:
                 if node.name in declared or len(nodes) > 1:
                     raise BoundaryError(
-                        f'Expect a field of the observation ({", ".join(self._space.spaces)}) for '
-                        f'the input {node.name!r} of {path}, actually: {field!r}. '
+                        f'Expected a field of the observation ({", ".join(self._space.spaces)}) '
+                        f'for the input {node.name!r} of {path}, got {field!r}. '
                         'Say which with inputs={INPUT: FIELD}.'
                     )
                 field = ''
             if node.type not in _TYPES:
                 raise BoundaryError(
-                    f'Expect an input of {", ".join(_TYPES)}, actually: {node.name!r} of {path} '
-                    f'takes {node.type}.'
+                    f'The input {node.name!r} of {path} has another type '
+                    f'(expected {", ".join(_TYPES)}, got {node.type}).'
                 )
             found[node.name] = fed = field, _TYPES[node.type], len(node.shape)
             self._check(node.name, tuple(node.shape), self._tensor(*fed, self._space.sample()))
@@ -136,7 +134,7 @@ class OnnxPolicy:
         )
         if not fits:
             raise BoundaryError(
-                f'Expect an observation of shape {wanted} for the input {name!r}, actually: '
+                f'Expected an observation of shape {wanted} for the input {name!r}, got '
                 f'{given.shape}.'
             )
 

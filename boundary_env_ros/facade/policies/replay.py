@@ -68,18 +68,18 @@ class ReplayPolicy:
             digests.add(digest)
             self._recorded.append((seed, actions))
         if not self._recorded:
-            raise BoundaryError(f'Expect an episode to replay, actually: {path} has none.')
+            raise BoundaryError(f'{path} has no episode to replay.')
         if digests != {loaded.digest} and not other_contract:
             raise DigestMismatch(
-                f'Expect a run under the digest {loaded.digest}, actually: '
-                f'{", ".join(sorted(digests))} in {path}. Run it under the contract (and pacing) '
-                'that it was recorded under, or say other_contract=true.'
+                f'{path} was recorded under another contract (expected the digest '
+                f'{loaded.digest}, got {", ".join(sorted(digests))}). Run it under the contract '
+                '(and pacing) that it was recorded under, or say other_contract=true.'
             )
         recorded = {len(action) for _, actions in self._recorded for action in actions if action}
         if recorded - {size}:
             raise BoundaryError(
-                f'Expect recorded actions of {size} numbers, actually: '
-                f'{", ".join(map(str, sorted(recorded)))} in {path}.'
+                f'The actions in {path} have another size (expected {size} numbers, got '
+                f'{", ".join(map(str, sorted(recorded)))}).'
             )
         self._rest = _rest(loaded.contract)
         # Until an episode begins: whoever warms a policy up asks before.
@@ -96,8 +96,8 @@ class ReplayPolicy:
                 return
         known = sorted({recorded for recorded, _ in self._recorded})
         raise BoundaryError(
-            f'Expect a recorded episode with the seed {seed}, actually: {_told(known)} in '
-            f'{self._path}. Begin with one of them, or say any_seed=true.'
+            f'No recorded episode has the seed {seed} (got {_told(known)} in '
+            f'{self._path}). Begin with one of them, or say any_seed=true.'
         )
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
@@ -107,7 +107,7 @@ class ReplayPolicy:
         if self._last and (recorded is not None or self._rest is None):
             return np.array(self._last)
         if self._rest is None:
-            raise BoundaryError(f'Expect a recorded action, actually: none in {self._path}.')
+            raise BoundaryError(f'{self._path} has no recorded action.')
         return self._rest(observation)
 
 

@@ -68,16 +68,14 @@ class StableBaselinesPolicy:
             import stable_baselines3
         except ImportError as error:
             raise MissingDependency(
-                f'Expect Stable-Baselines3 to run {path}, actually: {error}. '
+                f'Stable-Baselines3 is needed to run {path}: {error}. '
                 'Install it with `pip install stable-baselines3`.'
             ) from error
         kind = getattr(stable_baselines3, algorithm, None)
         if kind is None:
-            raise BoundaryError(
-                f'Expect an algorithm of Stable-Baselines3, actually: {algorithm!r}.'
-            )
+            raise BoundaryError(f'Stable-Baselines3 has no algorithm {algorithm!r}.')
         if not path.is_file():
-            raise BoundaryError(f'Expect the zip file of a model, actually: {path} is none.')
+            raise BoundaryError(f'{path} is not the zip file of a model.')
         self._seed = stable_baselines3.common.utils.set_random_seed
         self._model: Any = kind.load(path, device=device)
         self._deterministic = deterministic
@@ -102,14 +100,14 @@ class StableBaselinesPolicy:
             ]
             if not lacking:
                 return
-            actually = f'one on {", ".join(lacking)}'
+            seen = f'{", ".join(lacking)}'
         else:
             flat = spaces.flatten_space(self._space).shape
             if wanted.shape == flat:
                 return
-            actually = f'one on the shape {wanted.shape}, not {flat} as all fields together have,'
+            seen = f'the shape {wanted.shape}, not {flat} as all fields together have'
         raise BoundaryError(
-            f'Expect a model of the observation of the contract, actually: {actually} in {path}. '
+            f'The model {path} was trained on another observation ({seen}). '
             'Train it on the environment itself, or behind FlattenObservation.'
         )
 
@@ -123,7 +121,7 @@ class StableBaselinesPolicy:
             if alike or rescale:
                 return space.low, space.high
         raise BoundaryError(
-            f'Expect a model of the action space of the contract, {space}, actually: {own}. '
+            f'The model has another action space (expected {space}, got {own}). '
             'If it was trained behind RescaleAction, say rescale=true.'
         )
 

@@ -175,8 +175,7 @@ class DoorArm:
         geometry = self.geometry
         if len(target.joints) != len(ARM_JOINTS):
             raise ResetFailed(
-                f'Expect a start of {len(ARM_JOINTS)} joint angles, actually: '
-                f'{len(target.joints)}.'
+                f'Expected a start of {len(ARM_JOINTS)} joint angles, got {len(target.joints)}.'
             )
         for name, value, low, high in zip(
             ARM_JOINTS, target.joints, geometry.joint_low, geometry.joint_high, strict=True
@@ -193,23 +192,21 @@ class DoorArm:
         distance = self._physics.handle_distance(target)
         if not distance <= geometry.reach:
             raise ResetFailed(
-                f'Expect a handle within the reach of the arm ({geometry.reach:.2f} m from the '
-                f'shoulder), actually: {distance:.2f} m at radius {target.radius} m and height '
+                f'Expected a handle within the reach of the arm ({geometry.reach:.2f} m from the '
+                f'shoulder), got {distance:.2f} m at radius {target.radius} m and height '
                 f'{target.height} m.'
             )
         met = self._physics.collisions(target)
         if met:
             raise ResetFailed(
-                f'Expect a start which touches nothing, actually: {", ".join(met)} at joints '
+                f'Expected a start which touches nothing, got {", ".join(met)} at joints '
                 f'{list(target.joints)} rad.'
             )
 
 
 def _check_range(what: str, value: float, low: float, high: float, unit: str) -> None:
     if not (low <= value <= high and math.isfinite(value)):
-        raise ResetFailed(
-            f'Expect a {what} of {low:g} to {high:g} {unit}, actually: {value} {unit}.'
-        )
+        raise ResetFailed(f'Expected a {what} of {low:g} to {high:g} {unit}, got {value} {unit}.')
 
 
 def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmState]]:

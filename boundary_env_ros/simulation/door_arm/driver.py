@@ -117,7 +117,7 @@ class PositionDriver:
         """
         if len(targets) != len(self._low) or not all(map(math.isfinite, targets)):
             raise InvalidAction(
-                f'Expect a finite position for each of {len(self._low)} joints, actually: '
+                f'Expected a finite position for each of {len(self._low)} joints, got '
                 f'{list(targets)}. It was not applied.'
             )
         self._commands.receive(tuple(targets), arrived_ns)

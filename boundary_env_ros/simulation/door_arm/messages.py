@@ -63,6 +63,5 @@ def message_fields(reading: Reading) -> Fields:
     if isinstance(payload, ContactReading):
         return {'data': payload.touching}
     raise ValueError(
-        f'Expect a reading of the arm that was published, actually: {reading.sensor} has '
-        f'{type(payload).__name__}.'
+        f'Not a published reading of the arm: {reading.sensor} has {type(payload).__name__}.'
     )

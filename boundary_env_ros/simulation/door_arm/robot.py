@@ -86,8 +86,8 @@ class DoorArmRobot:
         sizes = {name: len(unit) for name, unit in _UNITS.items()}
         if {name: len(values.get(name, ())) for name in sizes} != sizes:
             return WorldReset(
-                error='Expect a reset target with start (6 joint angles), door (angle, friction) '
-                'and handle (radius, height), actually: '
+                error='Expected a reset target with start (6 joint angles), door (angle, '
+                'friction), handle (radius, height), got '
                 f'{ {name: list(v) for name, v in values.items()} }.'
             )
         (hinge, friction), (radius, height) = values['door'], values['handle']
@@ -120,7 +120,7 @@ class DoorArmRobot:
             self._arm.command_gripper(values[0], arrived)
         else:
             raise BoundaryError(
-                f'Expect six angles on {ARM_TOPIC} or one opening on {GRIPPER_TOPIC}, actually: '
+                f'Expected six angles on {ARM_TOPIC} or one opening on {GRIPPER_TOPIC}, got '
                 f'{len(values)} values on {topic}.'
             )
 
@@ -158,7 +158,7 @@ def _group(contract: Contract, topic: str, size: int) -> ActionSpec:
     if len(found) != 1:
         commands = ', '.join(f'{group.size} on {group.topic}' for group in contract.action)
         raise BoundaryError(
-            f'Expect a contract with {size} command values on {topic}, actually: {commands}.'
+            f'Expected a contract with {size} command values on {topic}, got {commands}.'
         )
     return found[0]
 

@@ -71,7 +71,7 @@ def placing(request: ResetWorld) -> Placing:
     start, goal = values.get('start', ()), values.get('goal', ())
     if len(start) != 3 or len(goal) != 2:
         raise ResetFailed(
-            'Expect a reset target with start (x, y, yaw) and goal (x, y), actually: '
+            'Expected a reset target with start (x, y, yaw) and goal (x, y), got '
             f'{ {name: list(v) for name, v in values.items()} }.'
         )
     return Placing(start=start, goal=goal)
@@ -139,8 +139,8 @@ class GazeboCart:
         group = contract.action[0]
         if len(contract.agents) != 1 or len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(
-                'Expect one agent, and an action with one group of two dimensions (forward m/s, '
-                f'turn rad/s) for the cart in Gazebo, actually: {len(contract.agents)} agents, '
+                'Expected one agent, and an action with one group of two dimensions (forward m/s, '
+                f'turn rad/s) for the cart in Gazebo, got {len(contract.agents)} agents, '
                 f'{contract.command_size} dimensions in {len(contract.action)} groups.'
             )
         timeout = config.driver_timeout if group.driver_timeout is None else group.driver_timeout

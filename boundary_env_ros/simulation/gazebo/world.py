@@ -158,7 +158,7 @@ class _Source:
     def _find(parent: ET.Element, path: str) -> ET.Element:
         found = parent.find(path)
         if found is None:
-            raise ValueError(f'warehouse.xml: expect an element {path}, actually: none.')
+            raise ValueError(f'warehouse.xml: expected an element {path}, got none.')
         return found
 
     def _take_defaults(self, element: ET.Element, above: dict[str, dict[str, str]]) -> None:
@@ -465,7 +465,7 @@ def _shape(parent: ET.Element, geom: Geom) -> None:
             _add(shape, 'normal', '0 0 1')
             _add(shape, 'size', _text(tuple(2.0 * half for half in size[:2])))
         case _:
-            raise ValueError(f'Expect a shape that SDF knows, actually: {geom.shape!r}.')
+            raise ValueError(f'Expected a shape that SDF knows, got {geom.shape!r}.')
 
 
 def _inertial(link: ET.Element, geoms: tuple[Geom, ...]) -> None:
@@ -497,7 +497,7 @@ def _own_inertia(geom: Geom) -> Matrix:
             radius, half = geom.size
             squares = np.array([radius**2 / 4.0, radius**2 / 4.0, half**2 / 3.0])
         case _:
-            raise ValueError(f'Expect a solid, actually: {geom.shape!r}.')
+            raise ValueError(f'Expected a solid, got {geom.shape!r}.')
     # Of x^2, y^2 and z^2 the mean over the solid.
     return geom.mass * np.diag(squares.sum() - squares)
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 import re
 import subprocess
@@ -18,7 +17,7 @@ from boundary_env_ros.cli.main import COMMANDS
 EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
 #: It trains for minutes, with what not everybody has installed: test_train_cart.py.
 LONG = {'train_cart'}
-#: It needs the nodes: test_services.py.
+#: It needs the nodes: test_services.py. How drive_cart drives them: test_facade_over_ros.py.
 OVER_ROS = {'call_services'}
 
 _LINK = re.compile(r'\]\(([^)\s]+)\)')
@@ -117,37 +116,6 @@ sys.path[:0] = [first, example.rsplit('/', 2)[0]]
 sys.argv = [example]
 runpy.run_path(example, run_name='__main__')
 """
-
-
-@pytest.mark.ros
-def test_example_drives_the_nodes_when_one_word_is_changed(tmp_path: Path) -> None:
-    pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
-    from boundary_env_ros.ros.domain import free_domain
-    from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
-
-    embedded = text_of('examples/drive_cart.py')
-    assert embedded.count("link='embedded'") == 1
-    changed = tmp_path / 'drive_cart.py'
-    changed.write_text(embedded.replace("link='embedded'", "link='ros'"), encoding='utf-8')
-    domain = free_domain()
-    nodes = [
-        NodeSpec(name='recorder', parameters={'run': str(tmp_path / 'run')}),
-        *(
-            NodeSpec(name=name, parameters={})
-            for name in ('simulated_robot', 'safety_gate', 'environment')
-        ),
-    ]
-    with running(nodes, domain_id=domain, logs=tmp_path / 'logs', timeout=60.0):
-        finished = subprocess.run(
-            [sys.executable, str(changed)],
-            env={**os.environ, **isolated_environment(domain), 'PYTHONPATH': str(REPOSITORY)},
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.splitlines()[-1] == 'success'
 
 
 def test_picture_of_the_step_names_every_instant_and_stage() -> None:

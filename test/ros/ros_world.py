@@ -19,9 +19,9 @@ import time
 from typing import Any
 import uuid
 
-from lifecycle_msgs.srv import ChangeState, GetState
+from lifecycle_msgs.srv import GetState
 import numpy as np
-from rcl_interfaces.srv import SetParametersAtomically
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 import rclpy
 from rclpy.context import Context
 from rclpy.event_handler import PublisherEventCallbacks
@@ -54,6 +54,9 @@ DOMAINS = range(91, 100)
 MARK = 'BOUNDARY_ENV_TEST_RUN'
 """Variable that every process which a test starts inherits, so that none is overlooked."""
 
+OWN_MARK = 'BOUNDARY_ENV_TEST_COMMAND'
+"""The same of one command, so that what it started can be told from all else."""
+
 PATIENT: Mapping[str, Any] = {
     'observation': {name: {'max_age': 3.0} for name in ('pose', 'velocity', 'scan', 'front')},
     'safety': {
@@ -85,11 +88,13 @@ lives: Fast DDS says every 3 s what there was."""
 _LOOK = 0.01
 
 _REPEATABLE = (
+    GetParameters,
     GetState,
     srv.EndEpisode,
     srv.Observe,
     srv.Plan,
     srv.Spaces,
+    SetParameters,
     SetParametersAtomically,
     Trigger,
 )
@@ -144,14 +149,14 @@ def ports_of(processes: Iterable[int], domain: int) -> set[int]:
     return held & ports_in_use(domain)
 
 
-def processes_of(run: str) -> dict[int, str]:
-    """Return command lines of all other processes that inherited the mark of a run, by id."""
+def processes_of(run: str, mark: str = MARK) -> dict[int, str]:
+    """Return command lines of all other processes that inherited such a mark, by id."""
     found = {}
     for entry in Path('/proc').iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            if f'{MARK}={run}'.encode() in (entry / 'environ').read_bytes().split(b'\0'):
+            if f'{mark}={run}'.encode() in (entry / 'environ').read_bytes().split(b'\0'):
                 found[int(entry.name)] = (
                     (entry / 'cmdline').read_bytes().decode().replace('\0', ' ')
                 )
@@ -260,19 +265,22 @@ class Probe:
             )
             time.sleep(_LOOK)
 
-    def call(self, kind: Any, service: str, request: Any, seconds: float = SOON) -> Any:
+    def call(
+        self, kind: Any, service: str, request: Any, seconds: float = SOON, *, once: bool = False
+    ) -> Any:
         """
         Call a service and return its answer.
 
-        Of what may be asked twice no answer is lost: see :mod:`boundary_env_ros.ros.asking`. Of a
-        lifecycle neither: whoever has told its state has found the client for its change, too.
+        Of what may be asked twice no answer is lost: see :mod:`boundary_env_ros.ros.asking`. Of
+        all else neither: a node that has told a younger client its parameters has found this one,
+        too.
         """
         client = self.node.create_client(kind, service)
-        again = SIGN_OF_LIFE if kind in _REPEATABLE else math.inf
+        again = SIGN_OF_LIFE if kind in _REPEATABLE and not once else math.inf
         try:
-            if kind is ChangeState:
-                state = f'{service.rpartition("/")[0]}/get_state'
-                self.call(GetState, state, GetState.Request(), seconds)
+            if math.isinf(again):
+                parameters = f'{service.rpartition("/")[0]}/get_parameters'
+                self.call(GetParameters, parameters, GetParameters.Request(), seconds)
             self.until(client.service_is_ready, seconds, f'the service {service}')
             answer = ask(client, request, until=time.monotonic() + seconds, patience=again)
             assert answer is not None, f'Expect an answer of {service} within {seconds:g} s.'

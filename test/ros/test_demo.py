@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_world import MARK, processes_of
+from ros_world import OWN_MARK, processes_of, reserved_domain
 
 from boundary_env_ros.core.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
@@ -35,7 +35,7 @@ DEADLINE = 120.0
 class Demo:
     """One run of the demo, whose processes can be told from all others."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, domain: int, *arguments: str) -> None:
         self.run = folder / 'run'
         self.mark = uuid.uuid4().hex
         self.output = folder / 'output.txt'
@@ -46,11 +46,10 @@ class Demo:
                     '-m',
                     'boundary_env_ros.cli.main',
                     'demo',
-                    '--run',
-                    str(self.run),
+                    *('--run', str(self.run), '--domain-id', str(domain)),
                     *arguments,
                 ],
-                env={**os.environ, MARK: self.mark, 'PYTHONUNBUFFERED': '1'},
+                env={**os.environ, OWN_MARK: self.mark, 'PYTHONUNBUFFERED': '1'},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -73,8 +72,8 @@ class Demo:
 
     def assert_gone(self) -> None:
         deadline = time.monotonic() + 20.0
-        while processes_of(self.mark):
-            assert time.monotonic() < deadline, processes_of(self.mark)
+        while processes_of(self.mark, OWN_MARK):
+            assert time.monotonic() < deadline, processes_of(self.mark, OWN_MARK)
             time.sleep(0.02)
 
     def steps(self) -> int:
@@ -90,20 +89,22 @@ class Demo:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Demo]]:
+def start(_run: str, tmp_path: Path) -> Iterator[Callable[..., Demo]]:
     demos = []
+    # One that it finds by itself may be one that is reserved, and of which nobody has a port yet.
+    with reserved_domain() as domain:
 
-    def make(*arguments: str) -> Demo:
-        demos.append(Demo(tmp_path, *arguments))
-        return demos[-1]
+        def make(*arguments: str) -> Demo:
+            demos.append(Demo(tmp_path, domain, *arguments))
+            return demos[-1]
 
-    yield make
-    for demo in demos:
-        if demo.process.poll() is None:
-            demo.process.kill()
-            demo.process.wait()
-        for pid in processes_of(demo.mark):
-            os.kill(int(pid), signal.SIGKILL)
+        yield make
+        for demo in demos:
+            if demo.process.poll() is None:
+                demo.process.kill()
+                demo.process.wait()
+            for pid in processes_of(demo.mark, OWN_MARK):
+                os.kill(int(pid), signal.SIGKILL)
 
 
 def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -> None:

@@ -5,6 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import os
+from pathlib import Path
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -23,11 +27,14 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkTimeout, Refused, ResetNeeded
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.processes import isolated_environment
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
 pytestmark = pytest.mark.ros
+
+EXAMPLE = Path(__file__).parents[2] / 'examples/drive_cart.py'
 
 
 @pytest.fixture(scope='module')
@@ -74,6 +81,27 @@ def test_made_by_its_id_it_resets_and_steps(world: World) -> None:
             assert info['step'] == step + missed
     finally:
         env.close()
+
+
+def test_the_example_drives_the_nodes_when_one_word_is_changed(
+    world: World, tmp_path: Path
+) -> None:
+    embedded = EXAMPLE.read_text(encoding='utf-8')
+    assert embedded.count("link='embedded'") == 1
+    # And the contract, under which a busy machine changes nothing.
+    changed = tmp_path / 'drive_cart.py'
+    over_ros = f"link='ros', contract={str(world.file)!r}"
+    changed.write_text(embedded.replace("link='embedded'", over_ros), encoding='utf-8')
+    finished = subprocess.run(
+        [sys.executable, str(changed)],
+        env={**os.environ, **isolated_environment(world.domain_id)},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[-1] == 'success'
 
 
 def test_info_tells_what_became_of_the_action(world: World, env: BoundaryEnv) -> None:

@@ -139,7 +139,8 @@ class Stage:
 
     def call(self, name: str) -> str:
         """Call a service of the replay, and return what it says."""
-        answer = self.probe.call(Trigger, f'{self._place}/{name}', Trigger.Request())
+        service = f'{self._place}/{name}'
+        answer = self.probe.call(Trigger, service, Trigger.Request(), once=True)
         assert answer.success
         return str(answer.message)
 

@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import MARK, PATIENT, processes_of, reserved_domain, write_contract
+from ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_contract
 
 from boundary_env_ros.core.episode import EpisodeStatus
 from boundary_env_ros.ros.processes import isolated_environment
@@ -37,7 +37,7 @@ class Up:
     def __init__(self, folder: Path, domain: int, *arguments: str) -> None:
         self.run = folder / 'run'
         self.mark = uuid.uuid4().hex
-        self.environment = {**os.environ, **isolated_environment(domain), MARK: self.mark}
+        self.environment = {**os.environ, **isolated_environment(domain), OWN_MARK: self.mark}
         self.output = folder / 'output.txt'
         changes = {**PATIENT, 'episode': {'reset': {'deadline': 60.0}}}
         self.contract = write_contract(folder / 'contract.yaml', changes)
@@ -79,8 +79,8 @@ class Up:
 
     def assert_gone(self) -> None:
         deadline = time.monotonic() + 20.0
-        while processes_of(self.mark):
-            assert time.monotonic() < deadline, processes_of(self.mark)
+        while processes_of(self.mark, OWN_MARK):
+            assert time.monotonic() < deadline, processes_of(self.mark, OWN_MARK)
             time.sleep(0.02)
 
 
@@ -120,7 +120,7 @@ def start(_run: str, tmp_path: Path) -> Iterator[Callable[..., Up]]:
             if each.process.poll() is None:
                 each.process.kill()
                 each.process.wait()
-            for pid in processes_of(each.mark):
+            for pid in processes_of(each.mark, OWN_MARK):
                 os.kill(int(pid), signal.SIGKILL)
 
 
@@ -157,7 +157,7 @@ def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
     policy = up.step()
     (pid,) = (
         pid
-        for pid in processes_of(up.mark)
+        for pid in processes_of(up.mark, OWN_MARK)
         if f'nodes.{node}'.encode() in Path(f'/proc/{pid}/cmdline').read_bytes()
     )
     os.kill(int(pid), signal.SIGKILL)

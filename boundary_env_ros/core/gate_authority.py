@@ -103,9 +103,10 @@ class Authority:
         episode, lease = self.episode, self.lease
         known = '' if episode is None or episode.state.over else episode.id.episode_id
         if not known or episode_id != known:
+            over = episode is not None and episode_id == episode.id.episode_id
             raise Refused(
                 f'Expect the episode that the environment announced ({known or "none"}), '
-                f'actually: {episode_id or "none"}. '
+                f'actually: {episode_id or "none"}{", which is over" if over else ""}. '
                 'Begin an episode first, and arm while it lasts.',
                 ResultCode.UNKNOWN_EPISODE,
             )

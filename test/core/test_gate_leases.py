@@ -34,6 +34,12 @@ def test_an_arming_is_refused_with_its_reason(
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
+def test_an_episode_that_is_over_is_refused_as_such(bench: Bench) -> None:
+    bench.say(EpisodeState.TERMINATED)
+    over = f'announced (none), actually: {bench.episode}, which is over. Begin an episode first'
+    assert over in bench.refused()
+
+
 @pytest.mark.parametrize(
     ('silent', 'message'),
     [

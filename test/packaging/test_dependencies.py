@@ -18,7 +18,7 @@ _WITH_LEROBOT = {'torch'}
 #: Its typing stubs are part of every type checker.
 _FOR_TYPES = {'_typeshed'}
 #: Only for Gazebo, which is not installed for everybody: package.xml says so.
-_WITH_GAZEBO = {'ros_gz_interfaces', 'simulation_interfaces'}
+_WITH_GAZEBO = {'ros_gz_interfaces'}
 
 
 def _imported() -> dict[str, str]:

@@ -3,7 +3,9 @@
 """
 A simulator with the services and topics that Gazebo has behind its bridge, and MuJoCo inside.
 
-``simulation_interfaces`` are the real ones. What Gazebo does by itself is not tested with it.
+Like Gazebo it answers before it has done what it was asked for, says yes to whoever puts an entity
+that it does not have, and tells its time again and again while it is paused. What Gazebo does by
+itself is not tested with it.
 """
 
 from __future__ import annotations
@@ -22,9 +24,8 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.task import Future
 from ros_gz_interfaces.msg import Contact, Contacts
+from ros_gz_interfaces.srv import ControlWorld, SetEntityPose
 from rosgraph_msgs.msg import Clock
-from simulation_interfaces.msg import Result, SimulationState
-from simulation_interfaces.srv import SetEntityState, SetSimulationState, StepSimulation
 
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import fill, message_class, set_time
@@ -52,6 +53,9 @@ class SimulatorServer(Node):
         self.cart = WarehouseCart(replace(config, actuator_delay=0.0, **at_once))
         self.now = 0
         self.playing = False
+        # What was asked for and is done at the next tick: steps, and where the cart is put.
+        self.steps = 0
+        self.places: list[tuple[float, float, float]] = []
         self.goal = (2.5, -1.0)
         self.moved = (0.0, 0.0)
         self.out = {
@@ -63,13 +67,15 @@ class SimulatorServer(Node):
         self.clock = self.create_publisher(Clock, '/clock', 10)
         self.create_subscription(Twist, 'gazebo/cmd_vel', self.on_twist, 10)
         for kind, name, callback in (
-            (SetEntityState, 'set_entity_state', self.on_entity),
-            (StepSimulation, 'step_simulation', self.on_step),
-            (SetSimulationState, 'set_simulation_state', self.on_state),
+            (SetEntityPose, 'set_pose', self.on_place),
+            (ControlWorld, 'control', self.on_control),
         ):
             # One that does not answer keeps nobody waiting but who asked.
             self.create_service(
-                kind, f'~/{name}', callback, callback_group=ReentrantCallbackGroup()
+                kind,
+                f'/world/warehouse/{name}',
+                callback,
+                callback_group=ReentrantCallbackGroup(),
             )
         self.create_timer(0.01, self.on_timer)
         self.place(-3.5, -3.0, 0.0)
@@ -82,39 +88,32 @@ class SimulatorServer(Node):
     def on_twist(self, message: Twist) -> None:
         self.moved = (message.linear.x, message.angular.z)
 
-    async def on_entity(self, request: Any, response: Any) -> Any:
+    async def on_place(self, request: Any, response: Any) -> Any:
         if MODE == 'no_answer':
             print('asked', flush=True)
             await Future()
-        pose = request.state.pose
-        response.result.result = Result.RESULT_OK
-        if request.entity == 'goal':
+        pose = request.pose
+        response.success = True
+        if request.entity.name == 'goal':
             self.goal = (pose.position.x, pose.position.y)
-        elif request.entity == 'warehouse_cart':
+        elif request.entity.name == 'warehouse_cart':
             yaw = 2.0 * math.atan2(pose.orientation.z, pose.orientation.w)
-            self.place(pose.position.x, pose.position.y, yaw)
-        else:
-            response.result.result = Result.RESULT_NOT_FOUND
-            response.result.error_message = f'no entity {request.entity}'
+            self.places.append((pose.position.x, pose.position.y, yaw))
         return response
 
-    def on_step(self, request: Any, response: Any) -> Any:
-        if self.playing:
-            response.result.result = Result.RESULT_INCORRECT_STATE
-            response.result.error_message = 'it plays'
-            return response
-        self.advance(request.steps)
-        response.result.result = Result.RESULT_OK
-        return response
-
-    def on_state(self, request: Any, response: Any) -> Any:
-        self.playing = request.state.state == SimulationState.STATE_PLAYING
-        response.result.result = Result.RESULT_OK
+    def on_control(self, request: Any, response: Any) -> Any:
+        self.playing = not request.world_control.pause
+        self.steps += request.world_control.multi_step
+        response.success = True
         return response
 
     def on_timer(self) -> None:
-        if self.playing:
-            self.advance(5)
+        places, self.places = self.places, []
+        for place in places:
+            self.place(*place)
+        steps, self.steps = self.steps, 0
+        if self.playing or steps:
+            self.advance(steps or 5)
         else:
             self.say_time()
 

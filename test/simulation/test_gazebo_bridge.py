@@ -14,7 +14,7 @@ from boundary_env_ros.core.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.config import SENSOR_NAMES
 from boundary_env_ros.simulation.gazebo.partition import partition
-from boundary_env_ros.simulation.gazebo.world import COMMAND
+from boundary_env_ros.simulation.gazebo.world import COMMAND, WORLD
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.storage.contract_file import load
 
@@ -34,10 +34,22 @@ CONVERTED = {
 }
 
 
-@pytest.fixture(scope='module')
-def bridged() -> dict[str, dict[str, Any]]:
+# The services likewise (its source of 2025): request and answer.
+SERVED = {
+    'ros_gz_interfaces/srv/ControlWorld': ('gz.msgs.WorldControl', 'gz.msgs.Boolean'),
+    'ros_gz_interfaces/srv/SetEntityPose': ('gz.msgs.Pose', 'gz.msgs.Boolean'),
+}
+
+
+def _entries() -> list[dict[str, Any]]:
     text = share_file('config/gazebo/bridge.yaml').read_text(encoding='utf-8')
     entries: list[dict[str, Any]] = yaml.safe_load(text)
+    return entries
+
+
+@pytest.fixture(scope='module')
+def bridged() -> dict[str, dict[str, Any]]:
+    entries = [entry for entry in _entries() if 'service_name' not in entry]
     names = [entry['ros_topic_name'] for entry in entries]
     assert len(set(names)) == len(names)
     return dict(zip(names, entries, strict=True))
@@ -67,6 +79,14 @@ def test_every_topic_that_a_contract_senses_by_is_there(
 def test_the_bridge_converts_each_pair_of_types(bridged: dict[str, dict[str, Any]]) -> None:
     for entry in bridged.values():
         assert CONVERTED[entry['ros_type_name']] == entry['gz_type_name']
+
+
+def test_pausing_stepping_and_placing_go_to_the_services_of_the_world() -> None:
+    served = {e['service_name']: e for e in _entries() if 'service_name' in e}
+    assert served.keys() == {f'/world/{WORLD}/control', f'/world/{WORLD}/set_pose'}
+    for entry in served.values():
+        pair = (entry['gz_req_type_name'], entry['gz_rep_type_name'])
+        assert SERVED[entry['ros_type_name']] == pair
 
 
 def test_only_the_node_that_is_the_driver_moves_the_cart(

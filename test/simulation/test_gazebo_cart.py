@@ -194,6 +194,17 @@ def test_the_report_counts_what_came_since_the_advance_began() -> None:
     assert report.last_stamp == (80 * MILLI,)
 
 
+def test_a_message_that_is_told_again_while_the_world_stands_is_one() -> None:
+    # Seen: joint states come at 460 Hz from a world that is paused.
+    some = heard()
+    for at in (20, 20, 40, 40, 40):
+        some.note('odom', at * MILLI)
+    some.note('scan', 40 * MILLI)
+    types = {'odom': 'nav_msgs/msg/Odometry', 'scan': 'sensor_msgs/msg/LaserScan'}
+    report = some.report(ID, (), '', types, {'odom': '/odom', 'scan': '/scan'})
+    assert dict(zip(report.topics, report.published, strict=True)) == {'/odom': 2, '/scan': 1}
+
+
 def test_a_world_whose_time_was_set_back_is_listened_to_anew() -> None:
     some = heard()
     some.note('odom', 500 * MILLI)

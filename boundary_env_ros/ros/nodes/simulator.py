@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulator``: Gazebo by the standard simulation interfaces, as drivers would be."""
+"""The node ``simulator``: Gazebo behind its bridge, as drivers would be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Point, Pose, Quaternion, Twist
 from nav_msgs.msg import Odometry
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.task import Future
@@ -37,18 +37,14 @@ from boundary_env_ros.simulation.gazebo.cart import (
     GazeboCart,
     Heard,
     MADE,
-    Placing,
     placing,
     state_of,
 )
+from boundary_env_ros.simulation.gazebo.server import GazeboWorld
 from boundary_env_ros.simulation.messages import WIRE
 
 # How often the driver looks at its clock, and what was made is sent, s.
 _PERIOD = 0.005
-# By how much a reset advances a paused world to see where the cart is, s.
-_LOOK = 0.02
-# Where the carts' wheels stand on the floor: base_link is at their middle, m.
-_HEIGHT = 0.1
 
 _TRUTH, _CONTACTS, _COMMAND = 'ground_truth', 'gazebo/contacts', 'gazebo/cmd_vel'
 
@@ -58,13 +54,13 @@ class Simulator(ContractNode):
     Stands between a contract and the cart in Gazebo.
 
     Outside it is what drivers and ``simulated_robot`` are: it takes the commands of the gate, and
-    stands still when none comes; it resets the world, and in lockstep advances it. Towards Gazebo
-    it speaks ``simulation_interfaces``. Sensors come from Gazebo by the bridge.
+    stands still when none comes; it resets the world, and in lockstep advances it. Gazebo's own
+    services and its sensors come by the bridge.
     """
 
     def __init__(self) -> None:
         super().__init__('simulator', 'robot')
-        self.declare('server', '/gzserver', 'Node that serves the simulation interfaces.')
+        self.declare('world', 'warehouse', 'Name of the world in the simulator.')
         self.declare('entity', 'warehouse_cart', 'Name of the cart in the simulator.')
         self.declare('goal', 'goal', 'Name of the mark of the goal; empty: there is none.')
         self.declare('step', 0.002, 'Seconds of one step of the simulator.')
@@ -74,7 +70,7 @@ class Simulator(ContractNode):
         # What was asked of the simulator: until when it is waited for, and of whom.
         self._asked: list[tuple[float, Future, Any]] = []
         self._moments: list[Future] = []
-        self._truth: BodyState | None = None
+        self.truth: BodyState | None = None
         self._touches = 0
         # An advance that waits for its command, that waits for its steps, that waits for messages.
         self._pending: WorldAdvance | None = None
@@ -91,7 +87,7 @@ class Simulator(ContractNode):
                 'actually: `clock: ros`. Write `clock: sim`, or pass pacing:=lockstep.'
             )
         self._check_step()
-        self._types = _simulation_interfaces()
+        self._types = _gazebo_interfaces()
         self._commanded = 0.0
         self._cart = GazeboCart(contract)
         config = CartConfig()
@@ -118,11 +114,14 @@ class Simulator(ContractNode):
             for name in MADE
         }
         self._stop = ReleasedStop(self)
-        server = self.value('server')
-        self._place = self._client(self._types.set_entity_state, f'{server}/set_entity_state')
-        self._step = self._client(self._types.step_simulation, f'{server}/step_simulation')
-        self._run = self._client(
-            self._types.set_simulation_state, f'{server}/set_simulation_state'
+        world = f'/world/{self.value("world")}'
+        self._placer = self._client(self._types.set_entity_pose, f'{world}/set_pose')
+        self._control = self._client(self._types.control_world, f'{world}/control')
+        self._world = GazeboWorld(
+            self,
+            step=self.value('step'),
+            patience=self.value('patience'),
+            paused=self._lockstep,
         )
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
@@ -150,15 +149,15 @@ class Simulator(ContractNode):
     def activate(self) -> None:
         """Let the driver work, and the world run or, in lockstep, stand."""
         self._active = True
-        self._tell(self.cart.stand(self._driver_time()))
+        self.stand()
         self.every(_PERIOD, self._on_timer)
         self._stop.beat()
         self.executor.create_task(self._set_running)
 
     def deactivate(self) -> None:
         """Let the cart stand."""
-        if self._active and self._cart is not None:
-            self._tell(self._cart.stand(self._driver_time()))
+        if self._active:
+            self.stand()
             self._abandon_advance()
         self._active = False
         # No timer will: whoever waits learns now that it was in vain.
@@ -168,7 +167,7 @@ class Simulator(ContractNode):
     def cleanup(self) -> None:
         """Let go of the cart."""
         self._cart = None
-        self._truth = None
+        self.truth = None
 
     @property
     def cart(self) -> GazeboCart:
@@ -183,13 +182,14 @@ class Simulator(ContractNode):
     def _lockstep(self) -> bool:
         return self.contract.pacing is Pacing.LOCKSTEP
 
-    def _world_time(self) -> int:
+    def world_time(self) -> int:
+        """Return the time of the world as far as it was heard, ns."""
         nanoseconds: int = self.get_clock().now().nanoseconds
         return nanoseconds
 
     def _driver_time(self) -> int:
         """Return the time of the driver's timeout: in lockstep the world's, which stands still."""
-        return self._world_time() if self._lockstep else time.monotonic_ns()
+        return self.world_time() if self._lockstep else time.monotonic_ns()
 
     # Asking the simulator ------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Simulator(ContractNode):
         if not client.service_is_ready():
             raise SimulationFailed(
                 f'Expect the service {client.srv_name} to {what}, actually: nobody serves it. '
-                'Start the simulator, or name its node with the parameter server.'
+                'Start the simulator and its bridge, or name its world with the parameter world.'
             )
         future = client.call_async(request)
         deadline = time.monotonic() + self.value('patience')
@@ -219,13 +219,9 @@ class Simulator(ContractNode):
                 f'Expect an answer of {client.srv_name} within {self.value("patience"):g} s, '
                 f'actually: none. The simulator did not {what}.'
             )
-        said = response.result
-        # Whoever is asked for what is so already has done it.
-        already = getattr(type(response), 'ALREADY_IN_TARGET_STATE', said.RESULT_OK)
-        if said.result not in (said.RESULT_OK, already):
+        if not response.success:
             raise SimulationFailed(
-                f'Expect the simulator to {what}, actually: {said.error_message or said.result} '
-                f'({client.srv_name}).'
+                f'Expect the simulator to {what}, actually: it refused ({client.srv_name}).'
             )
 
     def _check_active(self) -> None:
@@ -244,13 +240,41 @@ class Simulator(ContractNode):
                 future.set_result(None)
 
     async def _set_running(self) -> None:
-        request = self._types.set_simulation_state.Request()
-        state = request.state
-        state.state = state.STATE_PAUSED if self._lockstep else state.STATE_PLAYING
         try:
-            await self._ask(self._run, request, 'pause' if self._lockstep else 'run')
+            await self._ask_to('pause' if self._lockstep else 'run', pause=self._lockstep)
         except SimulationFailed as error:
             self.get_logger().error(str(error))
+
+    async def step(self, steps: int) -> None:
+        """Ask for steps of a world that is paused."""
+        await self._ask_to('step', pause=True, multi_step=steps)
+
+    async def _ask_to(self, what: str, **control: Any) -> None:
+        request = self._types.control_world.Request()
+        request.world_control = type(request.world_control)(**control)
+        await self._ask(self._control, request, what)
+
+    async def place(self, entity: str, x: float, y: float, z: float, yaw: float) -> None:
+        """Ask for an entity to be put in a place, m and rad."""
+        request = self._types.set_entity_pose.Request()
+        request.entity.name, request.entity.type = entity, request.entity.MODEL
+        request.pose = Pose(
+            position=Point(x=x, y=y, z=z),
+            orientation=Quaternion(z=math.sin(yaw / 2.0), w=math.cos(yaw / 2.0)),
+        )
+        await self._ask(self._placer, request, f'put {entity} in its place')
+
+    async def moment(self) -> None:
+        """Let other callbacks run."""
+        future: Future = Future(executor=self.executor)
+        self._moments.append(future)
+        await future
+        self._check_active()
+
+    def _end_moments(self) -> None:
+        moments, self._moments = self._moments, []
+        for moment in moments:
+            moment.set_result(None)
 
     # Commands ------------------------------------------------------------------------------------
 
@@ -273,6 +297,10 @@ class Simulator(ContractNode):
         if told is not None:
             self._tell(told)
 
+    def stand(self) -> None:
+        """Tell the drive to stand."""
+        self._tell(self.cart.stand(self._driver_time()))
+
     def _tell(self, values: Vector) -> None:
         message = Twist()
         message.linear.x, message.angular.z = values
@@ -285,7 +313,7 @@ class Simulator(ContractNode):
             self._look_at_advance()
             return
         self._move()
-        self._send_made(self._world_time())
+        self._send_made(self.world_time())
 
     # What Gazebo says ----------------------------------------------------------------------------
 
@@ -299,7 +327,7 @@ class Simulator(ContractNode):
         stamp = stamp_of(message) or 0
         pose, twist = message.pose.pose, message.twist.twist
         point, turn = pose.position, pose.orientation
-        self._truth = state_of(
+        self.truth = state_of(
             stamp,
             (point.x, point.y, point.z),
             (turn.x, turn.y, turn.z, turn.w),
@@ -307,7 +335,7 @@ class Simulator(ContractNode):
             (twist.angular.x, twist.angular.y, twist.angular.z),
             self._touches,
         )
-        self.cart.see(self._truth)
+        self.cart.see(self.truth)
         if self._lockstep and _TRUTH in self._heard.topics:
             self._on_sensor(_TRUTH, message)
 
@@ -347,7 +375,7 @@ class Simulator(ContractNode):
         self._move()
         error = ''
         try:
-            until = await self._advance_world(wish.duration / NANOSECONDS, self._world_time())
+            until = await self._world.advance(wish.duration / NANOSECONDS)
         except SimulationFailed as failed:
             error = str(failed)
         if self._stepping is not wish:
@@ -359,13 +387,6 @@ class Simulator(ContractNode):
         self._advancing = (wish, until, time.monotonic() + self.value('patience'))
         self._look_at_advance()
 
-    async def _advance_world(self, seconds: float, now: int) -> int:
-        """Have the world advance by whole steps; return what time it is there then, ns."""
-        step: float = self.value('step')
-        steps = max(1, math.ceil(seconds / step - 1e-6))
-        await self._ask(self._step, self._types.step_simulation.Request(steps=steps), 'step')
-        return now + round(steps * step * NANOSECONDS)
-
     def _abandon_advance(self) -> None:
         self._pending = self._stepping = self._advancing = None
         self._heard.end()
@@ -376,7 +397,7 @@ class Simulator(ContractNode):
             return
         wish, until, deadline = self._advancing
         missing = self._heard.missing(until)
-        late = '' if self._world_time() >= until else '/clock'
+        late = '' if self.world_time() >= until else '/clock'
         if not missing and not late:
             self._advancing = None
             self._tell_advanced(wish, '', until)
@@ -394,7 +415,7 @@ class Simulator(ContractNode):
         report = self._heard.report(wish.id, made, error, self._kinds, self._resolved)
         self._heard.end()
         message = to_msg(report)
-        set_time(message.header.stamp, until or self._world_time())
+        set_time(message.header.stamp, until or self.world_time())
         self._advanced.publish(message)
 
     # Reset ---------------------------------------------------------------------------------------
@@ -413,7 +434,7 @@ class Simulator(ContractNode):
         )
         try:
             place = placing(asked)
-            state = await self._put(place)
+            state = await self._world.put(place, self.value('entity'), self.value('goal'))
         except BoundaryError as error:
             response.result.code = msg.Result.RESET_FAILED
             response.result.message = str(error)
@@ -423,70 +444,19 @@ class Simulator(ContractNode):
         set_time(response.completed, answer.completed)
         return response
 
-    async def _put(self, place: Placing) -> BodyState:
-        """Put cart and goal where they belong, at rest, and return where the cart really is."""
-        self._tell(self.cart.stand(self._driver_time()))
-        (x, y, yaw), (goal_x, goal_y) = place.start, place.goal
-        await self._set_pose(self.value('entity'), x, y, _HEIGHT, yaw)
-        if self.value('goal'):
-            await self._set_pose(self.value('goal'), goal_x, goal_y, 0.0, 0.0)
-        # What is on its way may be from before.
-        until = before = self._world_time()
-        self._truth = None
-        deadline = time.monotonic() + self.value('patience')
-        while self._truth is None or self._truth.at_ns <= before or self._world_time() < until:
-            behind = self._world_time() < until
-            if time.monotonic() > deadline:
-                raise SimulationFailed(
-                    f'Expect {"/clock" if behind else self._resolved[_TRUTH]} after the reset '
-                    f'within {self.value("patience"):g} s, actually: nothing new. '
-                    'Look at the bridge.'
-                )
-            if self._lockstep and not behind:
-                until = await self._advance_world(_LOOK, until)
-            await self._moment()
-        return self._truth
 
-    async def _set_pose(self, entity: str, x: float, y: float, z: float, yaw: float) -> None:
-        request = self._types.set_entity_state.Request(entity=entity)
-        pose = request.state.pose
-        pose.position.x, pose.position.y, pose.position.z = x, y, z
-        pose.orientation.z, pose.orientation.w = math.sin(yaw / 2.0), math.cos(yaw / 2.0)
-        await self._ask(self._place, request, f'put {entity} in its place')
-
-    async def _moment(self) -> None:
-        """Let other callbacks run."""
-        future: Future = Future(executor=self.executor)
-        self._moments.append(future)
-        await future
-        self._check_active()
-
-    def _end_moments(self) -> None:
-        moments, self._moments = self._moments, []
-        for moment in moments:
-            moment.set_result(None)
-
-
-def _simulation_interfaces() -> SimpleNamespace:
+def _gazebo_interfaces() -> SimpleNamespace:
     """Return the types that are spoken with Gazebo, which come with it and not with ROS itself."""
     try:
         from ros_gz_interfaces.msg import Contacts
-        from simulation_interfaces.srv import (
-            SetEntityState,
-            SetSimulationState,
-            StepSimulation,
-        )
+        from ros_gz_interfaces.srv import ControlWorld, SetEntityPose
     except ImportError as error:
         raise MissingDependency(
-            f'Expect simulation_interfaces and ros_gz_interfaces, actually: {error}. They come '
-            'with Gazebo for ROS: apt install ros-$ROS_DISTRO-ros-gz '
-            'ros-$ROS_DISTRO-simulation-interfaces.'
+            f'Expect ros_gz_interfaces, actually: {error}. It comes with Gazebo for ROS: '
+            'apt install ros-$ROS_DISTRO-ros-gz.'
         ) from error
     return SimpleNamespace(
-        contacts=Contacts,
-        set_entity_state=SetEntityState,
-        set_simulation_state=SetSimulationState,
-        step_simulation=StepSimulation,
+        contacts=Contacts, control_world=ControlWorld, set_entity_pose=SetEntityPose
     )
 
 

@@ -278,6 +278,8 @@ class Heard:
     def note(self, topic: str, stamp: int) -> None:
         """Take note of a message, by its stamp, ns."""
         stamps = self._stamps[topic]
+        if stamps and stamp == stamps[-1]:
+            return  # joint states are told again and again while the world stands
         if self._advances and (not stamps or stamp > stamps[-1]):
             stamps.append(stamp)
         else:  # nothing advances, or the world's time was set back

@@ -26,16 +26,17 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--episodes',
         type=count,
-        default=10,
+        default=5,
         metavar='N',
         help='episodes of the scripted policy (default: %(default)s)',
     )
     parser.add_argument(
         '--baseline',
         type=count,
-        default=2,
+        default=1,
         metavar='N',
-        help='episodes of the policy that does nothing (default: %(default)s)',
+        help='episodes of a policy that asks for too much, and of one that does nothing '
+        '(default: %(default)s)',
     )
     parser.add_argument(
         '--pacing',
@@ -102,9 +103,10 @@ COMMAND = Command(
 Drive a simulated warehouse cart through the whole boundary, on real ROS 2.
 
 Starts environment, safety gate, recorder and simulated robot as processes of their own, on a ROS
-domain that nobody else uses, lets a scripted policy drive (and then a policy that does nothing,
-for comparison), and leaves a folder with everything that happened: bag, contract, transitions,
-index of episodes, summary and page. Ctrl-C ends it in order at any moment.
+domain that nobody else uses, and lets a scripted policy drive: to a goal, at a rack, and to a goal
+that is too far; then one that asks for more than the contract allows, and one that does nothing.
+It says whether each episode ended as it was to, and leaves a folder with everything that happened:
+bag, contract, index of episodes, summary and page. Ctrl-C ends it in order at any moment.
 
   boundary-env demo --episodes 3 --pacing lockstep""",
     exit_codes="""\

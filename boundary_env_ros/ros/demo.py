@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from boundary_env_ros.core.contract import Contract
 from boundary_env_ros.errors import BoundaryError
@@ -33,11 +34,22 @@ from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.terminal import steer
+from boundary_env_ros.terminal import table as aligned
 
 _ID, _CONTRACT = 'boundary_env_ros/WarehouseCart-v0', 'warehouse_cart'
-# What the scripted policy meets, over and over: mostly a clear way, sometimes a rack in it,
-# sometimes a goal that is farther than the time limit allows.
+# What the scripted policy meets, over and over.
 _SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
+# How that is to end, and what it shows, for each policy and scenario.
+_EXPECTED = {
+    ('go_to_goal', 'clear'): ('success', 'reaches its goal'),
+    ('go_to_goal', 'blocked'): (
+        'safety_stop',
+        'is stopped by the gate before a rack',
+    ),
+    ('go_to_goal', 'far'): ('time_limit', 'has too little time for its way'),
+    ('too_fast', 'clear'): ('success', 'asks for more than the contract allows, and gets there'),
+    ('no_op', 'clear'): ('time_limit', 'stands still, for comparison'),
+}
 
 
 def main(
@@ -57,7 +69,8 @@ def main(
     run
         Folder to leave the record in; must not exist. None: ``runs/demo-DATE-TIME``.
     episodes, baseline
-        Episodes of the scripted policy, and of the one that does nothing.
+        Episodes of the scripted policy; and of each of two others, one that asks for more than the
+        contract allows and one that does nothing.
     pacing
         ``realtime`` or ``lockstep``.
     seed
@@ -80,62 +93,94 @@ def main(
         simulated=True,
     )
     interrupted = False
+    endings: list[tuple[str, str, str]] = []
     with one_interrupt():
         try:
             with recorded(nodes, place, domain_id=domain):
-                _drive(domain, pacing, episodes, baseline, seed)
+                _drive(domain, pacing, episodes, baseline, seed, endings)
         except KeyboardInterrupt:
             interrupted = True
             print('\nInterrupted: the nodes are stopped, what was recorded is kept.')
-        code = _evaluate(place)
+        code = _evaluate(place, endings)
     return 130 if interrupted else code
 
 
 # Driving -----------------------------------------------------------------------------------------
 
 
-def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) -> None:
-    scenarios = list(islice(cycle(_SCENARIOS), episodes))
-    _policy_episodes('go_to_goal', domain, pacing, scenarios, seed)
-    _policy_episodes('no_op', domain, pacing, ['clear'] * baseline, seed)
-
-
-def _policy_episodes(name: str, domain: int, pacing: str, scenarios: list[str], seed: int) -> None:
-    if not scenarios:
-        return
-    env = gymnasium.make(_ID, link='ros', pacing=pacing, domain_id=domain, client=name)
-    try:
-        boundary: Any = env.unwrapped
-        policy = _policy(name, boundary.contract)
-        print(f'\nPolicy {name}, {len(scenarios)} episodes, {pacing}')
-        for number, scenario in enumerate(scenarios):
-            _episode(env, boundary, policy, number, len(scenarios), scenario, seed + number)
-    finally:
-        env.close()
+def _drive(
+    domain: int,
+    pacing: str,
+    episodes: int,
+    baseline: int,
+    seed: int,
+    endings: list[tuple[str, str, str]],
+) -> None:
+    """Drive all episodes; tell the policy, scenario and cause of each that ended."""
+    for name, scenarios in (
+        ('go_to_goal', list(islice(cycle(_SCENARIOS), episodes))),
+        ('too_fast', ['clear'] * baseline),
+        ('no_op', ['clear'] * baseline),
+    ):
+        if not scenarios:
+            continue
+        env = gymnasium.make(_ID, link='ros', pacing=pacing, domain_id=domain, client=name)
+        try:
+            boundary: Any = env.unwrapped
+            plural = 's' if len(scenarios) > 1 else ''
+            print(f'\nPolicy {name}, {len(scenarios)} episode{plural}, {pacing}')
+            for number, scenario in enumerate(scenarios):
+                policy = _policy(name, boundary.contract)
+                head = f'  {number + 1:>2}/{len(scenarios)} {scenario:<8}'
+                cause = _episode(env, boundary, policy, head, scenario, seed + number)
+                endings.append((name, scenario, cause))
+        finally:
+            env.close()
 
 
 def _policy(name: str, contract: Contract) -> Policy:
-    return GoToGoalPolicy() if name == 'go_to_goal' else NoOpPolicy(contract)
+    if name == 'no_op':
+        return NoOpPolicy(contract)
+    eager = GoToGoalPolicy()
+    return eager if name == 'too_fast' else _within_limits(eager, contract)
+
+
+def _within_limits(policy: Policy, contract: Contract) -> Policy:
+    """Return a policy that asks for what the contract allows, for one episode from rest."""
+    low, high = np.array(contract.flat('low')), np.array(contract.flat('high'))
+    # A command may come a little before its period is over.
+    change = 0.8 * contract.period * np.array(contract.flat('rate'))
+    last = np.zeros_like(low)
+
+    def act(observation: Any) -> Any:
+        nonlocal last
+        last = np.clip(policy(observation), last - change, last + change).clip(low, high)
+        return last
+
+    return act
 
 
 def _episode(
     env: gymnasium.Env[Any, Any],
     boundary: BoundaryEnv,
     policy: Policy,
-    number: int,
-    count: int,
+    head: str,
     scenario: str,
     seed: int,
-) -> None:
+) -> str:
+    """Drive one episode, and return the cause of its ending."""
     observation, info = env.reset(seed=seed, options={'scenario': scenario})
-    progress = _Progress(f'  {number + 1:>2}/{count} {scenario:<8}', boundary.contract.max_steps)
+    progress = _Progress(head, boundary.contract.max_steps)
     total, limited, overruns = 0.0, 0, 0
+    why = ''
     ended = False
     while not ended:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         ended = terminated or truncated
         total += float(reward) + sum(missed for _, missed in info['missed'])
-        limited += any(info['clipped'])
+        if any(info['clipped']):
+            limited += 1
+            why = why or f'step {info["step"]}: {" ".join(info["reasons"])}'
         overruns += len(info['missed'])
         progress.show(info['step'])
     ending = 'terminated' if terminated else 'truncated'
@@ -143,6 +188,9 @@ def _episode(
         f'{info["step"]:>3} steps  return {total:+6.2f}  {ending:<10} {info["cause"]:<12} '
         f'limited {limited:>2}  overruns {overruns}'
     )
+    if why:
+        print(f'        the first in {why}')
+    return str(info['cause'])
 
 
 class _Progress:
@@ -173,7 +221,30 @@ class _Progress:
 # Evaluating --------------------------------------------------------------------------------------
 
 
-def _evaluate(place: Path) -> int:
+def _as_expected(endings: list[tuple[str, str, str]]) -> list[str]:
+    """Return for each policy and scenario how many episodes ended as they were to."""
+    rows = []
+    for (policy, scenario), (cause, words) in _EXPECTED.items():
+        found = [end for name, where, end in endings if (name, where) == (policy, scenario)]
+        if found:
+            rows.append((policy, scenario, f'{found.count(cause)} of {len(found)}', words))
+    return aligned(rows, indent=2) if rows else []
+
+
+def _latency(clients: Any) -> list[str]:
+    """Return a table of the stages of the first policy, against their budgets."""
+    rows = [('', 'p50', 'p99', 'budget', 'over')]
+    for name, stage in clients[0]['stages'].items() if clients else ():
+        p50, p99, budget = (
+            'unknown' if stage[key] is None else f'{1e3 * stage[key]:.1f} ms'
+            for key in ('p50', 'p99', 'budget')
+        )
+        over = f'{stage["over"]} of {stage["known"]}'
+        rows.append((name, p50, p99, budget if stage['budget'] is not None else '-', over))
+    return aligned(rows, right=(1, 2, 3, 4), indent=2)
+
+
+def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     try:
         folder = RunFolder.open(place)
         summary = summarise_path(place)
@@ -183,14 +254,15 @@ def _evaluate(place: Path) -> int:
     about = 'An export that nothing reads: `boundary-env summary` makes it from the records anew.'
     figures = {'about': about, **summary.to_json()}
     write_atomically(folder.summary, json.dumps(figures, indent=2).encode())
-    print(f'\n{summary}')
+    print('', 'As expected:', *_as_expected(endings), sep='\n')
+    print('', 'Latency of the first policy:', *_latency(figures['clients']), sep='\n')
     write_atomically(folder.report, ''.join(render(gather(place))).encode())
     report = audit_path(place)
     print(f'\n{report}')
     print(f'\nRecord: {place}')
     for path, text in (
         (folder.report, 'what happened and why, as a page'),
-        (folder.summary, 'the figures above, an export that nothing reads'),
+        (folder.summary, 'all figures, an export that nothing reads'),
         (folder.bag, 'everything, for ros2 bag and Foxglove'),
     ):
         if path.exists():

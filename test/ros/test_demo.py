@@ -130,16 +130,18 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     assert any(t.requested_action != t.admitted_action for t in steps)
     assert any(t.commanded_action != t.measured_action for t in steps)
     with sqlite3.connect(demo.run / 'episodes.sqlite') as store:
-        assert store.execute('select count(*) from episodes where done').fetchone() == (6,)
+        assert store.execute('select count(*) from episodes where done').fetchone() == (7,)
     clients = {
         c['client']: c for c in json.loads((demo.run / 'summary.json').read_text())['clients']
     }
     assert clients['go_to_goal']['episodes'] == 5
     assert clients['no_op']['endings'] == {'time_limit': 1}
+    assert clients['too_fast']['intervened']['value'] > 0.9
     for said in (
         'Audit: SUPPORTED.',
-        'a truncation as failure',
-        'latency p50 / p99',
+        'go_to_goal  clear    3 of 3',
+        'too_fast    clear    1 of 1',
+        'Latency of the first policy',
         'report.html',
     ):
         assert said in demo.text

@@ -699,7 +699,9 @@ class ResetProcedure:
         of one step, ``world``.
     steps
         Instead of ``service``: what is done, one after the other. Each step has one of ``world``,
-        ``call``, ``publish``, ``wait``, ``confirm``.
+        ``call``, ``publish``, ``wait``, ``confirm``. Where all of them only ``wait``, the robot
+        is taken to follow the gate's last command still; if somebody moves it, let him
+        ``confirm``.
     settle
         Time for the world to come to rest before the first observation; in lockstep at least one
         period.
@@ -736,6 +738,11 @@ class ResetProcedure:
     def service(self) -> str:
         """Return the ``ResetWorld`` service; empty if the procedure asks none."""
         return next((step.service for step in self.steps if isinstance(step, WorldStep)), '')
+
+    @property
+    def moves_robot(self) -> bool:
+        """Whether the robot may stand elsewhere after it; who only waits moves nothing."""
+        return not all(isinstance(step, WaitStep) for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -229,7 +229,7 @@ class Gate:
         return self._output.moving(self._limits)
 
     def _forget_command(self) -> None:
-        """Forget what was commanded, and that it was a stop."""
+        """Forget what was asked for, and that it was a stop."""
         self._output.forget()
         self._memory.stopping = False
         self._memory.reasons = ()
@@ -416,7 +416,8 @@ class Gate:
     def _go_on_probing(self, probe: DriverProbe, now: Instant) -> Decisions:
         situation = self._situation(Trigger.PROBE, now)
         measured = measured_command(self._limits, situation.measurements)
-        probe.look(measured, self._output.emitted, now)
+        emitted = None if self._output.command is None else self._output.emitted
+        probe.look(measured, emitted, now)
         if not probe.running:
             # It brakes by itself, or failed to: either way the gate brings it to rest.
             self._authority.braking = self._authority.nobody
@@ -424,16 +425,16 @@ class Gate:
         wanted: Vector | None = self._output.goal or None
         if probe.phase is Phase.MOVING:
             if measured is None:
-                if self._output.emitted is None:
+                if emitted is None:
                     return ()  # nobody knows yet what the robot does
                 probe.fail('what the robot does was no longer known')
                 self._authority.braking = self._authority.nobody
                 return ()
-            wanted = probe.command(safe_from(self._limits.safe, measured))
+            wanted = probe.command(safe_from(self._limits.safe, situation.previous or measured))
         ruling, situation = self._rule(situation, now, wanted)
         if ruling.verdict is Verdict.STOPPED:
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
-            if self._output.emitted is None and not self._authority.emergency:
+            if emitted is None and not self._authority.emergency:
                 probe.held_back = reasons
                 return ()  # nothing moves yet: what is missing may still come
             probe.fail(f'the robot had to be stopped ({reasons})')
@@ -535,21 +536,20 @@ class Gate:
     ) -> tuple[Ruling, Situation]:
         """Rule on what somebody asks for; return in which situation, too."""
         ruling = rule(self._limits, situation, wanted)
-        if (
-            ruling.verdict is Verdict.STOPPED
-            and situation.seeded
-            and self._output.command is not None
-            and not self._output.driver_took_over(now)
-        ):
-            # A stop takes from what was commanded.
+        if ruling.verdict is Verdict.STOPPED and situation.seeded:
+            # A stop takes from what was commanded, as far as that is in force.
+            output, measurements = self._output, situation.measurements
+            previous, seeded = output.previous(self._limits, Trigger.TIMER, measurements, now)
             commanded = replace(
                 situation,
-                previous=self._output.command,
-                seeded=False,
-                previous_rate=self._output.rate,
-                previous_acceleration=self._output.acceleration,
+                previous=previous,
+                seeded=seeded,
+                previous_rate=output.rate,
+                previous_acceleration=output.acceleration,
             )
-            return rule(self._limits, commanded, wanted), commanded
+            stop = rule(self._limits, commanded, wanted)
+            if not seeded and stop.verdict is Verdict.STOPPED:
+                return stop, commanded
         return ruling, situation
 
     def _next_of_chunk(self, now: Instant) -> Decisions:
@@ -750,7 +750,7 @@ class Gate:
         if self._probe is not None and self._probe.running:
             self._probe.fail('the gate was deactivated')
         self._memory.pending = self._memory.chunk = None
-        if self._output.command is None:
+        if self._output.in_force is None:
             self._end_lease()
             return ()
         # From here on nobody is heard who asks for something.
@@ -762,6 +762,7 @@ class Gate:
         if not ruling.command or not self._moving:
             self._authority.lease = None
             self._forget_command()
+            self._output.drop()  # whoever commands the robot meanwhile is not heard
         return (decision,)
 
     def _wind_down(self, situation: Situation, now: Instant) -> Decisions:

@@ -11,7 +11,12 @@ from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import Measurement, Sent, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.braking import at_rest
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
+from boundary_env_ros.core.gate_rules.measured import (
+    beside,
+    kept_of,
+    measured_command,
+    older_than,
+)
 from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.under_way import Recent
@@ -33,7 +38,10 @@ class Output:
     Attributes
     ----------
     command
-        The last one; None before the first, and when a lease has come to its end.
+        The last one of a lease; None before the first, and when the lease has come to its end.
+    in_force
+        The last one of all, which the drivers still follow as far as the gate can know: across
+        leases, until a reset may have moved the robot or the gate was deactivated.
     rate, acceleration
         Where the sequence is going with it, unit/s and unit/s^2; empty for none.
     goal
@@ -47,45 +55,57 @@ class Output:
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._period = contract.period
         self._grid = sooner(contract.safety)
-        timeouts = [group.driver_timeout for group in contract.action]
-        self._driver_timeout = min((t for t in timeouts if t is not None), default=math.inf)
+        self._moved_by_reset = contract.episode.reset.moves_robot
+        # In lockstep the world stands still, and no driver's time runs out.
+        self._driver_timeout = tuple(
+            math.inf if group.driver_timeout is None or self._lockstep else group.driver_timeout
+            for group in contract.action
+            for _ in group.low
+        )
         self._depart = tuple(
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
         )
         self._may_depart = not self._lockstep and min(self._depart) < math.inf
         self._recent = _recent(contract)
         self._out: int | None = None
-        self.forget()
-
-    def forget(self) -> None:
-        """
-        Forget what was commanded: the next command starts from the measured state.
-
-        When it was commanded is not forgotten: the end of a lease must not save up speed either.
-        """
         self.command: Vector | None = None
+        self.in_force: Vector | None = None
+        self.emitted: int | None = None
         self.rate: Vector = ()
         self.acceleration: Vector = ()
         self.goal: Vector = ()
-        self.emitted: int | None = None
-        self._handed_over = False
+
+    def forget(self) -> None:
+        """
+        Forget what a lease has asked for.
+
+        What was sent last stays in force, for a driver knows of no lease; unless the reset of the
+        next episode may move the robot. When it was sent is not forgotten: the end of a lease must
+        not save up speed either.
+        """
+        self.command = None
+        self.rate = self.acceleration = self.goal = ()
+        if self._moved_by_reset:
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget all that was sent: the next command starts from the measured state."""
+        self.command = self.in_force = self.emitted = None
+        self.rate = self.acceleration = self.goal = ()
         if self._recent is not None:
             self._recent = self._recent.forgotten()
 
     def hand_over(self) -> None:
-        """Take note that somebody else asks now: he begins from what the robot does."""
+        """Take note that somebody else asks now: he goes on from the last command."""
         self.goal = self.command or ()
-        self._handed_over = self.command is not None
 
     def sent(self, ruling: Ruling, trigger: Trigger, now: Instant) -> None:
         """Take note of a command that goes out."""
         self.rate, self.acceleration = ruling.rate, ruling.acceleration
-        self.command = ruling.command
+        self.command = self.in_force = ruling.command
         self.emitted = self._out = now.steady
         if self._recent is not None:
             self._recent = self._recent.after(ruling.command, self._robot_time(now))
-        if trigger is not Trigger.TIMER:
-            self._handed_over = False
         if ruling.verdict is Verdict.STOPPED:
             # Until somebody asks for more it stays where it has braked to.
             self.goal = ruling.command
@@ -111,37 +131,52 @@ class Output:
         """
         Return the command that the next one is held against, and whether it is seeded.
 
-        Seeded: it was taken from the measured state.
+        Seeded: it was taken from the measured state, where no command is in force any more.
         """
-        previous = self.command
-        if previous is None or self.driver_took_over(now):
-            previous = measured_command(limits, measurements)
+        previous, left = self.in_force, self._left_alone(now)
+        if previous is None or all(left):
+            previous = self._measured(limits, measurements, now)
             return previous, previous is not None
+        by_timer = trigger is Trigger.TIMER
+        if any(left):
+            # However young: what is still commanded has to be braked.
+            measured = measured_command(limits, measurements)
+            return beside(limits, previous, measured, left, to_stop=by_timer)
         # Only for those who ask for something: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
-        if trigger is not Trigger.TIMER and (self._handed_over or self._may_depart):
+        if self._may_depart and not by_timer:
             measured = measured_command(limits, measurements)
-            if measured is not None and (
-                self._handed_over
-                or _apart(previous, nearer_sign(limits, measured, previous), self._depart)
+            if measured is not None and _apart(
+                previous, nearer_sign(limits, measured, previous), self._depart
             ):
                 kept = kept_of(limits, previous, measured)
                 # The robot may do more than was commanded: there is nothing to take back of that.
                 return kept, kept != previous
         return previous, False
 
+    def _measured(
+        self, limits: Limits, measurements: Mapping[str, Measurement], now: Instant
+    ) -> Vector | None:
+        """Return the measured state; None if it is not known since the last command went out."""
+        if self._out is not None and not self._lockstep:
+            since = (now.steady - self._out) / NANOSECONDS
+            if older_than(since, measurements):
+                return None
+        return measured_command(limits, measurements)
+
+    def _left_alone(self, now: Instant) -> tuple[bool, ...]:
+        """Return, by dimension, whether its driver has begun to brake by itself."""
+        since = 0.0 if self.emitted is None else (now.steady - self.emitted) / NANOSECONDS
+        return tuple(since > timeout for timeout in self._driver_timeout)
+
     def driver_took_over(self, now: Instant) -> bool:
         """
         Return whether a driver has begun to brake by itself since the last command.
 
-        The robot then no longer does what was commanded last: to brake from there, or to go on
-        from there, would set a robot in motion that had come to rest.
+        Its part of the robot then no longer does what was commanded last: to brake from there, or
+        to go on from there, would set in motion what had come to rest.
         """
-        return (
-            not self._lockstep
-            and self.emitted is not None
-            and (now.steady - self.emitted) / NANOSECONDS > self._driver_timeout
-        )
+        return any(self._left_alone(now))
 
     def time_step(self, now: Instant) -> float:
         """

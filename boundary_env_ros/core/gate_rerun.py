@@ -168,6 +168,8 @@ class GateRerun(Gate):
         self._memory.chunk = None if then.verdict is Verdict.STOPPED else chunk
         if (was_over(then) or was_deactivated(then)) and not self._moving:
             self._forget_command()
+            if was_deactivated(then):
+                self._output.drop()
         self._sent_alike = self._asked_alike = True
 
     def _begin(self, then: GateDecision, current: str, *, begun: bool) -> bool:
@@ -198,7 +200,7 @@ class GateRerun(Gate):
         self._overruns_known = False
         self._sent_alike = self._asked_alike = True
         if then.previous_command and not then.seeded:
-            self._output.command = then.previous_command
+            self._output.command = self._output.in_force = then.previous_command
             self._output.goal = then.wanted_command
             self._rates_unknown = True
         self._output.recall(then.recent, self._now)

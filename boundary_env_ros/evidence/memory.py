@@ -61,7 +61,6 @@ class Chain:
     obeyed: GateDecision | None = None
     ticked: GateDecision | None = None
     goal: Vector | None = None
-    by_hand: bool | None = None
     lease: str = ''
     asked: tuple[Asked, ...] | None = None
 
@@ -73,7 +72,7 @@ class Chain:
         refused = decision.verdict is Verdict.REJECTED
         last = self.emitted[-1] if self.emitted else None
         if not refused and (last is None or last.id.episode_id != decision.id.episode_id):
-            self.goal = self.by_hand = None
+            self.goal = None
         if request is not None and not is_unheard(decision):
             self._ask(request, decision.received, begins=before is None)
         link = Link(
@@ -86,7 +85,6 @@ class Chain:
             obeyed=self.obeyed,
             ticked=self.ticked,
             goal=self.goal,
-            by_hand=self.by_hand,
             asked=self.asked,
             direct=direct,
             terms=terms,
@@ -96,13 +94,8 @@ class Chain:
             self.seen = request
             if not refused:
                 self.heard = request
-        if decision.trigger in (Trigger.TIMER, Trigger.PROBE):
-            if decision.published:
-                self.ticked = decision
-        elif decision.trigger is Trigger.OPERATOR:
-            self.by_hand = True
-        elif not refused:
-            self.by_hand = False
+        if decision.trigger in (Trigger.TIMER, Trigger.PROBE) and decision.published:
+            self.ticked = decision
         if not refused and decision.trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
             self.obeyed = decision
         if decision.published:

@@ -15,7 +15,7 @@ from boundary_env_ros.core.digest import digest_of
 from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
-from boundary_env_ros.core.gate_rules.measured import kept_of
+from boundary_env_ros.core.gate_rules.measured import beside, kept_of
 from boundary_env_ros.core.inputs import gate_inputs
 from boundary_env_ros.core.safety import Hold, Moves, Workspace
 from boundary_env_ros.core.sources import Vector
@@ -169,17 +169,18 @@ class ArmedGate:
         braked = stopped or (late and contract.safety.hold is Hold.SAFE)
         before = self.command
         elapsed = (self._now - self._commanded) / NANOSECONDS
-        if not decision.previous_command and (before is None or self._is_silent(elapsed)):
+        left = self._left_alone(elapsed)
+        if not decision.previous_command and (before is None or any(left)):
             return  # nobody knows what the robot does: the safe command is all there is
-        nothing_to_brake = before is None or self._is_silent(elapsed)
-        if decision.seeded or before is None:
-            safe = contract.flat('safe')
-            inside = np.clip(self.measured, contract.flat('low'), contract.flat('high'))
-            measured = tuple(np.where(np.isnan(safe), self.measured, inside).tolist())
-            if before is None or nothing_to_brake:
-                before = measured
-            else:
-                before = kept_of(limits, before, measured)
+        nothing_to_brake = before is None or all(left)
+        inside = np.clip(self.measured, contract.flat('low'), contract.flat('high'))
+        measured = tuple(np.where(np.isnan(limits.safe), self.measured, inside).tolist())
+        if before is None or nothing_to_brake:
+            before = measured
+        elif any(left):
+            before = beside(limits, before, measured, left, to_stop=not decision.seeded)[0] or ()
+        elif decision.seeded:
+            before = kept_of(limits, before, measured)
         time_step = contract.period if self.command is None else min(elapsed, contract.period)
         most = contract.flat('stop' if braked else 'rate')
         turned = {}
@@ -201,10 +202,13 @@ class ArmedGate:
                     where=_place(contract, i),
                 )
 
-    def _is_silent(self, seconds: float) -> bool:
-        """Return whether a driver has begun to stop by itself by now."""
-        timeouts = [group.driver_timeout for group in self.contract.action]
-        return any(timeout is not None and seconds > timeout for timeout in timeouts)
+    def _left_alone(self, seconds: float) -> list[bool]:
+        """Return, by dimension, whether its driver has begun to stop by itself by now."""
+        return [
+            group.driver_timeout is not None and seconds > group.driver_timeout
+            for group in self.contract.action
+            for _ in group.low
+        ]
 
 
 def _angle(one: list[float], other: list[float]) -> float:

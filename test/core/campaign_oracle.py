@@ -18,7 +18,14 @@ from campaign_sequence import Sent, Violation
 from core_world import AGENT, DIGEST
 from gate_bench import meaning
 
-from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Interface, Pacing
+from boundary_env_ros.core.contract import (
+    ActionKind,
+    Beyond,
+    Contract,
+    Interface,
+    Pacing,
+    WaitStep,
+)
 from boundary_env_ros.core.decision import (
     ActionRequest,
     GateDecision,
@@ -94,8 +101,12 @@ class Oracle:
         self.hold_after = _ns(safety.hold_after)
         self.silent = _ns(contract.lockstep_deadline if self.lockstep else safety.command_timeout)
         self.oldest = _ns(safety.max_action_age)
-        timeouts = [g.driver_timeout for g in contract.action if g.driver_timeout is not None]
-        self.driver_timeout = _ns(min(timeouts)) if timeouts and not self.lockstep else math.inf
+        self.driver_timeout = tuple(
+            math.inf if self.lockstep else _ns(group.driver_timeout)
+            for group in contract.action
+            for _ in group.low
+        )
+        self.resets = any(not isinstance(s, WaitStep) for s in contract.episode.reset.steps)
 
         self.tally: Counter[object] = Counter()
         self.sequence = 0
@@ -109,6 +120,7 @@ class Oracle:
         self.inputs_seen: dict[str, tuple[Vector, int, int]] = {}
         self.motion: tuple[Vector, int, int] | None = None
         self.last: Vector | None = None
+        self.in_drivers: Vector | None = None
         self.emitted: int | None = None
         self.out: int | None = None
         self.goal: Vector | None = None
@@ -166,14 +178,17 @@ class Oracle:
         """Check that the gate has braked before it fell silent; its lease has ended with that."""
         self._require(not self.moving, 'is the last before the gate falls silent, and moves')
         self.forget()
+        self.in_drivers = self.emitted = None
         self.lease, self.chunk, self.ticked_at = '', None, None
         self.deactivating = False
         self.waiting.clear()
 
     def forget(self) -> None:
-        """Take note that the next command begins from the measured state."""
-        self.last = self.emitted = self.goal = None
+        """Take note that nobody asks for anything any more; a reset may move the robot then."""
+        self.last = self.goal = None
         self.braking = self.stopped = False
+        if self.resets:
+            self.in_drivers = self.emitted = None
 
     # Whether a request may be heard --------------------------------------------------------------
 
@@ -298,16 +313,36 @@ class Oracle:
 
     # What the next command is held against -------------------------------------------------------
 
-    def taken_over(self, now: Instant) -> bool:
-        """Return whether the driver has begun to brake by itself since the last command."""
-        return self.emitted is not None and now.steady - self.emitted > self.driver_timeout
+    def left_alone(self, now: Instant) -> list[bool]:
+        """Return, by dimension, whether its driver has begun to brake since the last command."""
+        since = 0 if self.emitted is None else now.steady - self.emitted
+        return [since > timeout for timeout in self.driver_timeout]
 
-    def before(self, now: Instant, trigger: Trigger) -> tuple[Vector | None, bool]:
+    def taken_over(self, now: Instant) -> bool:
+        """Return whether a driver has begun to brake by itself since the last command."""
+        return any(self.left_alone(now))
+
+    def before(
+        self, now: Instant, trigger: Trigger, *, to_stop: bool = False
+    ) -> tuple[Vector | None, bool]:
         """Return what the next command is held against, and whether it begins anew from there."""
-        last = self.last
-        if last is None or self.taken_over(now):
+        last, left = self.in_drivers, self.left_alone(now)
+        if last is None or any(left):
             measured = self.measured(now)
-            return measured, measured is not None
+            if last is None or all(left):
+                measured = self.measured(now, since=self.out)
+                return measured, measured is not None
+            found: list[float] = []
+            for i, was in enumerate(last):
+                if not left[i]:
+                    found.append(was)
+                elif (to_stop or trigger is Trigger.TIMER) and self.safe[i] == self.safe[i]:
+                    found.append(self.safe[i])
+                elif measured is None:
+                    return None, False
+                else:
+                    found.append(measured[i])
+            return tuple(found), not (to_stop or trigger is Trigger.TIMER)
         if self.departs and trigger is not Trigger.TIMER:
             measured = self.measured(now)
             if measured is not None and any(
@@ -324,13 +359,14 @@ class Oracle:
                 return kept, kept != last
         return last, False
 
-    def measured(self, now: Instant) -> Vector | None:
-        """Return what the robot said of itself; None if that is not known."""
+    def measured(self, now: Instant, since: int | None = None) -> Vector | None:
+        """Return what the robot said of itself, after a steady time; None if not known."""
         seen = self.motion
         if (
             seen is None
             or not all(map(math.isfinite, seen[0]))
             or self._age(seen, now) > self.sensor_timeout
+            or (not self.lockstep and since and self._age(seen, now) > now.steady - since)
         ):
             return None
         # A place is where it is; of motion nothing is taken over that is beyond the bounds.
@@ -391,10 +427,12 @@ class Oracle:
         else:
             wanted = self.in_force(now)
 
-        anew = begins and self.last and not self.taken_over(now)
-        if anew and self.stops(trigger, now, before, wanted):
-            # To stop is about what was commanded.
-            before, begins, wanted = self.last, False, self._meaning(asked, self.last)
+        if begins and self.stops(trigger, now, before, wanted):
+            # To stop is about what was commanded, as far as that is in force.
+            commanded, anew = self.before(now, Trigger.TIMER, to_stop=True)
+            there = self._meaning(asked, commanded)
+            if not anew and self.stops(trigger, now, commanded, there):
+                before, begins, wanted = commanded, False, there
         self._require(decision.previous_command == (before or ()), 'begins from another command')
         self._require(decision.seeded is begins, 'says wrongly whether it begins anew')
         why = self.stops(trigger, now, before, wanted)
@@ -422,7 +460,8 @@ class Oracle:
             elif trigger is not Trigger.TIMER:
                 self.goal = wanted
             self.sent.add(decision, before, self.seconds(now), now.steady, begins)
-            self.last, self.emitted, self.out = command, now.steady, now.steady
+            self.last = self.in_drivers = command
+            self.emitted = self.out = now.steady
 
     def _check_heard(
         self, decision: GateDecision, request: ActionRequest, received: Instant

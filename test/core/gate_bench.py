@@ -26,7 +26,14 @@ from core_world import (
     Timepiece,
 )
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, Interface, Pacing
+from boundary_env_ros.core.contract import (
+    ActionKind,
+    ActionSpec,
+    Contract,
+    Interface,
+    Pacing,
+    WaitStep,
+)
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
@@ -94,6 +101,7 @@ class Witness:
         self.safe = contract.flat('safe')
         self.sequence = 0
         self.last: Vector | None = None
+        self.in_force: Vector | None = None
         self.emitted: int | None = None
         self.out: int | None = None
         self.measured: Vector | None = None
@@ -104,7 +112,7 @@ class Witness:
         self.braking = False
         self.decisions: list[GateDecision] = []
         self.acted: int | None = None
-        self.taken_over = self.hand_changed = False
+        self.taken_over = False
         self.depart = tuple(
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
         )
@@ -120,7 +128,7 @@ class Witness:
     # What the test knows -------------------------------------------------------------------------
 
     def armed(self) -> None:
-        """Take note that a lease ended: the next begins from the measured state."""
+        """Take note that a lease ended; its last command stays in force, or a reset ends it."""
         moving = self.last is not None and not self.rests(self.last)
         if moving and self.contract.pacing is Pacing.REALTIME:
             self.braking = True  # under the lease before; in lockstep the world stands still
@@ -135,9 +143,15 @@ class Witness:
         )
 
     def forget(self) -> None:
-        """Take note that nothing of an earlier lease counts any more."""
-        self.last = self.emitted = None
-        self.braking = self.stopped = self.hand_changed = False
+        """Take note that nobody of an earlier lease asks for anything any more."""
+        self.last = None
+        self.braking = self.stopped = False
+        if any(not isinstance(s, WaitStep) for s in self.contract.episode.reset.steps):
+            self.drop()  # the robot may stand elsewhere by now
+
+    def drop(self) -> None:
+        """Take note that nothing is in force any more."""
+        self.last = self.in_force = self.emitted = None
 
     def feedback(self, values: Vector, now: Instant, captured: int | None) -> None:
         """Take note of what the robot says of its motion."""
@@ -164,9 +178,8 @@ class Witness:
             self._check_permission(decision)
             self._check_motion(decision, now)
             self._check_stays_stopped(decision)
-            self.last, self.emitted, self.out = decision.command, now.steady, now.steady
-            if decision.trigger is not Trigger.TIMER:
-                self.hand_changed = False
+            self.last = self.in_force = decision.command
+            self.emitted = self.out = now.steady
             if self.braking and self.rests(decision.command):
                 self.forget()
         elif decision.verdict is Verdict.STOPPED:
@@ -226,17 +239,34 @@ class Witness:
             result.reason is Reason.COMMAND_LATE for result in decision.rules
         )
 
-    def before(self, now: Instant) -> Vector | None:
+    def before(self, now: Instant, *, to_stop: bool = True) -> Vector | None:
         """Return what the next command is held against; None if that is unknown."""
-        if self.last is None or self._driver_took_over(now):
-            return self._known_motion(now)
-        return self.last
+        last, left = self.in_force, self._left_alone(now)
+        if last is not None and not any(left):
+            return last
+        if last is None or all(left):
+            return self._known_motion(now, since=self.out)
+        measured = self._known_motion(now)
+        found = []
+        for i, was in enumerate(last):
+            if not left[i]:
+                found.append(was)
+            elif to_stop and not math.isnan(self.safe[i]):
+                found.append(self.safe[i])
+            elif measured is None:
+                return None
+            else:
+                found.append(measured[i])
+        return tuple(found)
 
     def _check_motion(self, decision: GateDecision, now: Instant) -> None:
         period = self.contract.period
-        before = self.before(now)
-        seeded = before is not None and (self.last is None or self._driver_took_over(now))
         stopped = decision.verdict is Verdict.STOPPED
+        left = self._left_alone(now)
+        anew = self.in_force is None or all(left)
+        to_stop = decision.trigger is Trigger.TIMER or (stopped and not decision.seeded)
+        before = self.before(now, to_stop=to_stop)
+        seeded = before is not None and (anew or (any(left) and not to_stop))
         if not seeded and not stopped and self._parted(decision, now):
             before = self._kept(now)
             seeded = before != self.last
@@ -270,15 +300,12 @@ class Witness:
 
     def _parted(self, decision: GateDecision, now: Instant) -> bool:
         """Return whether who asks for something begins from the measured state."""
-        measured, last = self._known_motion(now), self.last
+        measured, last = self._known_motion(now), self.in_force
         if decision.trigger is Trigger.TIMER or measured is None or last is None:
             return False
-        return self.hand_changed or (
-            self.contract.pacing is Pacing.REALTIME
-            and any(
-                abs(was - is_) > most
-                for was, is_, most in zip(last, self._turned(measured), self.depart, strict=True)
-            )
+        return self.contract.pacing is Pacing.REALTIME and any(
+            abs(was - is_) > most
+            for was, is_, most in zip(last, self._turned(measured), self.depart, strict=True)
         )
 
     def _is_speed(self, i: int) -> bool:
@@ -287,7 +314,7 @@ class Witness:
 
     def _kept(self, now: Instant) -> Vector | None:
         """Return what the robot does, of speeds as much as it was told to."""
-        measured, last = self._known_motion(now), self.last
+        measured, last = self._known_motion(now), self.in_force
         assert measured is not None
         assert last is not None
         return tuple(
@@ -300,21 +327,25 @@ class Witness:
         wrap = [i in group.wrap for group in self.contract.action for i in range(group.size)]
         return tuple(
             value + math.tau * round((was - value) / math.tau) if wraps else value
-            for value, was, wraps in zip(measured, self.last or measured, wrap, strict=True)
+            for value, was, wraps in zip(measured, self.in_force or measured, wrap, strict=True)
         )
 
-    def _driver_took_over(self, now: Instant) -> bool:
-        """Return whether the driver has stopped the robot by itself since the last command."""
-        timeouts = [group.driver_timeout for group in self.contract.action]
-        timeout = min((one for one in timeouts if one is not None), default=math.inf)
-        return (
-            self.contract.pacing is Pacing.REALTIME
-            and self.emitted is not None
-            and now.steady - self.emitted > timeout * NANOSECONDS
-        )
+    def _left_alone(self, now: Instant) -> list[bool]:
+        """Return, by dimension, whether its driver has stopped since the last command."""
+        realtime = self.contract.pacing is Pacing.REALTIME and self.emitted is not None
+        since = now.steady - (self.emitted or 0) if realtime else 0
+        return [
+            group.driver_timeout is not None and since > group.driver_timeout * NANOSECONDS
+            for group in self.contract.action
+            for _ in group.low
+        ]
 
-    def _known_motion(self, now: Instant) -> Vector | None:
-        """Return what the robot said of itself, if lately; of motion no more than its bounds."""
+    def _known_motion(self, now: Instant, since: int | None = None) -> Vector | None:
+        """
+        Return what the robot said of itself, if lately; of motion no more than its bounds.
+
+        Not if it is from before a steady time since when it may have moved.
+        """
         if self.measured is None or not all(map(math.isfinite, self.measured)):
             return None
         ages = [(now.steady - self.measured_at) / NANOSECONDS]
@@ -324,6 +355,9 @@ class Witness:
                 [of_stamp] if self.contract.pacing is Pacing.LOCKSTEP else [*ages, abs(of_stamp)]
             )
         if max(ages) > self.contract.safety.sensor_timeout:
+            return None
+        realtime = self.contract.pacing is Pacing.REALTIME
+        if since is not None and realtime and max(ages) > (now.steady - since) / NANOSECONDS:
             return None
         return tuple(
             value if math.isnan(safe) else min(max(value, low), high)
@@ -522,8 +556,7 @@ class Bench:
         return self._see(self.gate.measure('operator', (*command, switch), captured, now))
 
     def _hand(self, *, held: bool) -> None:
-        if held is not self.witness.taken_over:
-            self.witness.taken_over, self.witness.hand_changed = held, self.command is not None
+        self.witness.taken_over = held
 
     def hand_is_silent(self) -> None:
         """Take note that the operator's device has been silent for longer than it may."""
@@ -609,6 +642,7 @@ class Bench:
             seen += decisions
             self.time.wait(self.contract.safety.gate_period)
         self.witness.forget()
+        self.witness.drop()
         self.lease_of = ''
         self._account()
         return tuple(seen)

@@ -72,6 +72,15 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
     'lockstep_chunks': lambda: shipped(
         {**_PATIENT, ('chunk',): {'horizon': 4}}, pacing=Pacing.LOCKSTEP
     ),
+    # Between its episodes nothing moves the robot, and its commands stay in force.
+    'waiting': lambda: rich(
+        {
+            **_PATIENT,
+            ('episode', 'reset'): {
+                'procedure': [{'wait': 'pose', 'target': [0, 0, 0], 'tolerance': [9, 9, 9]}]
+            },
+        }
+    ),
     'every_kind': lambda: rich({**_PATIENT, ('action', 'arm', 'duration'): 0.04}),
 }
 

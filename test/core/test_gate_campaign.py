@@ -22,7 +22,7 @@ from boundary_env_ros.core.gate_rules.limits import Limits
 SHARE = -(-60_000 // len(CONTRACTS))
 #: What so few requests hardly bring about: a chunk outlives its policy; of many dimensions one is
 #: always limited.
-RARE = {'chunks': {Verdict.HELD}, 'every_kind': {Verdict.ADMITTED}}
+RARE = {'chunks': {Verdict.HELD}, 'every_kind': {Verdict.ADMITTED}, 'waiting': {Verdict.ADMITTED}}
 SEED = int(os.environ.get('BOUNDARY_ENV_SEED', '1'))
 
 #: Reasons that every robot here is to see, and those that only some contracts know.

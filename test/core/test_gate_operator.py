@@ -79,15 +79,15 @@ def test_a_stale_message_or_one_from_the_future_takes_nothing_over(
     assert bench.ask(0.4, 0.0).verdict is Verdict.ADMITTED
 
 
-def test_whoever_takes_over_begins_from_what_the_robot_does(bench: Bench) -> None:
+def test_whoever_takes_over_goes_on_from_the_last_command(bench: Bench) -> None:
     cruise(bench, 0.4)
     bench.motion = (0.1, 0.0)
     bench.pulse()
     bench.time.wait(TICK)
     [decision] = bench.operate(0.8, 0.0)
-    assert decision.seeded
-    assert decision.previous_command == (0.1, 0.0)
-    assert decision.command[0] == pytest.approx(0.1 + RATE[0] * decision.time_step)
+    assert not decision.seeded
+    assert decision.previous_command == (0.4, 0.0)
+    assert decision.command[0] == pytest.approx(0.4 + RATE[0] * decision.time_step)
 
 
 def test_a_robot_that_says_nothing_of_itself_is_taken_over_from_where_it_was_told_to_be(
@@ -216,7 +216,7 @@ def test_late_requests_of_the_policy_are_not_held_against_the_operator() -> None
 # Giving back -------------------------------------------------------------------------------------
 
 
-def test_the_policy_goes_on_from_what_the_robot_does(bench: Bench) -> None:
+def test_the_policy_goes_on_from_what_the_operator_commanded(bench: Bench) -> None:
     bench.hand = (0.5, 0.0)
     bench.wait(1.0, policy=(0.1, 0.0))
     bench.motion, bench.hand = (0.45, 0.0), None
@@ -224,8 +224,8 @@ def test_the_policy_goes_on_from_what_the_robot_does(bench: Bench) -> None:
     bench.operate(0.5, 0.0, switch=0.0)
     bench.time.wait(TICK)
     decision = bench.ask(0.8, 0.0)
-    assert decision.seeded
-    assert decision.previous_command == (0.45, 0.0)
+    assert not decision.seeded
+    assert decision.previous_command == (0.5, 0.0)
     assert not bench.gate.status(bench.time.now).taken_over
 
 
@@ -326,9 +326,7 @@ def lockstep_world() -> EpisodeWorld:
 
 
 def hand(world: EpisodeWorld, *command: float, switch: float = 1.0) -> None:
-    if world.witness.taken_over is not (switch >= 0.5):
-        world.witness.taken_over = switch >= 0.5
-        world.witness.hand_changed = world.witness.last is not None
+    world.witness.taken_over = switch >= 0.5
     captured = world.time.stamp()
     world.decided(world.gate.measure('operator', (*command, switch), captured, world.now))
 
@@ -356,8 +354,7 @@ def test_in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks() -> 
 def operated(world: EpisodeWorld, seconds: float, *command: float) -> None:
     """Let a person drive for a while, whose device speaks at every slice."""
     for _ in range(round(seconds / world.slice)):
-        if not world.witness.taken_over:
-            world.witness.taken_over, world.witness.hand_changed = True, True
+        world.witness.taken_over = True
         world.decided(
             world.gate.measure('operator', (*command, 1.0), world.time.stamp(), world.now)
         )
@@ -382,7 +379,7 @@ def test_a_policy_that_is_refused_by_a_takeover_is_not_lost() -> None:
     world = EpisodeWorld(contract=with_operator()).start().run(0.5)
     operated(world, SAFETY.policy_timeout + 1.0, 0.0, 0.2)
     assert world.state is EpisodeState.RUNNING
-    world.witness.taken_over, world.witness.hand_changed = False, True
+    world.witness.taken_over = False
     world.decided(world.gate.measure('operator', (0.0, 0.0, 0.0), world.time.stamp(), world.now))
     world.run(0.5)
     assert world.transitions[-1].verdict in (Verdict.ADMITTED, Verdict.LIMITED)

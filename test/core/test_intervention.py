@@ -25,8 +25,7 @@ CONTRACT = shipped(
 def drive(world: EpisodeWorld, seconds: float, *command: float) -> None:
     """Let a person drive for a while, who then lets go."""
     for held in (*[1.0] * round(seconds / world.slice), 0.0):
-        if world.witness.taken_over is not (held > 0.0):
-            world.witness.taken_over, world.witness.hand_changed = held > 0.0, True
+        world.witness.taken_over = held > 0.0
         world.decided(
             world.gate.measure('operator', (*command, held), world.time.stamp(), world.now)
         )

@@ -128,7 +128,8 @@ def goes_on_by_hand(decision: GateDecision, before: GateDecision | None) -> bool
 
 
 def takes_over(decision: GateDecision, before: GateDecision | None) -> bool:
-    return decision.trigger is Trigger.OPERATOR and decision.seeded
+    after_another = before is not None and not of_operator(before, before)
+    return decision.trigger is Trigger.OPERATOR and after_another and bool(before.command)
 
 
 def refused_for_him(decision: GateDecision, before: GateDecision | None) -> bool:
@@ -244,10 +245,10 @@ DAMAGES = (
         hand(values=(0.0, 0.0, 0.0)),
     ),
     Damage(
-        'a takeover that begins with what was commanded',
+        'a takeover that begins with what the robot does',
         'previous-command',
         takes_over,
-        other(seeded=False),
+        other(seeded=True),
     ),
     Damage('a seed where nobody took over', 'previous-command', republished, other(seeded=True)),
     Damage('a request in his name', 'allowed-to-move', of_operator, other(armed=False)),

@@ -71,6 +71,7 @@ _LIMITS = 'test_gate_limits.py::test_'
 _LEASES = 'test_gate_leases.py::test_'
 _SILENCE = 'test_gate_silence.py::test_'
 _HOLD = 'test_gate_hold.py::test_'
+_IN_FORCE = 'test_gate_in_force.py::test_'
 _PRESSED = 'test_gate_emergency_stop.py::test_'
 _DEACTIVATION = 'test_gate_deactivation.py::test_'
 _LOCKSTEP = 'test_gate_lockstep.py::test_'
@@ -644,7 +645,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'The first command starts from the measured state',
         OUTPUT,
-        '            previous = measured_command(limits, measurements)\n            return',
+        '            previous = self._measured(limits, measurements, now)\n            return',
         '            previous = (0.0,) * len(limits.low)\n            return',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
@@ -678,12 +679,39 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'After the driver took over the next command starts from the measured state',
         OUTPUT,
-        '        if previous is None or self.driver_took_over(now):',
-        '        if previous is None:',
+        '        return tuple(since > timeout for timeout in self._driver_timeout)',
+        '        return (False,) * len(self._driver_timeout)',
         (
             _LIMITS + 'a_gate_that_hung_sets_no_robot_in_motion_that_came_to_rest',
             _HOLD + 'after_the_driver_took_over_it_starts_from_where_the_arm_is',
         ),
+    ),
+    Mutation(
+        'A command stays in force across leases',
+        OUTPUT,
+        '        if self._moved_by_reset:\n            self.drop()\n',
+        '        self.drop()\n',
+        (
+            _IN_FORCE + 'the_first_action_of_the_next_lease_goes_on_from_the_last_command',
+            _IN_FORCE + 'a_gripper_does_not_let_go_between_two_episodes',
+        ),
+    ),
+    Mutation(
+        'What was measured before the last command seeds nothing',
+        OUTPUT,
+        '            if older_than(since, measurements):\n                return None\n',
+        '',
+        (
+            _IN_FORCE
+            + 'a_place_that_was_measured_before_the_last_command_is_not_where_the_robot_is',
+        ),
+    ),
+    Mutation(
+        'A driver that took over frees no command of another one',
+        MEASURED,
+        'at if gone else was for was, at, gone in zip(commanded, there, left, strict=True)',
+        'at for was, at, gone in zip(commanded, there, left, strict=True)',
+        (_IN_FORCE + 'a_driver_that_took_over_frees_no_command_of_another_driver',),
     ),
     Mutation(
         'A command that the driver has braked from is not held',
@@ -1052,8 +1080,8 @@ _REST = (
     Mutation(
         'Where command and measured state have parted the limits begin anew',
         OUTPUT,
-        '                or _apart(previous, nearer_sign',
-        '                or False and _apart(previous, nearer_sign',
+        '            if measured is not None and _apart(\n',
+        '            if False and _apart(\n',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
     Mutation(
@@ -1066,15 +1094,15 @@ _REST = (
     Mutation(
         'A stop takes from what was commanded',
         GATE,
-        '            return rule(self._limits, commanded, wanted), commanded\n',
-        '            pass\n',
+        '                return stop, commanded\n',
+        '                pass\n',
         (_REPUBLISH + 'a_stop_of_a_blocked_robot_takes_from_what_was_commanded',),
     ),
     Mutation(
         'To hold and to stop never follow a sensor',
         OUTPUT,
-        'if trigger is not Trigger.TIMER and (self._handed_over or self._may_depart):',
-        'if self._handed_over or self._may_depart:',
+        '        if self._may_depart and not by_timer:',
+        '        if self._may_depart:',
         (_REPUBLISH + 'holding_never_follows_what_the_robot_does_of_its_own_accord',),
     ),
     Mutation(
@@ -1355,14 +1383,14 @@ _PROBE_OF_THE_DRIVERS = (
     Mutation(
         'A probe waits until the gate knows what the robot does',
         GATE,
-        '                if self._output.emitted is None:\n                    return ()',
+        '                if emitted is None:\n                    return ()',
         '                if False:\n                    return ()',
         (_PROBE + 'a_robot_that_says_nothing_is_never_set_in_motion',),
     ),
     Mutation(
         'A probe waits for what is missing before it moves anything',
         GATE,
-        '            if self._output.emitted is None and not self._authority.emergency:\n',
+        '            if emitted is None and not self._authority.emergency:\n',
         '            if False:\n',
         (_PROBE + 'a_probe_waits_for_the_sensors_before_it_moves_anything',),
     ),
@@ -1474,13 +1502,14 @@ _BY_HAND = (
         ),
     ),
     Mutation(
-        'Whoever takes over begins from what the robot does',
-        OUTPUT,
-        '        self._handed_over = self.command is not None\n',
-        '',
+        'Whoever takes over goes on from the last command',
+        GATE,
+        '            self._output.hand_over()\n        if not held',
+        '            self._output.drop()\n        if not held',
         (
-            _OPERATOR + 'whoever_takes_over_begins_from_what_the_robot_does',
-            _OPERATOR + 'the_policy_goes_on_from_what_the_robot_does',
+            _OPERATOR + 'whoever_takes_over_goes_on_from_the_last_command',
+            _OPERATOR + 'the_policy_goes_on_from_what_the_operator_commanded',
+            _IN_FORCE + 'a_takeover_of_an_arm_that_lags_does_not_jump_and_nor_does_giving_back',
         ),
     ),
     Mutation(

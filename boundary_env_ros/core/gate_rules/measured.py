@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import math
 
 from boundary_env_ros.core.angles import all_near
@@ -46,6 +46,61 @@ def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) ->
             measured, limits.safe, limits.low, limits.high, strict=True
         )
     )
+
+
+def older_than(seconds: float, measurements: Mapping[str, Measurement]) -> bool:
+    """
+    Return whether feedback is older than that: what the robot did before the last command.
+
+    A robot that has moved since is not there any more, and to send that would move it back.
+    """
+    return any(
+        measurement.age is not None and measurement.age > seconds
+        for name, measurement in measurements.items()
+        if name.startswith(FEEDBACK)
+    )
+
+
+def beside(
+    limits: Limits,
+    commanded: Vector,
+    measured: Vector | None,
+    left: Sequence[bool],
+    *,
+    to_stop: bool,
+) -> tuple[Vector | None, bool]:
+    """
+    Return where the limits begin anew where only some drivers were left alone, and if seeded.
+
+    The others still follow the last command. Who asks for something begins at what the robot does
+    where its driver has braked. To stop begins there at the safe speed, which the driver brakes
+    to; that is no seed, since what is still commanded has to be braked.
+
+    Parameters
+    ----------
+    limits
+        The limits in force.
+    commanded
+        The last command.
+    measured
+        What :func:`measured_command` says.
+    left
+        By dimension, whether its driver brakes by itself.
+    to_stop
+        Whether nobody asks for anything.
+
+    """
+    there = limits.safe if to_stop else (math.nan,) * len(commanded)
+    if measured is not None:
+        there = tuple(
+            is_ if math.isnan(at) else at for at, is_ in zip(there, measured, strict=True)
+        )
+    previous = tuple(
+        at if gone else was for was, at, gone in zip(commanded, there, left, strict=True)
+    )
+    if any(map(math.isnan, previous)):
+        return None, False
+    return previous, not to_stop
 
 
 def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:

@@ -127,9 +127,6 @@ class Link:
     goal
         The command that is in force: what the last one who was heard asked for, or where the
         robot was stopped; None if that is not known.
-    by_hand
-        Whether the last decision before it that nobody but a policy or an operator can have caused
-        was on the operator; None if there was none in its episode.
     asked
         When what the requests under its lease answer was observed, and when the gate had them, the
         newest last; None if the record does not begin before them.
@@ -150,7 +147,6 @@ class Link:
     obeyed: GateDecision | None
     ticked: GateDecision | None
     goal: Vector | None
-    by_hand: bool | None
     asked: tuple[Asked, ...] | None
     direct: bool
     terms: Terms | None

@@ -278,8 +278,10 @@ INPUTS_RECOMPUTED = Rule(
 )
 PREVIOUS_COMMAND = Rule(
     'previous-command',
-    'The previous command is the last one that was published, with its rate; only where the gate '
-    'begins anew it is the measured state, young enough and within the bounds.',
+    'The previous command is the last one that was published, with its rate; only where that is '
+    'in force no more (a reset may have moved the robot, the gate was deactivated, a driver was '
+    'left alone for its timeout) or `depart` asks for it, it is the measured state, younger than '
+    'the last command and within the bounds.',
     'Limits hold for the emitted sequence: look for a decision that was taken out, and compare '
     'the `feedback` among the measurements.',
 )

@@ -10,7 +10,8 @@ from boundary_env_ros.core.commands import translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
+from boundary_env_ros.core.gate_rules.measured import measured_command
+from boundary_env_ros.core.gate_rules.recorded import was_deactivated
 from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Trajectory, Vector
@@ -119,64 +120,85 @@ def brakes(decision: GateDecision, terms: Terms) -> bool:
 @of_decision(catalogue.PREVIOUS_COMMAND, near=True)
 def _previous_command(link: Link) -> Found:
     terms = link.terms
-    decision, last = link.decision, link.published
+    decision, last = link.decision, in_force(link, terms)
     if decision.verdict is Verdict.REJECTED:
         return
-    if last is not None and not begins_anew(last, decision):
+    if last is not None:
         anew = decision.seeded or not decision.previous_command
         if anew and _may_begin_anew(link, last, terms):
             return
         why = f'of decision {last.sequence}'
-        hands = not decision.seeded and _changes_hands(link, last, terms)
-        yield from unlike('seeded', hands, decision.seeded, why)
-        if not decision.seeded:
+        yield from unlike('seeded', False, decision.seeded, why)
+        if not decision.seeded and not _goes_on(link, last, terms):
             yield from unlike('previous_command', last.command, decision.previous_command, why)
     elif link.before is not None and not decision.seeded and decision.previous_command:
+        if terms is None and decision.previous_command == link.before.command:
+            return  # whether a reset moved the robot only the contract says
         expected = 'the measured state before the first command of an episode'
         yield Mismatch('seeded', expected, vector(decision.previous_command))
 
 
 def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
-    """Return whether the gate has forgotten what it published: for an episode, or a probe."""
+    """Return whether the gate was asked for something anew: in an episode, or a probe."""
     return last.id.episode_id != decision.id.episode_id or (
         decision.trigger is Trigger.PROBE and last.trigger is not Trigger.PROBE
+    )
+
+
+def in_force(link: Link, terms: Terms | None) -> GateDecision | None:
+    """
+    Return the decision whose command was in force before another; None if there was none.
+
+    A lease is nothing that a driver knows of: a command outlives it, unless a reset may have moved
+    the robot since, the gate was deactivated, or it is another one.
+    """
+    last, decision, before = link.published, link.decision, link.before
+    ended = before is not None and was_deactivated(before) and not was_deactivated(decision)
+    if last is None or ended or decision.sequence == 1:
+        return None
+    moved = terms is None or terms.contract.episode.reset.moves_robot
+    return None if moved and begins_anew(last, decision) else last
+
+
+def _goes_on(link: Link, last: GateDecision, terms: Terms | None) -> bool:
+    """
+    Return whether the command before a decision is the last one that was published.
+
+    A stop begins at the safe command, or at the measured place, where a driver has taken over.
+    """
+    decision = link.decision
+    previous = decision.previous_command
+    if previous == last.command:
+        return True
+    if terms is None or not len(previous) == len(last.command) == len(terms.safe):
+        return False
+    # Between two episodes it may have braked, which is in no step.
+    unseen = begins_anew(last, decision) and not link.direct
+    left = left_alone(last, decision, terms)
+    measured = _measured(decision, last, terms) or last.command
+    return all(
+        now == was or (now == safe and (gone or unseen)) or (now == there and gone)
+        for now, was, safe, there, gone in zip(
+            previous, last.command, terms.safe, measured, left, strict=True
+        )
     )
 
 
 def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool:
     """Return whether a decision may take the command before from the measured state."""
     decision = link.decision
-    if driver_took_over(last, decision, terms):
+    if terms is None or any(left_alone(last, decision, terms)):
         return True
-    if terms is None or decision.trigger is Trigger.TIMER:
-        return terms is None
+    if begins_anew(last, decision) and not link.direct:
+        return True  # what became of the gate in between is in no step
     contract = terms.contract
-    lockstep = contract.pacing is Pacing.LOCKSTEP
-    if contract.safety.operator is not None and (
-        lockstep or link.by_hand or decision.trigger is Trigger.OPERATOR
-    ):
-        return True
     measured = _measured(decision, last, terms)
-    if lockstep or measured is None:
+    asked = decision.trigger is not Trigger.TIMER
+    if not asked or contract.pacing is Pacing.LOCKSTEP or measured is None:
         return False
     most = [m for group in contract.action for m in group.depart or (math.inf,) * group.size]
     apart = zip(last.command, nearer_sign(terms.limits, measured, last.command), most, strict=True)
     return any(abs(was - now) > limit for was, now, limit in apart)
-
-
-def _changes_hands(link: Link, last: GateDecision, terms: Terms | None) -> bool:
-    """Return whether a decision lets somebody else begin than was heard last."""
-    decision = link.decision
-    if (
-        terms is None
-        or decision.verdict not in MOVING
-        or decision.trigger in (Trigger.TIMER, Trigger.PROBE)
-        or link.by_hand in (None, decision.trigger is Trigger.OPERATOR)
-    ):
-        return False
-    measured = _measured(decision, last, terms)
-    limits = limits_of(decision, terms)
-    return measured is not None and kept_of(limits, last.command, measured) != last.command
 
 
 def _measured(decision: GateDecision, last: GateDecision, terms: Terms) -> Vector | None:
@@ -186,17 +208,32 @@ def _measured(decision: GateDecision, last: GateDecision, terms: Terms) -> Vecto
     return measured if measured is None or len(measured) == len(last.command) else None
 
 
-def driver_took_over(last: GateDecision, decision: GateDecision, terms: Terms | None) -> bool:
-    """Return whether the gate was silent until a driver braked by itself; True if unknown."""
+def left_alone(
+    last: GateDecision, decision: GateDecision, terms: Terms, *, surely: bool = False
+) -> tuple[bool, ...]:
+    """
+    Return, by dimension, whether the gate was silent until its driver braked by itself.
+
+    Parameters
+    ----------
+    last, decision
+        The last decision that published a command, and the one in question.
+    terms
+        The contract.
+    surely
+        False: it may have been, as far as the record tells.
+
+    """
     silence = elapsed(last.commanded, decision.commanded)
-    if terms is None or silence is None:
-        return True
-    timeouts = [
-        group.driver_timeout for group in terms.contract.action if group.driver_timeout is not None
-    ]
     # The gate looks at its clock before it publishes, so the silence may seem shorter than it was.
-    slack = terms.contract.period / 2.0
-    return bool(timeouts) and silence > min(timeouts) - slack
+    slack = terms.contract.period / 2.0 * (1.0 if surely else -1.0)
+    return tuple(
+        group.driver_timeout is not None and not surely
+        if silence is None
+        else group.driver_timeout is not None and silence > group.driver_timeout + slack
+        for group in terms.contract.action
+        for _ in group.low
+    )
 
 
 @of_decision(catalogue.INPUTS_RECOMPUTED, contract=True, near=True)

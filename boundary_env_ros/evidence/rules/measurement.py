@@ -7,10 +7,14 @@ from __future__ import annotations
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate_rules.limits import ALIVE, OPERATOR
-from boundary_env_ros.core.gate_rules.measured import kept_of, measured_command
+from boundary_env_ros.core.gate_rules.measured import (
+    kept_of,
+    measured_command,
+    older_than,
+)
 from boundary_env_ros.core.gate_words import unusable
 from boundary_env_ros.core.observation import age_of
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
@@ -20,14 +24,15 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     of_decision,
     outside,
+    ROUNDING,
     Terms,
     unlike,
     vector,
 )
 from boundary_env_ros.evidence.rules.command import (
     BEFORE_COMMAND,
-    begins_anew,
-    driver_took_over,
+    in_force,
+    left_alone,
 )
 from boundary_env_ros.evidence.rules.gate import same_numbers
 
@@ -41,18 +46,39 @@ def seeded_from_measured(link: Link) -> Found:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
     expected = measured_command(limits, found) or ()
-    last = link.published
-    if last is not None and len(last.command) == len(expected) and not begins_anew(last, decision):
+    last, alone = in_force(link, terms), True
+    if last is not None and len(last.command) == len(expected) == len(decision.previous_command):
+        left, surely = (left_alone(last, decision, terms, surely=sure) for sure in (False, True))
         kept = kept_of(limits, last.command, expected)
-        # Whether a driver had taken over by then is known to within a moment.
-        if not driver_took_over(last, decision, terms) or kept == decision.previous_command:
+        alone = all(surely)
+        if not any(left) or kept == decision.previous_command:
             expected = kept
+        else:
+            # Whether a driver had taken over by then is known to within a moment.
+            expected = tuple(
+                is_ if certain or (gone and previous != was) else was
+                for is_, was, previous, gone, certain in zip(
+                    expected, last.command, decision.previous_command, left, surely, strict=True
+                )
+            )
+    if alone and _is_older(link, terms):
+        expected = ()
     if not same_numbers(expected, decision.previous_command):
         yield Mismatch(
             'previous_command',
             f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
             vector(decision.previous_command),
         )
+
+
+def _is_older(link: Link, terms: Terms) -> bool:
+    """Return whether the feedback is from before the last command that the gate published."""
+    last, decision = link.published, link.decision
+    if last is None or terms.contract.pacing is Pacing.LOCKSTEP or decision.sequence == 1:
+        return False
+    since = elapsed(last.commanded, decision.decided or decision.commanded)
+    found = {measurement.name: measurement for measurement in decision.measurements}
+    return since is not None and older_than(since + ROUNDING, found)
 
 
 @of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)

@@ -172,12 +172,10 @@ class CommandChecks:
             return
         early = pairs.begun is None or command.log_time < pairs.begun - _APART
         if early and (agent not in self._gated or self._is_in_bounds(command.values, use)):
-            self._tape.asked[use.name] += 1
-            self._tape.excuse('early', use.name)
+            self._tape.spare('early', use.name)
             return  # The recorder heard of this gate only later.
         if self._tape.damaged(command.log_time) and self._is_in_bounds(command.values, use):
-            self._tape.asked[use.name] += 1
-            self._tape.excuse('damaged', use.name)
+            self._tape.spare('damaged', use.name)
             return
         self._tape.find(
             catalogue.COMMAND_ON_TOPIC,

@@ -130,8 +130,7 @@ class DecisionChecks:
         if said:
             self._rule_again(decision, said)
         if now is None or instant is None:
-            self._tape.asked[STOP] += 1
-            self._tape.excuse('unplaced', STOP)
+            self._tape.spare('unplaced', STOP)
         else:
             listened = now if self._tape.lockstep else self._listened(decision, instant, now)
             self._emergency_stop(decision, agent, now, listened, asked)

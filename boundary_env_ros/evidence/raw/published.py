@@ -110,12 +110,10 @@ class PublishedChecks:
             self._tape.took('requests', 'requests')
             return
         if not found and (log_time - first < _LATE or self._came_late(request, log_time)):
-            self._tape.asked['requests'] += 1
-            self._tape.excuse('early', 'requests')
+            self._tape.spare('early', 'requests')
             return
         if not found and self._was_cut_off(request, log_time):
-            self._tape.asked['requests'] += 1
-            self._tape.excuse('cut off', 'requests')
+            self._tape.spare('cut off', 'requests')
             return
         if not found and self._tape.lost_one('requests', log_time):
             return
@@ -188,8 +186,7 @@ class PublishedChecks:
         observation = self._observations.pop(_step(transition), None)
         if observation is None:
             if log_time - first < _LATE:
-                self._tape.asked['observations'] += 1
-                self._tape.excuse('early', 'observations')
+                self._tape.spare('early', 'observations')
                 return
             if self._tape.lost_one('observations', log_time):
                 return

@@ -198,6 +198,17 @@ class Tape:
         """Take note of a check that is excused; the report bounds how many may be."""
         self.excused.setdefault(reason, Counter())[name] += 1
 
+    def spare(self, reason: str, name: str) -> None:
+        """Take note of a check that could not be made, and is excused."""
+        self.asked[name] += 1
+        self.excuse(reason, name)
+
+    def _forgive(self) -> bool:
+        """Return whether one of the messages that got lost is left to excuse by, and use it."""
+        left = self._lost > self._forgiven
+        self._forgiven += left
+        return left
+
     def missing(self, use: Use, sent: int | None, log_time: int) -> bool:
         """
         Return whether a message of a topic may honestly be missing; each lost one excuses once.
@@ -215,8 +226,7 @@ class Tape:
 
         """
         if self.damaged(log_time if sent is None else sent):
-            self.asked[use.name] += 1
-            self.excuse('damaged', use.name)
+            self.spare('damaged', use.name)
             return True
         first = self.window(use).first
         if first is None:
@@ -229,12 +239,10 @@ class Tape:
         # It is one message, however many speak of it.
         known = sent is not None and missing in self._missed
         if not early and not known:
-            if self._lost <= self._forgiven:
+            if not self._forgive():
                 return False
-            self._forgiven += 1
             self._missed.append(missing)
-        self.asked[use.name] += 1
-        self.excuse('early' if early else 'lost', use.name)
+        self.spare('early' if early else 'lost', use.name)
         return True
 
     def damaged(self, at: int) -> bool:
@@ -243,13 +251,10 @@ class Tape:
 
     def lost_one(self, name: str, log_time: int) -> bool:
         """Return whether a record may honestly be missing that has no topic of a sensor."""
-        reason = 'damaged' if self.damaged(log_time) else 'lost'
-        if reason == 'lost':
-            if self._lost <= self._forgiven:
-                return False
-            self._forgiven += 1
-        self.asked[name] += 1
-        self.excuse(reason, name)
+        damaged = self.damaged(log_time)
+        if not damaged and not self._forgive():
+            return False
+        self.spare('damaged' if damaged else 'lost', name)
         return True
 
     # Time ----------------------------------------------------------------------------------------

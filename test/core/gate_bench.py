@@ -34,7 +34,7 @@ from boundary_env_ros.core.contract import (
     Pacing,
     WaitStep,
 )
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.decision import GateDecision, Reason, Tightened, Trigger, Verdict
 from boundary_env_ros.core.episode import EpisodeState
 from boundary_env_ros.core.gate import Gate
 from boundary_env_ros.core.gate_rules.admission import well_formed
@@ -97,6 +97,7 @@ class Witness:
         self.contract = contract
         self.limits = Limits.of(contract)
         self.low, self.high = contract.flat('low'), contract.flat('high')
+        self.tight = self.low, self.high
         self.rate, self.stop = contract.flat('rate'), contract.flat('stop')
         self.safe = contract.flat('safe')
         self.sequence = 0
@@ -203,6 +204,10 @@ class Witness:
                 # A place that is outside already may stay there, or come back.
                 low, high = min(low, before[i]), max(high, before[i])
             assert low <= value <= high, f'{value} is outside of [{low}, {high}]'
+        for i in self.limits.plain:  # what follows a profile may have to brake outside of them
+            low, high = (bounds[i] for bounds in self.tight)
+            low, high = min(low, before[i]), max(high, before[i])
+            assert low <= command[i] <= high, f'{command[i]} goes out of [{low}, {high}]'
 
     def _check_stays_stopped(self, decision: GateDecision) -> None:
         """Check that what was stopped moves again only when somebody asks for it."""
@@ -361,9 +366,7 @@ class Witness:
             return None
         return tuple(
             value if math.isnan(safe) else min(max(value, low), high)
-            for value, safe, low, high in zip(
-                self.measured, self.safe, self.low, self.high, strict=True
-            )
+            for value, safe, low, high in zip(self.measured, self.safe, *self.tight, strict=True)
         )
 
     def _check_explained(self, decision: GateDecision) -> None:
@@ -590,6 +593,11 @@ class Bench:
         self.witness.forget()
         self._account()
         return seen
+
+    def tighten(self, low: Vector, high: Vector) -> None:
+        """Make the bounds stricter than the contract's."""
+        self.gate.tighten(Tightened(low=low, high=high))
+        self.witness.tight = low, high
 
     def press(self) -> tuple[GateDecision, ...]:
         """Press the emergency stop."""

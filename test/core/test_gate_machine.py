@@ -249,6 +249,18 @@ class GateMachine(RuleBasedStateMachine):
         else:
             assert not self.pressed
 
+    # Whoever sets parameters ---------------------------------------------------------------------
+
+    @rule(part=st.sampled_from([1.0, 0.7, 0.3]))
+    def somebody_sets_stricter_bounds(self, part: float) -> None:
+        low, high = (
+            tuple(part * bound for bound in self.contract.flat(name)) for name in ('low', 'high')
+        )
+        try:
+            self.bench.tighten(low, high)
+        except Refused:
+            assert self.bench.lease_of, 'only while a lease is out a bound must not be looser'
+
     # The node ------------------------------------------------------------------------------------
 
     @rule()

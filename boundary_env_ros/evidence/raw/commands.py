@@ -127,41 +127,22 @@ class CommandChecks:
         decision = command.decision
         assert decision is not None  # what was decided was by a decision
         partner = _partner(command, pairs.sent)
-        place = f'decision {decision.sequence}.command'
+        place, found = f'decision {decision.sequence}.command', None
         if partner is None:
             if not self._tape.missing(use, command.stamp, command.log_time):
-                self._tape.find(
-                    catalogue.COMMAND_ON_TOPIC,
-                    Mismatch(
-                        field=place,
-                        expected=f'a message on {use.topic} with the stamp of `commanded`',
-                        actual=f'none of {vector(command.values)}',
-                    ),
-                    decision.id,
-                )
-            return
-        pairs.sent.remove(partner)
-        self._tape.took('commands', use.name)
-        if not _equal(command.values, partner.values):
-            self._tape.find(
-                catalogue.COMMAND_ON_TOPIC,
-                Mismatch(
-                    field=place,
-                    expected=f'{vector(partner.values)} as on {use.topic}',
-                    actual=vector(command.values),
-                ),
-                decision.id,
-            )
-        elif partner.besides:
-            self._tape.find(
-                catalogue.COMMAND_ON_TOPIC,
-                Mismatch(
-                    field=place,
-                    expected='a message that says the command and nothing else',
-                    actual=f'{partner.besides} on {use.topic}',
-                ),
-                decision.id,
-            )
+                expected = f'a message on {use.topic} with the stamp of `commanded`'
+                found = Mismatch(place, expected, f'none of {vector(command.values)}')
+        else:
+            pairs.sent.remove(partner)
+            self._tape.took('commands', use.name)
+            if not _equal(command.values, partner.values):
+                expected = f'{vector(partner.values)} as on {use.topic}'
+                found = Mismatch(place, expected, vector(command.values))
+            elif partner.besides:
+                expected = 'a message that says the command and nothing else'
+                found = Mismatch(place, expected, f'{partner.besides} on {use.topic}')
+        if found is not None:
+            self._tape.find(catalogue.COMMAND_ON_TOPIC, found, decision.id)
 
     def _decided_by(self, agent: str, command: _Command, pairs: _Pairs, use: Use) -> None:
         partner = _partner(command, pairs.decided)
@@ -177,15 +158,10 @@ class CommandChecks:
         if self._tape.damaged(command.log_time) and self._is_in_bounds(command.values, use):
             self._tape.spare('damaged', use.name)
             return
-        self._tape.find(
-            catalogue.COMMAND_ON_TOPIC,
-            Mismatch(
-                field=f'{use.topic} of {agent}',
-                expected='a decision of the gate for each message',
-                actual=f'none for {vector(command.values)} at {command.log_time} ns',
-            ),
-            None,
-        )
+        actual = f'none for {vector(command.values)} at {command.log_time} ns'
+        expected = 'a decision of the gate for each message'
+        found = Mismatch(f'{use.topic} of {agent}', expected, actual)
+        self._tape.find(catalogue.COMMAND_ON_TOPIC, found, None)
 
     def _is_in_bounds(self, values: Vector, use: Use) -> bool:
         group = next(g for g in self._tape.contract.action if f'command {g.name}' == use.name)

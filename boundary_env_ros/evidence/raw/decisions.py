@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard, measured
 from boundary_env_ros.evidence.raw.wiring import same_topic, STOP, Use
 from boundary_env_ros.evidence.rules import catalogue
-from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
+from boundary_env_ros.evidence.rules.base import Mismatch, Rule, same, vector
 from boundary_env_ros.evidence.rules.gate import same_numbers
 from boundary_env_ros.evidence.rules.recompute import reasons_of, ruling_of
 
@@ -68,6 +68,12 @@ class DecisionChecks:
 
     def _of(self, agent: str) -> _Agent:
         return self._agents.setdefault(agent, _Agent())
+
+    def _find(
+        self, rule: Rule, decision: GateDecision, place: str, expected: str, actual: str
+    ) -> None:
+        found = Mismatch(f'decision {decision.sequence}{place}', expected, actual)
+        self._tape.find(rule, found, decision.id)
 
     def note(self, decision: GateDecision) -> None:
         """Take note of how late the gate had what a decision is by, for those around it."""
@@ -143,23 +149,16 @@ class DecisionChecks:
         if switch >= HELD and (not wanted or same(asked, wanted)):
             self._tape.took('commands by hand', 'commands by hand')
             return
-        self._tape.find(
-            catalogue.OPERATOR_FIRST,
-            Mismatch(
-                field=f'decision {decision.sequence}.wanted_command',
-                expected=f'{vector(command)} with a switch that reads {switch:g} on {use.topic}'
-                if switch >= HELD
-                else f'no decision, with a switch that reads {switch:g} on {use.topic}',
-                actual=vector(wanted),
-            ),
-            decision.id,
-        )
+        expected = vector(command) if switch >= HELD else 'no decision'
+        expected = f'{expected} with a switch that reads {switch:g} on {use.topic}'
+        place = '.wanted_command'
+        self._find(catalogue.OPERATOR_FIRST, decision, place, expected, vector(wanted))
 
     def _measurement(
         self, decision: GateDecision, measurement: Measurement, use: Use, log_time: int
     ) -> Heard | None:
         """Hold one measurement against the message that it is of, and return that."""
-        tape, place = self._tape, f'decision {decision.sequence}.{measurement.name}'
+        tape, place = self._tape, f'.{measurement.name}'
         rule = catalogue.VALUES_FROM_SENSORS
         if not measurement.received_steady:
             first = tape.window(use).first
@@ -168,51 +167,24 @@ class DecisionChecks:
             if tape.floor < late <= tape.grace:
                 tape.excuse('early', use.name)
             elif late > tape.grace and not decision.seeded:
-                tape.find(
-                    catalogue.VALUES_NEWEST,
-                    Mismatch(
-                        field=place,
-                        expected=f'what {use.topic} said',
-                        actual='nothing received',
-                    ),
-                    decision.id,
-                )
+                newest, expected = catalogue.VALUES_NEWEST, f'what {use.topic} said'
+                self._find(newest, decision, place, expected, 'nothing received')
             return None
         heard = supporting(tape, self._claim(decision, measurement, use))
         if heard is None:
             if not tape.missing(use, nanoseconds(measurement.captured), log_time):
-                tape.find(
-                    rule,
-                    Mismatch(
-                        field=place,
-                        expected=f'a message on {use.topic} of that stamp',
-                        actual=f'{vector(measurement.values)} of no message',
-                    ),
-                    decision.id,
-                )
+                expected = f'a message on {use.topic} of that stamp'
+                actual = f'{vector(measurement.values)} of no message'
+                self._find(rule, decision, place, expected, actual)
             return None
         tape.took('measurements', use.name)
         if not same_topic(use.topic, measurement.topic):
-            tape.find(
-                rule,
-                Mismatch(
-                    field=f'{place}.topic',
-                    expected=repr(use.topic),
-                    actual=repr(measurement.topic),
-                ),
-                decision.id,
-            )
+            topic = f'{place}.topic'
+            self._find(rule, decision, topic, repr(use.topic), repr(measurement.topic))
         values = heard.readings[use.name].values
         if not same(values, measurement.values):
-            tape.find(
-                rule,
-                Mismatch(
-                    field=f'{place}.values',
-                    expected=f'{vector(values)} of the message on {use.topic} with that stamp',
-                    actual=vector(measurement.values),
-                ),
-                decision.id,
-            )
+            expected = f'{vector(values)} of the message on {use.topic} with that stamp'
+            self._find(rule, decision, f'{place}.values', expected, vector(measurement.values))
         return heard
 
     def _newest(
@@ -242,15 +214,9 @@ class DecisionChecks:
         elif now is not None and instant is not None:
             got = now - (instant.steady - measurement.received_steady)
             if not tape.contract.sim_time and got < heard.publish_time - _READING:
-                tape.find(
-                    catalogue.VALUES_FROM_SENSORS,
-                    Mismatch(
-                        field=f'decision {decision.sequence}.{measurement.name}.received_steady',
-                        expected='not before the message was sent',
-                        actual=f'{(heard.publish_time - got) / 1e9:.6g} s before it',
-                    ),
-                    decision.id,
-                )
+                place, expected = f'.{measurement.name}.received_steady', 'not before it was sent'
+                actual = f'{(heard.publish_time - got) / 1e9:.6g} s before it'
+                self._find(catalogue.VALUES_FROM_SENSORS, decision, place, expected, actual)
             waited = 0 if asked is None or decision.decided is None else now - asked
             slack = tape.slack(
                 f'{decision.id.agent} {use.name}', now, got - heard.log_time, waited
@@ -278,15 +244,9 @@ class DecisionChecks:
         if not expected:
             return heard
         newest = newest if newest is not None and measured(newest, use.name) else heard
-        tape.find(
-            catalogue.VALUES_NEWEST,
-            Mismatch(
-                field=f'decision {decision.sequence}.{measurement.name}',
-                expected=f'{expected}, {told(newest, use)}',
-                actual=f'another one, {told(heard, use)}',
-            ),
-            decision.id,
-        )
+        place, expected = f'.{measurement.name}', f'{expected}, {told(newest, use)}'
+        actual = f'another one, {told(heard, use)}'
+        self._find(catalogue.VALUES_NEWEST, decision, place, expected, actual)
         return newest
 
     def _listened(self, decision: GateDecision, instant: Instant, now: int) -> int:
@@ -315,16 +275,10 @@ class DecisionChecks:
             or not same_numbers(ruling.admitted, decision.admitted_action)
             or not same_numbers(ruling.command, decision.command)
         ):
-            self._tape.find(
-                catalogue.RULING_FROM_SENSORS,
-                Mismatch(
-                    field=f'decision {decision.sequence}',
-                    expected=f'{ruling.verdict.name} {vector(ruling.command)} '
-                    f'{reasons_of(ruling.results)}',
-                    actual=f'{decision.verdict.name} {vector(decision.command)}',
-                ),
-                decision.id,
-            )
+            expected = f'{ruling.verdict.name} {vector(ruling.command)}'
+            expected = f'{expected} {reasons_of(ruling.results)}'
+            actual = f'{decision.verdict.name} {vector(decision.command)}'
+            self._find(catalogue.RULING_FROM_SENSORS, decision, '', expected, actual)
 
     def _emergency_stop(
         self, decision: GateDecision, agent: _Agent, now: int, listened: int, asked: int | None
@@ -354,15 +308,9 @@ class DecisionChecks:
             if deaf and tape.is_starved(f'{decision.id.agent} gate', now):
                 tape.excuse('starved', STOP)
                 return
-        tape.find(
-            catalogue.EMERGENCY_STOP_HEARD,
-            Mismatch(
-                field=f'decision {decision.sequence}.emergency_stop',
-                expected=f'True, {(now - since) / 1e9:.3g} s after it was pressed',
-                actual='False',
-            ),
-            decision.id,
-        )
+        expected = f'True, {(now - since) / 1e9:.3g} s after it was pressed'
+        rule, place = catalogue.EMERGENCY_STOP_HEARD, '.emergency_stop'
+        self._find(rule, decision, place, expected, 'False')
 
 
 def _pressed(agent: _Agent, until: int) -> int | None:

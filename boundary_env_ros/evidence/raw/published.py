@@ -100,7 +100,7 @@ class PublishedChecks:
 
     def check_request(self, decision: GateDecision, log_time: int) -> None:
         """Hold the request that a decision carries against the one that was published."""
-        request, rule = decision.request, catalogue.AS_PUBLISHED
+        request = decision.request
         first = self._first.get('request')
         if request is None or first is None:
             return
@@ -117,22 +117,12 @@ class PublishedChecks:
             return
         if not found and self._tape.lost_one('requests', log_time):
             return
-        self._tape.find(
-            rule,
-            Mismatch(
-                field=place,
-                expected=f'{vector(found[0][0].action)} as published'
-                if found
-                else 'a request that was published',
-                actual=vector(request.action)
-                + (
-                    ' with other instants or names'
-                    if found and found[0][0].action == request.action
-                    else ''
-                ),
-            ),
-            decision.id,
-        )
+        expected, actual = 'a request that was published', vector(request.action)
+        if found:
+            published = found[0][0].action
+            expected = f'{vector(published)} as published'
+            actual += ' with other instants or names' if published == request.action else ''
+        self._tape.find(catalogue.AS_PUBLISHED, Mismatch(place, expected, actual), decision.id)
 
     def _came_late(self, request: ActionRequest, log_time: int) -> bool:
         """
@@ -168,15 +158,9 @@ class PublishedChecks:
             return
         if (request.lease_id, request.sequence) in self._answered:
             return
-        self._tape.find(
-            catalogue.REQUEST_ANSWERED,
-            Mismatch(
-                field=f'request {request.sequence} of lease {request.lease_id}',
-                expected='a decision of the gate',
-                actual='none',
-            ),
-            request.id,
-        )
+        place = f'request {request.sequence} of lease {request.lease_id}'
+        none = Mismatch(place, 'a decision of the gate', 'none')
+        self._tape.find(catalogue.REQUEST_ANSWERED, none, request.id)
 
     def check_observation(self, transition: Transition, log_time: int) -> None:
         """Hold the observation in a step against the one that was published."""
@@ -206,11 +190,8 @@ class PublishedChecks:
                 )
                 or 'instant or number of fields'
             )
-        self._tape.find(
-            catalogue.AS_PUBLISHED,
-            Mismatch(field='after', expected=expected, actual=actual),
-            transition.id,
-        )
+        found = Mismatch('after', expected, actual)
+        self._tape.find(catalogue.AS_PUBLISHED, found, transition.id)
 
 
 def _step(record: Observation | EvaluatorRecord | Transition) -> tuple[object, ...]:

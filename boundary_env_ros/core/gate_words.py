@@ -16,7 +16,7 @@ from boundary_env_ros.core.decision import (
 from boundary_env_ros.core.gate_rules.limits import ALIVE, FEEDBACK
 from boundary_env_ros.core.gate_rules.stopping import SENSORS
 from boundary_env_ros.core.inputs import infinite_values
-from boundary_env_ros.core.sources import value_names
+from boundary_env_ros.core.sources import Source, value_names
 from boundary_env_ros.core.usable import is_measured, not_measured
 
 
@@ -111,12 +111,13 @@ def unusable(measurement: Measurement, contract: Contract | None) -> str:
         return '' if measurement.age is None else 'a message that cannot be read'
     kind, _, name = measurement.name.partition('.')
     names: tuple[str, ...] = ()
+    source: Source | None = None
     # How near something is may be infinite; whether that was measured the rule itself has judged.
     infinite = 0 if kind in (ALIVE, FEEDBACK) else len(values)
     if contract is not None:
         for spec in contract.fields if kind == ALIVE else ():
             if spec.name == name:
-                names, infinite = value_names(spec.source), infinite_values(spec)
+                source, infinite = spec.source, infinite_values(spec)
         for group in contract.action if kind == FEEDBACK else ():
             if group.name == name:
                 names = group.dimensions
@@ -125,4 +126,4 @@ def unusable(measurement: Measurement, contract: Contract | None) -> str:
                 infinite = 0
     if is_measured(values, infinite=infinite):
         return ''
-    return not_measured(values, names, infinite=infinite)
+    return not_measured(values, names or value_names(source), infinite=infinite)

@@ -16,6 +16,7 @@ from boundary_env_ros.core.decision import (
     Measurement,
     Reason,
     RuleResult,
+    Tightened,
     Trigger,
 )
 from boundary_env_ros.core.gate_rules.admission import well_formed
@@ -117,7 +118,8 @@ def ruling_of(
     ):
         return None
     try:
-        limits = tightened_limits(limits, decision.tightened)
+        if decision.tightened != Tightened():
+            limits = tightened_limits(limits, decision.tightened)
     except Refused:
         return None
     return rule_on(limits, situation_of(decision, measurements), wanted)

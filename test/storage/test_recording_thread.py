@@ -283,7 +283,7 @@ def test_disk_that_is_full_ends_the_recording_and_what_is_on_it_can_be_read(
 ) -> None:
     program = program_of(_ON_A_SMALL_DISK, tmp_path, least=0)
     failure, complete, counts = small_disk(tmp_path, program).splitlines()
-    assert 'got No space left on device' in failure
+    assert 'cannot be written: No space left on device' in failure
     assert 'Free space and record anew.' in failure
     found, sent, _ = map(int, counts.split())
     assert complete == 'False'

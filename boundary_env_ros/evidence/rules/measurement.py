@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Measurement
+from boundary_env_ros.core.decision import GateDecision, Measurement, Verdict
 from boundary_env_ros.core.gate_rules.limits import ALIVE, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import (
     kept_of,
@@ -42,7 +42,7 @@ def seeded_from_measured(link: Link) -> Found:
     """Yield where a command before that was measured is not what the gate makes of the state."""
     terms, decision = known(link.terms), link.decision
     limits = limits_of(decision, terms)
-    if not decision.seeded:
+    if not decision.seeded or decision.verdict is Verdict.REJECTED:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
     expected = measured_command(limits, found) or ()

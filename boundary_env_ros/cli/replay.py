@@ -34,36 +34,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help='begin so many seconds after the beginning of the record',
     )
     time.add_argument(
-        '--duration',
-        type=_more_than_0,
-        metavar='S',
-        help='end so many seconds of the record later',
-    )
-    time.add_argument('-l', '--loop', action='store_true', help='begin again after the end')
-    time.add_argument(
-        '-p', '--paused', action='store_true', help='wait for a key or a service before it begins'
-    )
-    time.add_argument(
-        '-d',
-        '--delay',
-        type=_seconds,
-        default=0.0,
-        metavar='S',
-        help='wait so long before the first message',
-    )
-    time.add_argument(
-        '--clock-rate',
-        type=_more_than_0,
-        default=40.0,
-        metavar='HZ',
-        help='how often /clock is told between messages (default: %(default)s)',
-    )
-    time.add_argument(
-        '--order',
-        choices=('sent', 'received'),
-        default='sent',
-        help='whether a message comes at the time when it was sent or when the recorder had it; '
-        'received is for hosts whose clocks differ (default: %(default)s)',
+        '-p', '--paused', action='store_true', help='wait for /replay/resume before it begins'
     )
     topics = parser.add_argument_group('topics')
     topics.add_argument(
@@ -96,18 +67,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         '--namespace', default='', metavar='NS', help='put this in front of every topic'
     )
     where.add_argument(
-        '-m',
-        '--remap',
-        nargs='+',
-        default=[],
-        type=_remapped,
-        metavar='OLD:=NEW',
-        help='publish a recorded topic under another name',
-    )
-    where.add_argument(
         '--domain-id', type=count, metavar='N', help='ROS domain (default: that of ROS_DOMAIN_ID)'
     )
-    parser.add_argument('--no-keyboard', action='store_true', help='do not listen to the terminal')
 
 
 def _seconds(text: str) -> float:
@@ -130,13 +91,6 @@ def _more_than_0(text: str) -> float:
     return number
 
 
-def _remapped(text: str) -> tuple[str, str]:
-    old, sign, new = text.partition(':=')
-    if not (old and sign and new.startswith('/')):
-        raise argparse.ArgumentTypeError(f'expected /old:=/new, got {text!r}')
-    return old, new
-
-
 def _run(options: argparse.Namespace) -> int:
     replay = ros_command('replay')
     show = Progress()
@@ -153,22 +107,13 @@ def _run(options: argparse.Namespace) -> int:
                 'exclude': options.exclude,
                 'commands': options.commands,
                 'namespace': options.namespace,
-                'remap': dict(options.remap),
             },
-            pace={
-                'rate': options.rate,
-                'start': options.start,
-                'duration': options.duration,
-                'loop': options.loop,
-                'paused': options.paused,
-                'delay': options.delay,
-                'clock_rate': options.clock_rate,
-                'order': options.order,
-            },
+            rate=options.rate,
+            start=options.start,
+            paused=options.paused,
             contract=options.contract,
             beside=options.beside,
             domain_id=options.domain_id,
-            keys=not options.no_keyboard,
             say=say,
             show=show,
         )
@@ -184,16 +129,12 @@ Publish the recorded topics again, byte for byte, on their time line, with /cloc
 
 Nodes with use_sim_time, RViz, Foxglove and `boundary-env audit --live --replayed` see the run as
 it was. What can move a robot is not published unless --commands says so, and never beside a safety
-gate or another publisher of it; nor is anything beside another /clock. Latched topics are latched
-again wherever the replay goes to.
-
-At the terminal: space pauses and resumes, right is the next message, s the next step of an
-episode, up and down change the rate, comma and full stop go 1 s back and forward, page up and page
-down 10 s, r to the beginning, q ends it. The same by services (std_srvs/Trigger): /replay/pause,
-resume, toggle_paused, play_next, step, restart, stop; and by parameters: rate, seek.
+gate or another publisher of it; nor is anything beside another /clock. What was latched before
+--start is latched again. Services (std_srvs/Trigger): /replay/pause, /replay/resume, and
+/replay/step, which pauses and publishes all up to the next transition. Ctrl-C ends it.
 
   boundary-env replay runs/demo-20261122-024000
-  boundary-env replay bag/ --rate 0.5 --start 12 --duration 5 --loop
+  boundary-env replay bag/ --rate 0.5 --start 12
   ros2 service call /replay/pause std_srvs/srv/Trigger""",
     exit_codes="""\
   0  the record is over, or was stopped

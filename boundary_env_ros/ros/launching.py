@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 import os
 from pathlib import Path
-import sys
 import time
 from typing import Any
 
@@ -40,7 +39,6 @@ from std_srvs.srv import Trigger
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext
 
@@ -123,81 +121,6 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             'up with its emergency stop latched.',
         ),
     ]
-
-
-def replay_arguments() -> list[DeclareLaunchArgument]:
-    """Return the arguments of a launch file that publishes a record again."""
-    return [
-        # Without a default, launch itself says that it is missing.
-        DeclareLaunchArgument('bag', description='Run folder, or bag, to be published again.'),
-        DeclareLaunchArgument(
-            'contract',
-            default_value='',
-            description='Contract that says what can move a robot, instead of that of the record.',
-        ),
-        DeclareLaunchArgument(
-            'namespace', default_value='', description='Is put in front of every recorded topic.'
-        ),
-        DeclareLaunchArgument(
-            'rate', default_value='1.0', description='Seconds of the record in one second.'
-        ),
-        DeclareLaunchArgument(
-            'start', default_value='0.0', description='Seconds of the record that are left out.'
-        ),
-        DeclareLaunchArgument(
-            'loop',
-            default_value='false',
-            choices=['true', 'false'],
-            description='Begin again after the end, instead of ending the launch.',
-        ),
-        DeclareLaunchArgument(
-            'paused',
-            default_value='false',
-            choices=['true', 'false'],
-            description='Wait for the service replay/resume.',
-        ),
-        DeclareLaunchArgument(
-            'commands',
-            default_value='false',
-            choices=['true', 'false'],
-            description='Publish what can move a robot, too.',
-        ),
-    ]
-
-
-def replay(context: LaunchContext) -> list[Any]:
-    """Return ``boundary-env replay`` as a process, whose end is that of the launch."""
-    options = {
-        '--contract': LaunchConfiguration('contract').perform(context),
-        '--namespace': LaunchConfiguration('namespace').perform(context),
-        '--rate': LaunchConfiguration('rate').perform(context),
-        '--start': LaunchConfiguration('start').perform(context),
-    }
-    flags = {
-        '--loop': LaunchConfiguration('loop').perform(context),
-        '--paused': LaunchConfiguration('paused').perform(context),
-        '--commands': LaunchConfiguration('commands').perform(context),
-    }
-    process = ExecuteProcess(
-        cmd=[
-            sys.executable, '-m', 'boundary_env_ros.cli.main', 'replay',
-            LaunchConfiguration('bag').perform(context), '--no-keyboard',
-            *(f'{name}={value}' for name, value in options.items() if value),
-            *(name for name, value in flags.items() if value == 'true'),
-        ],
-        # However the launch ends, killed for example: nobody is left behind.
-        additional_env={PARENT: str(os.getpid())},
-        name='replay',
-        output='screen',
-    )  # fmt: skip
-
-    def over(event: Any, context: LaunchContext) -> list[Any]:
-        if event.returncode and not context.is_shutdown:
-            message = 'Expect the record to be replayed, actually: it was not. Its log says why.'
-            return [_failure(context, message)]
-        return [EmitEvent(event=Shutdown(reason='the replay is over'))]
-
-    return [RegisterEventHandler(OnProcessExit(target_action=process, on_exit=over)), process]
 
 
 def part_of_the_world(process: ExecuteProcess, name: str) -> list[Any]:

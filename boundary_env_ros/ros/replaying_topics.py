@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 import os
@@ -89,8 +88,6 @@ class Wish:
         Publish what can move a robot, too.
     namespace
         Is put in front of every name.
-    remap
-        New names of recorded topics; they are taken as they are.
 
     """
 
@@ -98,7 +95,6 @@ class Wish:
     exclude: Sequence[str] = ()
     commands: bool = False
     namespace: str = ''
-    remap: Mapping[str, str] | None = None
 
 
 def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
@@ -119,8 +115,7 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
     RecordError
         If a topic is named that the record has not, or nothing is left to publish.
     BoundaryError
-        If nobody knows what commands the robot, and commands were not asked for; or if two topics
-        would have one name.
+        If nobody knows what commands the robot, and commands were not asked for.
 
     """
     if contract is None and not wish.commands:
@@ -130,8 +125,7 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
             '--commands where no robot listens.'
         )
     channels = {channel.topic: channel for channel in bag.channels()}
-    remap = wish.remap or {}
-    unknown = sorted({*wish.topics, *wish.exclude, *remap} - set(channels))
+    unknown = sorted({*wish.topics, *wish.exclude} - set(channels))
     if unknown:
         raise RecordError(
             f'Expect topics of {bag.path} ({", ".join(sorted(channels)) or "it has none"}), '
@@ -141,7 +135,7 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
     left_out: dict[str, str] = {}
     chosen: list[ReplayedTopic] = []
     for topic, channel in sorted(channels.items()):
-        name = remap.get(topic) or _placed(topic, wish.namespace)
+        name = _placed(topic, wish.namespace)
         commands = contract is not None and (
             _commands(contract, topic) or _commands(contract, name)
         )
@@ -170,13 +164,6 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
         raise RecordError(
             f'Expect a topic to publish in {bag.path}, actually: none'
             f'{f" ({reasons})" if reasons else ""}.'
-        )
-    taken = Counter([CLOCK, *(topic.name for topic in chosen)])
-    twice = [name for name, count in taken.items() if count > 1]
-    if twice:
-        raise BoundaryError(
-            f'Expect a name of its own for every topic, actually: {", ".join(twice)} for several. '
-            'Mend --remap.'
         )
     return Choice(topics=tuple(chosen), left_out=left_out)
 

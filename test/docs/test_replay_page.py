@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page on replay lists the options, the keys and the arguments that there are."""
+"""The page on replay lists the options, the services and the arguments that there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import fields
 import inspect
 import re
 
-from pages import code, first_code, rows, section, text_of
+from pages import first_code, section, text_of
 
 from boundary_env_ros.cli.command import Parser
 from boundary_env_ros.cli.replay import COMMAND
@@ -29,12 +29,12 @@ def test_page_has_the_options_of_the_command() -> None:
 
 
 def test_page_has_the_services_that_are_served() -> None:
-    table = re.search(r'^\| Key .*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
+    table = re.search(r'^\| Service .*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
     assert table is not None
-    listed = [name for cells in rows(table[0]) for name in code(cells[1])]
+    listed = first_code(table[0])
     source = text_of('boundary_env_ros/ros/replaying.py')
     served = re.findall(r"^            \('(\w+)', ", source, re.MULTILINE)
-    assert {name for name in listed if '/' in name} == {f'replay/{name}' for name in served}
+    assert set(listed) == {f'replay/{name}' for name in served}
 
 
 def test_page_has_the_arguments_of_the_link_and_what_it_tells() -> None:

@@ -69,11 +69,9 @@ def _node_parameters(node: str) -> set[str]:
     return found
 
 
-def test_there_is_a_launch_file_for_a_robot_for_each_simulation_and_for_a_replay() -> None:
+def test_there_is_a_launch_file_for_a_robot_and_for_each_simulation() -> None:
     names = {path.name for path in LAUNCH_FILES if path.is_file()}
-    assert names == {
-        'robot_launch.py', 'simulation_launch.py', 'gazebo_launch.py', 'replay_launch.py',
-    }  # fmt: skip
+    assert names == {'robot_launch.py', 'simulation_launch.py', 'gazebo_launch.py'}
 
 
 @pytest.mark.parametrize('path', _python(REPOSITORY / 'launch'), ids=lambda path: path.name)

@@ -21,17 +21,14 @@ pytest.importorskip('launch_ros', reason='needs launch_ros, which is on no packa
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'storage')]
 
-from bag_maker import make_tape, write_bag
 import gymnasium
 import numpy as np
-from record_maker import Bench
 
 from boundary_env_ros.errors import Refused
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment
-from boundary_env_ros.storage.contract_file import load, make_task
 
 pytestmark = pytest.mark.ros
 
@@ -194,50 +191,6 @@ def test_a_bad_contract_ends_the_launch_and_is_named(tmp_path: Path, domain: int
         assert launched.process.wait(_READY) == 1
         assert f'{contract}: ' in launched.log
         assert 'to come up, actually: it refused, in the state unconfigured' in launched.log
-
-
-@pytest.fixture(scope='module')
-def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp('record') / 'bag'
-    loaded = load('warehouse_cart')
-    write_bag(path, make_tape(Bench, loaded, make_task(loaded.contract), seed=1))
-    return path
-
-
-def test_a_record_is_replayed_under_a_namespace_and_ends_the_launch(
-    tmp_path: Path, domain: int, bag: Path
-) -> None:
-    arguments = (f'bag:={bag}', 'namespace:=old', 'rate:=50.0')
-    with _launch(tmp_path, 'replay_launch.py', *arguments) as launched:
-        assert launched.process.wait(_READY) == 0, launched.log
-        assert '/boundary/transition as /old/boundary/transition' in launched.log
-        assert 'not /cmd_vel: it can move a robot' in launched.log
-        assert launched.left() == []
-
-
-def test_an_interrupt_ends_a_replay_that_begins_again_and_again(
-    tmp_path: Path, domain: int, bag: Path
-) -> None:
-    with _launch(tmp_path, 'replay_launch.py', f'bag:={bag}', 'loop:=true') as launched:
-        launched.wait_for(lambda: '/boundary/transition' in launched.log, _READY)
-        launched.process.send_signal(signal.SIGINT)
-        assert launched.process.wait(_SOON) == 0
-        assert launched.left() == []
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (('bag:=nothing',), 'Expect the record to be replayed, actually: it was not.'),
-        ((), "missing required argument 'bag'"),
-    ],
-)
-def test_a_replay_of_nothing_is_an_error(
-    tmp_path: Path, domain: int, arguments: tuple[str, ...], message: str
-) -> None:
-    with _launch(tmp_path, 'replay_launch.py', *arguments) as launched:
-        assert launched.process.wait(_READY) == 1
-        assert message in launched.log
 
 
 # Gazebo ------------------------------------------------------------------------------------------

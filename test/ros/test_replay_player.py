@@ -1,16 +1,14 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a replay publishes next, and when: rate, pause, steps, jumps, loops; no ROS is needed."""
+"""What a replay publishes next, and when: rate, pause, steps; no ROS is needed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-import os
 
 import pytest
 
-from boundary_env_ros.ros.replaying_keys import Keyboard, KEYS
-from boundary_env_ros.ros.replaying_player import AHEAD, in_order, Player, Recorded, Unit
+from boundary_env_ros.ros.replaying_player import AHEAD, in_order, Player, Recorded
 
 MS = 1_000_000
 TRANSITION = 'boundary_env_ros/msg/Transition'
@@ -36,21 +34,13 @@ LATCHED = {'/contract': 50, '/status': 1}
 
 
 def player(
-    begin: int = 0,
-    end: int = 1000,
-    *,
-    rate: float = 1.0,
-    paused: bool = False,
-    loop: bool = False,
-    transition: str = TRANSITION,
+    begin: int = 0, *, rate: float = 1.0, paused: bool = False, transition: str = TRANSITION
 ) -> Player:
     return Player(
         lambda: iter(RECORD),
         begin * MS,
-        end * MS,
         rate=rate,
         paused=paused,
-        loop=loop,
         latched=LATCHED,
         transition=transition,
     )
@@ -83,92 +73,64 @@ def test_it_says_how_long_nothing_is_due() -> None:
 def test_a_pause_takes_no_time_of_the_record() -> None:
     one = player()
     times(one.due(0))
-    one.timeline.set_paused(True, 120 * MS)
+    one.set_paused(True, 120 * MS)
     assert times(one.due(5000 * MS)) == []
     assert one.wait(5000 * MS) == float('inf')
-    one.timeline.set_paused(False, 9000 * MS)
+    one.set_paused(False, 9000 * MS)
     assert times(one.due(9029 * MS)) == [100]
     assert times(one.due(9030 * MS)) == [150]
 
 
-def test_another_rate_goes_on_from_where_it_is() -> None:
-    one = player()
-    times(one.due(0))
-    one.timeline.set_rate(10.0, 100 * MS)
-    assert one.timeline.position(110 * MS) == 200 * MS
-    assert times(one.due(110 * MS)) == [100, 150, 200, 200]
+# Beginning and steps -----------------------------------------------------------------------------
 
 
-def test_a_loop_begins_again_with_what_is_latched_there() -> None:
-    one = player(begin=250, end=420, loop=True)
-    assert times(one.due(0)) == [0, 200]
-    assert times(one.due(170 * MS)) == [300, 350, 400]
-    assert not one.over
-    assert times(one.due(170 * MS)) == [0, 200]
-    assert times(one.due(340 * MS)) == [300, 350, 400]
+@pytest.mark.parametrize(
+    ('place', 'latched', 'following'),
+    [(250, [0, 200], 300), (50, [0], 100), (0, [0], 0), (900, [0, 400], 1000)],
+)
+def test_what_was_latched_before_the_beginning_is_latched_again(
+    place: int, latched: list[int], following: int
+) -> None:
+    one = player(begin=place, transition='', paused=True)
+    assert one.wait(0) == 0.0
+    assert times(one.due(0)) == latched
+    assert times(one.step(0)) == [following]
 
 
-def test_what_is_asked_for_ends_where_it_is_to_end() -> None:
-    one = player(end=200)
-    assert times(one.due(0)) + times(one.due(5000 * MS)) == [0, 0, 100, 150, 200, 200]
-    assert one.over
+def test_the_way_to_the_beginning_takes_no_time_of_the_record() -> None:
+    one = player(begin=250)
+    # However long the record was read for that.
+    assert times(one.due(9000 * MS)) == [0, 200]
+    assert times(one.due(9050 * MS)) == [300]
 
 
-# Steps and jumps ---------------------------------------------------------------------------------
-
-
-def test_a_step_is_a_message_or_all_up_to_the_next_transition() -> None:
+def test_a_step_is_all_up_to_the_next_transition() -> None:
     one = player(paused=True)
     # What a node said once, when it began, is there at once.
     assert [m.topic for m in one.due(0)] == ['/contract']
     assert times(one.due(0)) == []
-    assert times(one.step(Unit.MESSAGE, 0)) == [0]
-    assert times(one.step(Unit.TRANSITION, 0)) == [100, 150]
-    assert one.timeline.position(0) == 150 * MS
-    assert times(one.step(Unit.TRANSITION, 0)) == [200, 200, 300, 350]
+    assert times(one.step(0)) == [0, 100, 150]
+    assert one.position(0) == 150 * MS
+    assert times(one.step(0)) == [200, 200, 300, 350]
     # Without another one it is all that is left.
-    assert times(one.step(Unit.TRANSITION, 0)) == [400, 1000]
-    assert times(one.step(Unit.MESSAGE, 0)) == []
+    assert times(one.step(0)) == [400, 1000]
+    assert times(one.step(0)) == []
     assert one.over
 
 
 def test_a_step_where_no_transitions_are_published_is_a_message() -> None:
     one = player(paused=True, transition='')
     times(one.due(0))
-    assert times(one.step(Unit.TRANSITION, 0)) == [0]
-    assert times(one.step(Unit.TRANSITION, 0)) == [100]
+    assert times(one.step(0)) == [0]
+    assert times(one.step(0)) == [100]
 
 
 def test_a_step_pauses_what_runs() -> None:
     one = player()
     times(one.due(0))
-    assert times(one.step(Unit.MESSAGE, 50 * MS)) == [100]
-    assert one.timeline.paused
+    assert times(one.step(50 * MS)) == [100, 150]
+    assert one.paused
     assert times(one.due(9000 * MS)) == []
-
-
-@pytest.mark.parametrize(
-    ('place', 'latched', 'following'),
-    [(250, [0, 200], 300), (50, [0], 100), (-1, [0], 0), (5000, [0, 400], 1000)],
-)
-def test_a_jump_latches_again_what_was_latched_there(
-    place: int, latched: list[int], following: int
-) -> None:
-    one = player(paused=True)
-    times(one.step(Unit.TRANSITION, 0))
-    one.seek(place * MS)
-    assert one.wait(0) == 0.0
-    assert times(one.due(0)) == latched
-    assert times(one.step(Unit.MESSAGE, 0)) == [following]
-
-
-def test_the_way_to_a_place_takes_no_time_of_the_record() -> None:
-    one = player()
-    times(one.due(0))
-    one.seek(250 * MS)
-    # However long the record was read for that.
-    assert times(one.due(9000 * MS)) == [0, 200]
-    assert times(one.due(9050 * MS)) == [300]
 
 
 # Order -------------------------------------------------------------------------------------------
@@ -193,19 +155,3 @@ def test_what_was_sent_long_before_or_in_the_future_stands_where_it_was_received
 def test_of_equal_times_the_order_of_the_record_stays() -> None:
     record = [Recorded('/x', 'x', 5, 5, bytes([n])) for n in range(20)]
     assert list(in_order(record)) == record
-
-
-# Keys --------------------------------------------------------------------------------------------
-
-
-def test_keys_are_read_as_a_terminal_sends_them() -> None:
-    read, write = os.pipe()
-    try:
-        keys = Keyboard(read)
-        assert keys.pressed() == []
-        os.write(write, ''.join(KEYS).encode() + b'x\x1bOPs')
-        assert keys.pressed() == [*KEYS.values(), 'step']
-        assert keys.pressed() == []
-    finally:
-        os.close(read)
-        os.close(write)

@@ -7,15 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, ExitStack
-import fcntl
 import os
 from pathlib import Path
-import pty
-import select
-import subprocess
 import sys
-import termios
-import time
 from typing import Any
 
 import pytest
@@ -26,8 +20,6 @@ sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'sto
 
 from bag_maker import make_tape, Tape, wire, write_bag
 from geometry_msgs.msg import TwistStamped
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParameters
 from rclpy.qos import QoSProfile
 from record_maker import Bench
 from ros_world import Probe, reserved_domain
@@ -109,21 +101,17 @@ class Stage:
 
     @contextmanager
     def replaying(self, **arguments: Any) -> Iterator[Future[int]]:
-        """Replay in a thread; at the end it is stopped, if it is not over by itself."""
+        """Replay in a thread, paused at first; at the end it plays what is left at once."""
         self._listen()
-        pace = arguments.pop('pace', {})
-        wish = arguments.pop('wish', {})
-        self._place = f'{"/" + wish["namespace"] if "namespace" in wish else ""}/replay'
+        self._service = arguments.pop('service', '/replay')
+        given = {'wish': {}, 'paused': True, **arguments}
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(
                 replay,
                 self.bag,
-                wish=wish,
-                pace={'paused': True, **pace},
                 domain_id=self.domain_id,
-                keys=False,
                 say=lambda text: None,
-                **arguments,
+                **given,
             )
             try:
                 self.until(
@@ -135,22 +123,15 @@ class Stage:
                 yield future
             finally:
                 if not future.done():
-                    self.call('stop')
+                    self.call('resume')
+                    future.exception(60.0)
 
     def call(self, name: str) -> str:
         """Call a service of the replay, and return what it says."""
-        service = f'{self._place}/{name}'
+        service = f'{self._service}/{name}'
         answer = self.probe.call(Trigger, service, Trigger.Request(), once=True)
         assert answer.success
         return str(answer.message)
-
-    def set(self, name: str, value: float) -> Any:
-        """Set a parameter of the replay."""
-        request = SetParameters.Request()
-        parameter = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-        request.parameters = [Parameter(name=name, value=parameter)]
-        service = f'{self._place}/set_parameters'
-        return self.probe.call(SetParameters, service, request).results[0]
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         """Wait for a condition."""
@@ -178,7 +159,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def test_every_message_comes_once_in_order_with_its_time_on_the_clock(stage: Stage) -> None:
-    with stage.replaying(wish={'commands': True}, pace={'rate': 20.0}) as future:
+    with stage.replaying(wish={'commands': True}, rate=20.0) as future:
         stage.call('resume')
         assert future.result(60.0) == 0
     topics = {sent.topic for sent in stage.tape}
@@ -191,78 +172,55 @@ def test_every_message_comes_once_in_order_with_its_time_on_the_clock(stage: Sta
     assert times <= set(stage.clock)
 
 
-def test_it_stands_still_steps_jumps_and_goes_on_faster(stage: Stage) -> None:
+def test_it_stands_still_steps_and_goes_on(stage: Stage) -> None:
     transitions = stage.recorded(TRANSITION)
-    with stage.replaying(pace={'rate': 0.01}) as future:
+    with stage.replaying(rate=50.0) as future:
         # What the nodes latched when they began is there from the first moment, and no more.
         assert ', paused, 1 messages' in stage.call('pause')
-        stage.call('play_next')
-        stage.until(lambda: len(stage.heard) == 2, 'one message')
-        assert stage.heard[0][0] == CONTRACT
+        stage.until(lambda: stage.heard, 'what is latched')
+        assert [topic for topic, _ in stage.heard] == [CONTRACT]
         for number in (1, 2):
             stage.call('step')
             stage.until(lambda n=number: len(stage.data(TRANSITION)) == n, 'one more transition')
             assert stage.data(TRANSITION) == transitions[:number]
-        before = len(stage.heard)
-        assert not stage.set('rate', 0.0).successful
-        assert stage.set('rate', 200.0).successful
-        assert stage.set('seek', 3.0).successful
-        assert 'x200, paused' in stage.call('play_next')
-        stage.until(lambda: stage.clock[-1] >= stage.begin + 3 * NS, 'the place')
-        stage.until(lambda: len(stage.heard) > before, 'what is there')
-        # What was latched there is there for who comes only now.
-        late: list[Any] = []
-        contracts: list[Any] = []
-        node = stage.probe.node
-        subscriptions = [
-            node.create_subscription(
-                msg.EpisodeStatus, '/boundary/episode_status', late.append, names.LATCHED
-            ),
-            node.create_subscription(
-                msg.ContractDescription, '/boundary/contract', contracts.append, names.LATCHED
-            ),
-        ]
-        stage.until(lambda: late and contracts, 'what is latched')
-        for subscription in subscriptions:
-            node.destroy_subscription(subscription)
         stage.call('resume')
-        assert future.result(30.0) == 0
-    rest = stage.recorded(TRANSITION, 3.0)
-    stage.until(lambda: len(stage.data(TRANSITION)) >= 2 + len(rest), 'the last transition')
-    assert stage.data(TRANSITION)[2:] == rest
+        assert future.result(60.0) == 0
+    stage.until(lambda: len(stage.data(TRANSITION)) >= len(transitions), 'the last transition')
+    assert stage.data(TRANSITION) == transitions
 
 
-def test_a_part_is_replayed_under_other_names(stage: Stage) -> None:
-    moved: list[bytes] = []
-    kind = message_class('nav_msgs/msg/Odometry')
-    subscription = stage.probe.node.create_subscription(
-        kind, '/elsewhere', moved.append, names.RECORD, raw=True
-    )
+def test_a_part_is_replayed_in_another_namespace_with_what_was_latched_before(
+    stage: Stage,
+) -> None:
     placed: list[bytes] = []
-    other = stage.probe.node.create_subscription(
-        message_class('sensor_msgs/msg/LaserScan'),
-        '/old/scan',
-        placed.append,
-        names.RECORD,
-        raw=True,
-    )
-    wish = {'topics': ['/odom', '/scan'], 'namespace': 'old', 'remap': {'/odom': '/elsewhere'}}
-    pace = {'start': 2.0, 'duration': 1.0, 'rate': 10.0, 'delay': 0.1}
-    with stage.replaying(wish=wish, pace=pace) as future:
+    latched: list[Any] = []
+    node = stage.probe.node
+    scan = message_class('sensor_msgs/msg/LaserScan')
+    subscriptions = [
+        node.create_subscription(scan, '/old/scan', placed.append, names.RECORD, raw=True),
+        node.create_subscription(
+            msg.EpisodeStatus, '/old/boundary/episode_status', latched.append, names.LATCHED
+        ),
+    ]
+    wish = {'topics': ['/scan', '/boundary/episode_status'], 'namespace': 'old'}
+    with stage.replaying(wish=wish, start=3.0, rate=10.0, service='/old/replay') as future:
+        stage.until(lambda: latched, 'what is latched')
+        stage.until(lambda: node.count_publishers('/old/scan'), 'the scanner')
+        assert stage.clock[-1] <= stage.begin + 3 * NS
         stage.call('resume')
-        assert future.result(30.0) == 0
-    odometry, scans = stage.recorded('/odom', 2.0, 3.0), stage.recorded('/scan', 2.0, 3.0)
-    stage.until(lambda: len(moved) >= len(odometry) and len(placed) >= len(scans), 'both topics')
-    assert (moved, placed) == (odometry, scans)
+        assert future.result(60.0) == 0
+    rest = stage.recorded('/scan', 3.0)
+    stage.until(lambda: len(placed) >= len(rest), 'the scans')
+    assert placed == rest
     assert stage.heard == []
-    stage.probe.node.destroy_subscription(subscription)
-    stage.probe.node.destroy_subscription(other)
+    for subscription in subscriptions:
+        node.destroy_subscription(subscription)
 
 
 def test_the_live_audit_of_a_replay_finds_what_the_audit_of_the_bag_finds(stage: Stage) -> None:
     heard: list[int] = []
     with (
-        stage.replaying(wish={'commands': True}, pace={'rate': 2.0}) as future,
+        stage.replaying(wish={'commands': True}, rate=2.0) as future,
         ThreadPoolExecutor(1) as pool,
     ):
         audit = pool.submit(
@@ -290,26 +248,21 @@ def test_the_live_audit_of_a_replay_finds_what_the_audit_of_the_bag_finds(stage:
 def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage) -> None:
     said: list[str] = []
     with pytest.raises(RecordError, match=r'/cmd_vel: it can move a robot; --commands'):
-        replay(stage.bag, wish={'topics': [COMMAND]}, pace={}, say=said.append)
-    with stage.replaying(pace={'rate': 50.0}) as future:
+        replay(stage.bag, wish={'topics': [COMMAND]}, say=said.append)
+    with stage.replaying(rate=50.0) as future:
         stage.call('resume')
         assert future.result(30.0) == 0
     stage.until(lambda: stage.data('/odom'), 'the odometry')
     assert stage.data(COMMAND) == []
-    with pytest.raises(BoundaryError, match=r'its own for every topic, actually: /odom for'):
-        replay(stage.bag, wish={'remap': {'/scan': '/odom'}}, pace={})
     # Whose contract nobody knows, of that nobody knows what moves a robot.
     foreign = [sent for sent in stage.tape if sent.topic in (COMMAND, '/odom')]
     folder = stage.bag.parent / 'foreign'
     if not folder.exists():
         write_bag(folder, foreign)
     with pytest.raises(BoundaryError, match=r'which says what topics command the robot'):
-        replay(folder, wish={}, pace={})
+        replay(folder, wish={})
     with pytest.raises(RecordError, match='can move a robot'):
-        # Another name does not make it another thing.
-        replay(stage.bag, wish={'topics': ['/odom'], 'remap': {'/odom': COMMAND}}, pace={})
-    with pytest.raises(RecordError, match='can move a robot'):
-        replay(folder, wish={'topics': [COMMAND]}, pace={}, contract='warehouse_cart')
+        replay(folder, wish={'topics': [COMMAND]}, contract='warehouse_cart')
 
 
 def test_an_emergency_stop_that_the_record_does_not_have_is_said_to_be_released(
@@ -342,12 +295,7 @@ def test_it_refuses_to_be_beside(
     stage: Stage, kind: Any, topic: str, arguments: dict[str, Any], says: str
 ) -> None:
     with publishing(stage, kind, topic), pytest.raises(LinkError, match=says):
-        replay(
-            stage.bag,
-            **{'wish': {}, 'pace': {}, **arguments},
-            domain_id=stage.domain_id,
-            keys=False,
-        )
+        replay(stage.bag, **{'wish': {}, **arguments}, domain_id=stage.domain_id)
 
 
 @contextmanager
@@ -366,49 +314,3 @@ def test_it_ends_when_another_clock_comes(stage: Stage) -> None:
         pytest.raises(LinkError, match='nobody else on /clock'),
     ):
         future.result(20.0)
-
-
-# At the terminal ---------------------------------------------------------------------------------
-
-
-def test_at_a_terminal_keys_pause_step_and_end_it(stage: Stage) -> None:
-    master, slave = pty.openpty()
-
-    def own_terminal() -> None:
-        os.setsid()
-        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'replay', str(stage.bag), '--paused',
-         '--domain-id', str(stage.domain_id)],
-        stdin=slave, stdout=slave, stderr=slave, preexec_fn=own_terminal,
-    )  # fmt: skip
-    os.close(slave)
-    screen = ''
-
-    def shows(text: str) -> None:
-        nonlocal screen
-        deadline = time.monotonic() + 20.0
-        while text not in screen:
-            assert time.monotonic() < deadline, f'Expect {text!r}, actually: {screen[-500:]!r}.'
-            if select.select([master], [], [], 0.1)[0]:
-                screen += os.read(master, 4096).decode(errors='replace')
-        screen = screen.rpartition(text)[2]
-
-    try:
-        shows('not /cmd_vel: it can move a robot')
-        shows('paused, 1 messages')
-        os.write(master, b'\x1b[C')
-        shows('paused, 2 messages')
-        os.write(master, b'\x1b[A')
-        shows('x1.1, paused')
-        os.write(master, b'\x1b[6~')
-        shows('10.0')
-        os.write(master, b' ')
-        shows('x1.1, ')
-        os.write(master, b'\x03')
-        assert process.wait(20.0) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)

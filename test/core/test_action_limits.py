@@ -154,7 +154,7 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
     ),
     (
         'a place to go to in a stop', {('action', 'arm'): {**ARM, 'safe': [0.5, 0.5]}},
-        ('action', 'arm', 'safe', 0), 'hold, of a position',
+        ('action', 'arm', 'safe'), 'hold, of a position',
     ),
     ('a speed that goes on in a stop', {base('safe'): 'hold'}, base('safe'), 'a finite number'),
     (

@@ -49,6 +49,9 @@ class Window(OrderedDict[Key, T]):
 #: Published decisions that are remembered: a third derivative is of four.
 EMITTED = 3
 
+#: Commands that are remembered since somebody was obeyed; a silence ends in a stop before that.
+HELD = 64
+
 
 @dataclass(slots=True)
 class Chain:
@@ -60,6 +63,7 @@ class Chain:
     seen: ActionRequest | None = None
     obeyed: GateDecision | None = None
     ticked: GateDecision | None = None
+    since_obeyed: tuple[Vector, ...] = ()
     goal: Vector | None = None
     lease: str = ''
     asked: tuple[Asked, ...] | None = None
@@ -84,6 +88,7 @@ class Chain:
             seen=self.seen,
             obeyed=self.obeyed,
             ticked=self.ticked,
+            since_obeyed=self.since_obeyed,
             goal=self.goal,
             asked=self.asked,
             direct=direct,
@@ -118,6 +123,9 @@ class Chain:
         elif decision.trigger is not Trigger.TIMER or is_republished(decision):
             # Also where a timer begins with what is commanded: after a change of hands.
             self.goal = decision.wanted_command
+        if decision is self.obeyed:
+            self.since_obeyed = ()
+        self.since_obeyed = (*self.since_obeyed[1 - HELD :], decision.command)
         self.emitted = (*self.emitted[1 - EMITTED :], decision)
 
 

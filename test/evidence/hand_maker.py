@@ -90,6 +90,7 @@ class HandBench(Bench):
     def __init__(self, contract: Contract, digest: str, task: Task, seed: int) -> None:
         super().__init__(contract, digest, task, seed)
         self.takes, self.lets_go = TAKES, LETS_GO
+        self.silent: range = range(0)
         self._repeat(40 * MS, self._joystick)
 
     def _odometry(self) -> None:
@@ -128,6 +129,8 @@ class HandBench(Bench):
     def _joystick(self) -> None:
         observation = self.environment.observation
         step = -1 if observation is None else observation.id.step
+        if step in self.silent:
+            return
         held = self.takes <= step < self.lets_go
         self._hear(
             JOY,

@@ -17,7 +17,7 @@ from bag_forging import Forge
 from bag_maker import record_of, Tape, write_bag
 from damage import later, put
 from hand_maker import by_hand, hand_contract, HandBench, JOY
-from record_maker import transitions_of
+from record_maker import chosen_start, seek_goal, transitions_of
 import yaml
 
 from boundary_env_ros.core.decision import (
@@ -98,6 +98,22 @@ def test_honest_bag_is_clean_and_its_takeovers_are_held_against_their_topic(
     assert report.counts == {}, f'\n{report}'
     assert report.not_checked == ()
     assert report.from_topics['commands by hand'] > 50
+
+
+def test_a_hand_that_falls_silent_with_the_policy_is_followed_by_a_stop_and_accuses_nobody(
+    by_the_contract: LoadedContract, tmp_path: Path
+) -> None:
+    contract = by_the_contract.contract
+    made = HandBench(contract, by_the_contract.digest, make_task(contract), seed=1)
+    made.stall_at, made.silent = 9, range(9, 15)
+    made.episode('goal_seeking', seek_goal, 201, chosen_start('clear'))
+    decisions = [piece for piece in made.record if isinstance(piece, GateDecision)]
+    stops = [d for d in decisions if Reason.COMMAND_TIMEOUT in {r.reason for r in d.rules}]
+    assert stops
+    assert stops[0].wanted_command != stops[0].previous_command  # that of when he let go
+    write_bag(tmp_path / 'bag', record_of(made, by_the_contract))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
 
 
 def test_without_the_topic_of_the_operator_the_audit_says_what_it_cannot_hold_against_it(

@@ -122,6 +122,8 @@ class Link:
         The last request before it that was not refused, and the last one of all.
     obeyed
         The last decision before it by which a policy or an operator was heard.
+    since_obeyed
+        The commands that went out since ``obeyed``, with that of its own.
     ticked
         The last decision before it of the gate's own timer.
     goal
@@ -146,6 +148,7 @@ class Link:
     seen: ActionRequest | None
     obeyed: GateDecision | None
     ticked: GateDecision | None
+    since_obeyed: tuple[Vector, ...]
     goal: Vector | None
     asked: tuple[Asked, ...] | None
     direct: bool

@@ -188,14 +188,15 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
     last = link.published
     if decision.verdict is Verdict.STOPPED:
         # Nothing is in force when the driver has taken over, or the lease has ended.
-        return () if link.goal is None else ((), link.goal, last.command if last else ())
+        if link.goal is None:
+            return ()
+        return ((), link.goal, last.command if last else (), *_let_go(link, terms))
     if holds_for_another(decision) and link.goal is None:
         return (safe_from(terms.safe, decision.previous_command),)
     if is_republished(decision):
         if link.goal is None:
             return () if link.before is None else ((),)
-        by_hand = contract.safety.operator is not None and last is not None
-        return (link.goal, last.command) if by_hand and last else (link.goal,)
+        return (link.goal, *_let_go(link, terms))
     previous = decision.previous_command
     if len(previous) != len(terms.safe):
         return ()
@@ -207,6 +208,15 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
             return (previous,)
         return (tuple(found[i] if i in free else was for i, was in enumerate(previous)),)
     return (safe_from(terms.safe, previous),)
+
+
+def _let_go(link: Link, terms: Terms) -> tuple[Vector, ...]:
+    """
+    Return the commands that may be in force since an operator took over or let go.
+
+    When his hand fell silent stands in no decision: it was after the last one that was obeyed.
+    """
+    return () if terms.contract.safety.operator is None else link.since_obeyed
 
 
 def commanded_by_hand(decision: GateDecision) -> Vector:

@@ -4,7 +4,8 @@
 When a gate took its decisions, by what they say.
 
 Only a decision on a request carries its instant. The others say how long it was since the gate
-heard an acceptable request, and since the last command went out; and when their own command did.
+heard an acceptable request, and since the last command went out; when their own command did; and
+how old what they measured was.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class RecordedInstants:
         #: When the last command went out, and from when the time of the policy runs, steady ns.
         self._out: int | None = None
         self._asked: int | None = None
+        #: How far the ROS clock was before the steady one, ns, when both were read last.
+        self._ahead: int | None = None
         self.now = Instant(ros=Stamp(clock=Clock.SYSTEM, nanoseconds=0, host=''), steady=0)
 
     def begin(self) -> None:
@@ -67,6 +70,8 @@ class RecordedInstants:
         on_request = then.trigger is Trigger.REQUEST
         known = then.received if on_request else then.commanded
         at = known or then.commanded or then.received or self.now
+        if at is not self.now:
+            self._ahead = at.ros.nanoseconds - at.steady
         if self._lockstep:
             # There only the time of the world counts, by which the robot acts.
             return then.commanded or at
@@ -81,9 +86,26 @@ class RecordedInstants:
                 told.append(since)
             else:  # it says no more than that
                 at = replace(at, steady=max(at.steady, since))
+        measured = self._by_its_measurements(then)
         if then.commanded is None:
-            return replace(at, steady=max((self.now.steady, *told)))
+            told = told if measured is None else [measured]
+            return replace(at, steady=max(self.now.steady, at.steady, *told))
         # Who took longer to send than this decided anew; and nobody decides before he did.
         earliest = max(at.steady - self._lateness, self.now.steady)
         likely = [steady for steady in told if earliest <= steady <= at.steady]
+        if measured is not None and earliest <= measured <= at.steady:
+            likely = [measured]
         return replace(at, steady=max(likely, default=at.steady))
+
+    def _by_its_measurements(self, then: GateDecision) -> int | None:
+        """Return when a decision was taken by the age of what it measured, steady ns."""
+        found = []
+        for measurement in then.measurements:
+            if measurement.age is None:
+                continue
+            # The age is the greater of those by receipt and by stamp: neither gives too early.
+            age = round(measurement.age * NANOSECONDS)
+            found.append(measurement.received_steady + age)
+            if measurement.captured is not None and self._ahead is not None:
+                found.append(measurement.captured.nanoseconds + age - self._ahead)
+        return min(found, default=None)

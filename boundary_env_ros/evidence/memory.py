@@ -17,6 +17,7 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.gate_rules.recorded import was_deactivated
 from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
@@ -65,6 +66,7 @@ class Chain:
     ticked: GateDecision | None = None
     since_obeyed: tuple[Vector, ...] = ()
     goal: Vector | None = None
+    deactivated: bool = False
     lease: str = ''
     asked: tuple[Asked, ...] | None = None
 
@@ -90,11 +92,16 @@ class Chain:
             ticked=self.ticked,
             since_obeyed=self.since_obeyed,
             goal=self.goal,
+            deactivated=self.deactivated,
             asked=self.asked,
             direct=direct,
             terms=terms,
         )
         self.before = decision
+        if was_deactivated(decision):
+            self.deactivated = True
+        elif decision.published:
+            self.deactivated = False
         if request is not None:
             self.seen = request
             if not refused:

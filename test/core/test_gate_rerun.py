@@ -12,8 +12,9 @@ from gate_campaign import contract_of, CONTRACTS
 import pytest
 
 from boundary_env_ros.core import gate_rerun
-from boundary_env_ros.core.decision import GateDecision, Trigger
+from boundary_env_ros.core.decision import GateDecision, Measurement, Trigger
 from boundary_env_ros.core.gate_rerun import GateRerun
+from boundary_env_ros.core.recorded_instants import RecordedInstants
 
 #: What is decided, and what it follows from.
 DECIDED = (
@@ -68,6 +69,34 @@ def test_the_gate_decides_the_same_again(name: str) -> None:
         assert found is not None, then
         for field in DECIDED:
             assert repr(getattr(found, field)) == repr(getattr(then, field)), (field, then)
+
+
+@pytest.mark.parametrize('stamped', [False, True])
+def test_the_age_of_what_was_measured_says_when_a_decision_without_a_command_was_taken(
+    stamped: bool,
+) -> None:
+    run = Recorded('waiting', 1)
+    run.go()
+    sent = next(d for d, _ in run.decisions if d.published and d.trigger is Trigger.TIMER)
+    assert sent.commanded is not None
+    at = 300_000_000  # ns after the command
+    stamp = replace(sent.commanded.ros, nanoseconds=sent.commanded.ros.nanoseconds + at - 200)
+    measured = Measurement(
+        name='feedback.arm',
+        topic='joint_states',
+        values=(1.0,),
+        captured=stamp if stamped else None,
+        received_steady=sent.commanded.steady + at - (100 if stamped else 200),
+        age=200e-9,
+    )
+    silent = replace(
+        sent, command=(), commanded=None, since_request=None, time_step=run.contract.period,
+        measurements=(measured,),
+    )  # fmt: skip
+    instants = RecordedInstants(run.contract)
+    instants.go_on_to(sent)
+    instants.follow(sent)
+    assert instants.go_on_to(silent).steady == sent.commanded.steady + at
 
 
 def test_after_a_change_it_goes_on_from_the_record() -> None:

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from boundary_env_ros.core.decision import GateDecision, Verdict
+from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.evidence.memory import Chain
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import terms_of
@@ -72,3 +72,22 @@ def test_a_lease_that_begins_at_the_measured_state_while_a_command_is_in_force_i
         decisions.append(decision)
     assert forged
     assert forged in found('waiting', decisions)
+
+
+def test_a_deactivation_is_remembered_until_the_next_command() -> None:
+    run = Recorded('waiting', 1)
+    run.go()
+    sent = next(d for d in run.decisions if d.verdict is Verdict.STOPPED and d.published)
+    reasons = tuple(replace(rule, reason=Reason.DEACTIVATED) for rule in sent.rules)
+    refused = next(d for d in run.decisions if d.verdict is Verdict.REJECTED)
+    terms, chain = terms_of(contract_of('waiting'), DIGEST), Chain()
+
+    def deactivated(decision: GateDecision) -> bool:
+        """Return what the chain knows when a decision comes."""
+        return chain.link(decision, 'here', terms, direct=True).deactivated
+
+    assert not deactivated(sent)
+    assert not deactivated(replace(sent, rules=reasons))
+    assert deactivated(refused)  # somebody asks too early
+    assert deactivated(sent)
+    assert not deactivated(sent)

@@ -129,6 +129,8 @@ class Link:
     goal
         The command that is in force: what the last one who was heard asked for, or where the
         robot was stopped; None if that is not known.
+    deactivated
+        Whether the gate was deactivated since the last command that it published, or with it.
     asked
         When what the requests under its lease answer was observed, and when the gate had them, the
         newest last; None if the record does not begin before them.
@@ -150,6 +152,7 @@ class Link:
     ticked: GateDecision | None
     since_obeyed: tuple[Vector, ...]
     goal: Vector | None
+    deactivated: bool
     asked: tuple[Asked, ...] | None
     direct: bool
     terms: Terms | None

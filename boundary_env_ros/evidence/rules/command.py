@@ -152,8 +152,8 @@ def in_force(link: Link, terms: Terms | None) -> GateDecision | None:
     A lease is nothing that a driver knows of: a command outlives it, unless a reset may have moved
     the robot since, the gate was deactivated, or it is another one.
     """
-    last, decision, before = link.published, link.decision, link.before
-    ended = before is not None and was_deactivated(before) and not was_deactivated(decision)
+    last, decision = link.published, link.decision
+    ended = link.deactivated and not was_deactivated(decision)
     if last is None or ended or decision.sequence == 1:
         return None
     moved = terms is None or terms.contract.episode.reset.moves_robot

@@ -337,7 +337,7 @@ def _is_closed(path: Path) -> bool:
 def _agrees(information: Mapping[str, Any], files: Sequence[Path]) -> bool:
     """Return whether the metadata of a bag knows its files, and that they are complete."""
     named = information.get('relative_file_paths')
-    if not isinstance(named, list) or [PurePosixPath(n).name for n in named] != [
+    if not isinstance(named, list) or [PurePosixPath(str(n)).name for n in named] != [
         file.name for file in files
     ]:
         return False

@@ -208,6 +208,10 @@ def of_aliases() -> str:
             f'at most {limits.LEVELS} levels of YAML',
         ),
         (of_aliases(), 'has an alias'),
+        (
+            'rosbag2_bagfile_information: {relative_file_paths: [1]}',
+            'is not the metadata of a bag (relative_file_paths: [1])',
+        ),
         ('a: ' + 'x' * (limits.TEXT + 1), f'at most {limits.TEXT} bytes'),
     ],
 )

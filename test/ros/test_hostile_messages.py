@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing that arrives ends a node: no message, no request, no parameter, whatever it holds."""
+"""Nothing that arrives ends a node: no message, request, parameter, nor what a robot raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import gc
 import inspect
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -22,6 +22,7 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 from ros_world import reserved_domain, write_contract
 
+from boundary_env_ros.errors import SimulationFailed
 from boundary_env_ros.ros import incoming
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
@@ -189,3 +190,19 @@ def test_no_parameter_ends_a_node(node: ContractNode) -> None:
         node.set_parameters([Parameter('stricter.low', kind, value)])
         node.set_parameters([Parameter('stricter.command_timeout', kind, value)])
         lives(node)
+
+
+@pytest.mark.parametrize('pacing', ['realtime'])
+@pytest.mark.parametrize('node', [SimulatedRobotNode], indirect=True)
+@pytest.mark.parametrize('error', [SimulationFailed('no wheel'), ZeroDivisionError('no wheel')])
+def test_no_robot_that_raises_ends_its_node(
+    node: SimulatedRobotNode, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(until: int) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(node.robot, 'advance', fail)
+    # As a world does that did not answer for a while.
+    node._catch_up_to(node._now + 10**9)
+    lives(node)
+    assert 'no wheel' in node._failed

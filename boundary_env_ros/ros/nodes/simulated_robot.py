@@ -191,7 +191,7 @@ class SimulatedRobotNode(ContractNode):
         step = _MOST_CATCHING_UP
         while self._now < target:
             self._now = min(self._now + step, target)
-            self.robot.advance(self._now)
+            self._run(self._now)
 
     def _say_time(self) -> None:
         if self._clock_publisher is None:
@@ -200,14 +200,21 @@ class SimulatedRobotNode(ContractNode):
         set_time(message.clock, self._now)
         self._clock_publisher.publish(message)
 
-    def _advance(self, target: int) -> tuple[Emission, ...]:
+    def _run(self, target: int) -> tuple[Emission, ...]:
+        """Let the robot run; once it has failed it stands still until the next reset."""
         if self._failed:
             return ()
         try:
-            emissions = self.robot.advance(target)
-        except SimulationFailed as error:
-            self._failed = str(error)
+            return self.robot.advance(target)
+        except Exception as error:  # noqa: BLE001 - the robot may be a user's
+            known = isinstance(error, SimulationFailed)
+            self._failed = str(error) if known else f'{type(error).__name__}: {error}'
             self.get_logger().error(self._failed)
+            return ()
+
+    def _advance(self, target: int) -> tuple[Emission, ...]:
+        emissions = self._run(target)
+        if self._failed:
             return ()
         self._now = target
         for emission in emissions:

@@ -63,6 +63,7 @@ PATIENT: Mapping[str, Any] = {
         'max_action_age': 3.0,
         'robot_timeout': 3.0,
         'gate_timeout': 3.0,
+        'recorder_timeout': 8.0,
         'environment_timeout': 3.0,
         'policy_timeout': 8.0,
         'gate_lateness': 3.0,

@@ -42,7 +42,9 @@ _SOON = 20.0
 
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
-    return make_world(changes=PATIENT)
+    # The episode goes on however long the flood takes: a gate without a lease says nothing.
+    safety = {**PATIENT['safety'], 'policy_timeout': 60.0}
+    return make_world(changes={**PATIENT, 'safety': safety, 'episode': {'time_limit': 60.0}})
 
 
 def reasons(decision: GateDecision) -> set[Reason]:

@@ -297,6 +297,21 @@ def test_a_start_that_the_seed_does_not_give_is_found(
     assert first.unlike.field.startswith('reset.sampled')
 
 
+@pytest.mark.parametrize('answered', [False, True])
+def test_a_reset_that_failed_comes_out_the_same(
+    loaded: LoadedContract, transitions: list[Transition], answered: bool
+) -> None:
+    first = transitions[0]
+    assert first.reset is not None
+    silent = replace(first.reset, achieved=(), confirmed_by='', within_tolerance=False)
+    ended = {'truncated': True, 'cause': 'reset_failed', 'declared_by': 'environment'}
+    # One that was answered within its tolerance may still fail: what else it waits for never came.
+    failed = replace(first, reset=first.reset if answered else silent, **ended)  # type: ignore[arg-type]
+    (episode,) = rerun(loaded, [failed])
+    assert episode.same, told([episode])
+    assert (episode.ending, episode.ending_again) == ('reset_failed', 'reset_failed')
+
+
 def test_a_command_changed_on_the_gates_topic_alone_is_found(
     loaded: LoadedContract, record: list[Piece]
 ) -> None:

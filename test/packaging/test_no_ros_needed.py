@@ -11,6 +11,8 @@ import sys
 
 from installs import Environment, REPOSITORY
 
+from boundary_env_ros.errors import INSTALL_ROS
+
 CORE = sorted((REPOSITORY / 'boundary_env_ros/core').rglob('*.py'))
 
 
@@ -50,3 +52,10 @@ def test_importing_every_part_but_ros_loads_no_ros() -> None:
         "print(*(name for name in sys.modules if name.split('.')[0] in ('rclpy', 'std_msgs')))\n"
     )
     assert loaded.strip() == ''
+
+
+def test_the_advice_where_ros_is_missing_builds_the_messages_too() -> None:
+    build = (REPOSITORY / 'build_backend/ros_distributions.py').read_text(encoding='utf-8')
+    variable = build.partition("INTERFACES_VARIABLE = '")[2].partition("'")[0]
+    assert f'{variable}=on pip install' in INSTALL_ROS
+    assert '--force-reinstall' in INSTALL_ROS

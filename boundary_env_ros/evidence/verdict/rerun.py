@@ -353,10 +353,6 @@ class Rerun:
         if again is None:
             episode.skipped(f'a step: {closed.why}')
             return None
-        if then.kind is Kind.RESET and then.truncated and not again.cause:
-            # The answer of the world was within its tolerance, or never came: who gave it up is
-            # as recorded.
-            again = replace(again, truncated=True, cause=then.cause, declared_by=then.declared_by)
         episode.steps += 1
         episode.reward += then.reward
         episode.reward_again += again.reward

@@ -154,7 +154,7 @@ class StepsAgain:
                 within_tolerance=not wrong,
             ),
         )
-        # A reset may fail for a reason from outside, too: an answer that never came.
+        # One that failed for a reason from outside, such as an answer that never came, stays so.
         if wrong:
             again = replace(again, truncated=True, cause=causes.RESET_FAILED)
         return again

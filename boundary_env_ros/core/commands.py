@@ -268,7 +268,7 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
             return {'joint_names': list(names), 'points': [point]}
         case Array(path=path):
             return _nested((path,), (list(values),))
-    raise TypeError(f'Expect a source that can be written to, actually: {group.source}.')
+    raise TypeError(f'Expected a source that can be written to, got {group.source}.')
 
 
 def said_besides(group: ActionSpec, message: Any) -> str:

@@ -41,8 +41,8 @@ def require_same(ours: str, theirs: str, *, us: str, them: str) -> None:
     """
     if ours != theirs:
         raise DigestMismatch(
-            f'Expect {them} to work under the contract of {us} ({ours}), '
-            f'actually: {theirs or "none"}. '
+            f'The contract of {them} is not that of {us} '
+            f'(expected the digest {ours}, got {theirs or "none"}). '
             'Start both with the same contract file, pacing and task version.'
         )
 

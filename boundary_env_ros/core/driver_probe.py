@@ -166,9 +166,9 @@ class DriverProbe:
             declared = group.driver_timeout or 0.0
             if passed > declared + self._contract.safety.sensor_timeout:
                 self.fail(
-                    f'Expect the driver of {group.topic} to brake by itself after '
-                    f'{declared:g} s without a command, as the contract says, '
-                    f'actually: it had not after {passed:.3g} s'
+                    f'the driver of {group.topic} did not brake by itself within '
+                    f'{passed:.3g} s (expected after {declared:g} s without a command, as '
+                    'the contract says)'
                 )
                 return
             if measured is not None and part.departs(measured):

@@ -203,7 +203,8 @@ class Environment:
         """
         if begin.digest != self._digest:
             raise Refused(
-                f'Expect the digest {self._digest}, actually: {begin.digest or "none"}. '
+                f'The contract of the client is another one (expected the digest {self._digest}, '
+                f'got {begin.digest or "none"}). '
                 'Start client and environment with the same contract, pacing and task version.',
                 ResultCode.DIGEST_MISMATCH,
             )
@@ -211,7 +212,7 @@ class Environment:
         active = self.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if active and self._episode.client != begin.client:
             raise Refused(
-                f'Expect no running episode, actually: {self._episode.client!r} runs '
+                f'An episode is running: {self._episode.client!r} runs '
                 f'{self._episode.episode_id}. Wait for its end, or end it.',
                 ResultCode.LEASE_HELD,
             )
@@ -246,9 +247,9 @@ class Environment:
         try:
             parsed = json.loads(options) if options else {}
         except (ValueError, RecursionError) as error:
-            raise Refused(f'Expect reset options as a JSON object, actually: {error}.') from error
+            raise Refused(f'The reset options are not a JSON object: {error}.') from error
         if not isinstance(parsed, dict):
-            raise Refused(f'Expect reset options as a JSON object, actually: {options}.')
+            raise Refused(f'The reset options are not a JSON object (got {options}).')
         try:
             rng = np.random.default_rng(seed_of(seed))
             return sample(self._task, self._contract, rng, parsed)
@@ -292,9 +293,9 @@ class Environment:
         """
         reset = self._resetting
         if reset is None or not reset.prompt:
-            raise Refused('Expect a reset that asks for a confirmation, actually: none does.')
+            raise Refused('No reset asks for a confirmation.')
         if not who:
-            raise Refused('Expect the name of whoever confirms, actually: none.')
+            raise Refused('The name of whoever confirms is missing.')
         if not confirmed:
             return self._reset_failed(f'{who} did not confirm: {message or reset.prompt}', now)
         effects = reset.confirmed(who, now)
@@ -680,7 +681,7 @@ class Environment:
             if now.steady - reset.asked.steady > deadline * NANOSECONDS:
                 lacking = ', '.join(self._lacking(now)) or 'nothing'
                 return self._reset_failed(
-                    f'Expect a reset within {deadline:g} s, actually still missing: {lacking}', now
+                    f'The reset timed out after {deadline:g} s (still missing: {lacking})', now
                 )
             return self.go_on(now)
         if self.state is EpisodeState.RUNNING and self._contract.pacing is Pacing.LOCKSTEP:
@@ -704,7 +705,7 @@ class Environment:
         declared = self._contract.episode.causes
         if cause not in declared:
             raise Refused(
-                f'Expect a cause of the contract: {", ".join(declared)}, actually: {cause!r}.'
+                f'The contract has no such cause (expected {", ".join(declared)}, got {cause!r}).'
             )
         if self.state is EpisodeState.RESETTING:
             return self._reset_failed(message or cause, now)

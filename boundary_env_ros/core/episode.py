@@ -103,15 +103,14 @@ class Episode:
     def stepped(self) -> Episode:
         """Return the episode with one more step closed."""
         if self.state is not EpisodeState.RUNNING:
-            raise IllegalMove(f'Expect a running episode to step, actually: {self.state.name}.')
+            raise IllegalMove(f'Only a running episode steps (got {self.state.name}).')
         return replace(self, step=self.step + 1)
 
     def end(self, *, cause: str, ending: Ending, declared_by: str, message: str = '') -> Episode:
         """Return the episode ended, with its one cause and one declarer."""
         if not cause or not declared_by:
             raise IllegalMove(
-                'Expect an ending with a cause and a declarer, '
-                f'actually: {cause!r}, {declared_by!r}.'
+                f'Expected an ending with a cause and a declarer, got {cause!r}, {declared_by!r}.'
             )
         state = EpisodeState[ending.name]
         self._check(state)
@@ -135,5 +134,5 @@ class Episode:
         if to not in _MOVES[self.state]:
             allowed = ', '.join(sorted(s.name for s in _MOVES[self.state]))
             raise IllegalMove(
-                f'Expect a move from {self.state.name} to one of {allowed}, actually: {to.name}.'
+                f'No such move from {self.state.name} (expected {allowed}, got {to.name}).'
             )

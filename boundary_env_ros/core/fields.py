@@ -136,7 +136,7 @@ def reader(source: Source) -> Callable[[Message], Vector]:
         case Points() as points:
             return lambda message: evenly_taken(message, points)[0]
         case Picture():
-            raise TypeError('Expect a source of numbers, actually: an image.')
+            raise TypeError('Expected a source of numbers, got an image.')
 
 
 def _within(field: str, path: str) -> str:
@@ -164,8 +164,8 @@ def frame_of(message: Message) -> str:
 def _joints(message: Message, source: Joints) -> Vector:
     if source.publishers > 1 and not set(source.names) & set(message.name):
         raise OfAnother(
-            f'Expect joints out of {", ".join(source.names)}, actually: '
-            f'{", ".join(message.name) or "none"}. They are of another publisher.'
+            f'Joints of another publisher (expected some of {", ".join(source.names)}, got '
+            f'{", ".join(message.name) or "none"}).'
         )
     places = _places(message.name, source.names)
     values: list[float] = []
@@ -173,8 +173,8 @@ def _joints(message: Message, source: Joints) -> Vector:
         column = getattr(message, quantity)
         if len(column) != len(message.name):
             raise RecordError(
-                f'Expect a {quantity} for each of {len(message.name)} joints, actually: '
-                f'{len(column)}. Does the driver report it?'
+                f'The {quantity} of joints is missing (expected {len(message.name)} values, got '
+                f'{len(column)}). Does the driver report it?'
             )
         values += [float(column[place]) for place in places]
     return tuple(values)
@@ -184,8 +184,8 @@ def _trajectory(message: Message, names: tuple[str, ...]) -> Vector:
     places = _places(message.joint_names, names)
     if len(message.points) != 1 or len(message.points[0].positions) != len(message.joint_names):
         raise RecordError(
-            'Expect a trajectory of one point with a position for each joint, actually: '
-            f'{len(message.points)} points.'
+            'Wrong trajectory (expected one point with a position for each joint, got '
+            f'{len(message.points)} points).'
         )
     positions = message.points[0].positions
     return tuple(float(positions[place]) for place in places)
@@ -197,8 +197,8 @@ def _places(there: Any, names: tuple[str, ...]) -> list[int]:
         return [index[name] for name in names]
     except KeyError as error:
         raise RecordError(
-            f'Expect the joint {error.args[0]!r}, actually: {", ".join(index) or "none"}. '
-            'Mend `joints` in the contract.'
+            f'The joint {error.args[0]!r} is missing (got {", ".join(index) or "none"}). '
+            'Change `joints` in the contract.'
         ) from None
 
 
@@ -207,12 +207,12 @@ def _array(found: Any, path: str, length: int) -> Vector:
         values = tuple(map(float, found))
     except (TypeError, ValueError):
         raise RecordError(
-            f'Expect numbers in the field {path!r}, actually: {type(found).__name__}.'
+            f'The field {path!r} is not made of numbers (got {type(found).__name__}).'
         ) from None
     if len(values) != length:
         raise RecordError(
-            f'Expect {length} numbers in the field {path!r}, actually: {len(values)}. '
-            'Mend the shape in the contract.'
+            f'Wrong length of the field {path!r} (expected {length} numbers, got {len(values)}). '
+            'Change the shape in the contract.'
         )
     return values
 

@@ -175,12 +175,11 @@ class Gate:
             return
         if probe is not None and probe.running:
             raise Refused(
-                'Expect a measured timeout of the drivers, actually: it is being measured. '
-                'Ask again in a few seconds.',
+                'The timeout of the drivers is being measured. Ask again in a few seconds.',
                 ResultCode.PROBING,
             )
         raise Refused(
-            'Expect a measured timeout of the drivers, actually: '
+            'The timeout of the drivers is not known: '
             + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
             + 'Call ~/probe_driver: the robot moves by the command `probe` of the contract.',
             ResultCode.NOT_PROBED,
@@ -210,7 +209,7 @@ class Gate:
         unheard = () if self._lockstep else self._senses.unheard(now)
         if unheard:
             raise Refused(
-                'Expect every sensor that the gate needs to be heard, actually not: '
+                'Sensors that the gate needs are not heard: '
                 f'{", ".join(unheard)}. Start what publishes them, and ask again.',
                 ResultCode.SENSOR_MISSING,
             )
@@ -379,22 +378,23 @@ class Gate:
         """
         if not self._to_probe:
             raise Refused(
-                'Expect a group of the action with a `probe`, in realtime, actually: none.',
+                'There is nothing to probe (expected a group of the action with a `probe`, in '
+                'realtime).',
                 ResultCode.UNSUPPORTED,
             )
         self._authority.check_released()
         lease = self._authority.lease
         if lease is not None:
             raise Refused(
-                f'Expect no lease, actually: {lease.holder!r} holds one.', ResultCode.LEASE_HELD
+                f'{lease.holder!r} holds a lease (expected none).', ResultCode.LEASE_HELD
             )
         if self.probing:
             raise Refused(
-                'Expect no probe of the drivers, actually: one goes on. Wait for its end.',
+                'A probe of the drivers goes on. Wait for its end.',
                 ResultCode.PROBING,
             )
         if self._moving:
-            raise Refused('Expect a robot at rest, actually: it still brakes. Ask again.')
+            raise Refused('The robot still brakes. Ask again.')
         self._forget_command()
         self._probe = DriverProbe(self._contract, now)
 

@@ -55,13 +55,15 @@ class Authority:
         """
         if digest != self._digest:
             raise Refused(
-                f'Expect the digest {self._digest}, actually: {digest or "none"}. '
+                f'The contract of the client is another one (expected the digest {self._digest}, '
+                f'got {digest or "none"}). '
                 'Start client and gate with the same contract, pacing and task version.',
                 ResultCode.DIGEST_MISMATCH,
             )
         if agent != self._agent:
             raise Refused(
-                f'Expect the agent {self._agent!r}, actually: {agent!r}.', ResultCode.UNKNOWN_AGENT
+                f'The gate has another agent (expected {self._agent!r}, got {agent!r}).',
+                ResultCode.UNKNOWN_AGENT,
             )
 
     def check_released(self) -> None:
@@ -76,8 +78,7 @@ class Authority:
         """
         if self.emergency:
             raise Refused(
-                'Expect a released emergency stop, actually: it is latched. '
-                'Release it and call ~/clear_emergency_stop.',
+                'The emergency stop is latched. Release it and call ~/clear_emergency_stop.',
                 ResultCode.EMERGENCY_STOPPED,
             )
 
@@ -96,8 +97,7 @@ class Authority:
         """
         if not client:
             raise Refused(
-                'Expect the name of a client, actually: none. Let each process arm by a name of '
-                'its own.',
+                'The name of the client is missing. Let each process arm by a name of its own.',
                 ResultCode.INVALID_ARGUMENT,
             )
         episode, lease = self.episode, self.lease
@@ -105,8 +105,9 @@ class Authority:
         if not known or episode_id != known:
             over = episode is not None and episode_id == episode.id.episode_id
             raise Refused(
-                f'Expect the episode that the environment announced ({known or "none"}), '
-                f'actually: {episode_id or "none"}{", which is over" if over else ""}. '
+                'The episode is not the one that the environment announced '
+                f'(expected {known or "none"}, got {episode_id or "none"}'
+                f'{", which is over" if over else ""}). '
                 'Begin an episode first, and arm while it lasts.',
                 ResultCode.UNKNOWN_EPISODE,
             )
@@ -115,7 +116,7 @@ class Authority:
         if lease.holder == client and not lease.last_sequence:
             return lease
         raise Refused(
-            f'Expect a free lease, actually: {lease.holder!r} holds it for this episode.',
+            f'{lease.holder!r} holds the lease for this episode.',
             ResultCode.LEASE_HELD,
         )
 
@@ -191,7 +192,7 @@ class Authority:
 
         """
         if self._pressed:
-            raise Refused('Expect a released emergency stop, actually: it is still pressed.')
+            raise Refused('The emergency stop is still pressed. Release it first.')
         if self.running:
-            raise Refused('Expect an ended episode, actually: it still runs. Wait for its ending.')
+            raise Refused('The episode still runs. Wait for its end.')
         self.emergency = False

@@ -56,9 +56,9 @@ def reference(message: Message, spec: FieldSpec, topic: str, stamp: int) -> Imag
         found = (message.height, message.width, message.encoding)
         if found != (height, width, encoding):
             raise RecordError(
-                f'Expect images of {width}x{height} {encoding} on {topic}, actually: '
-                f'{message.width}x{message.height} {message.encoding}. Mend shape or encoding of '
-                f'the field {spec.name!r} in the contract, or the configuration of the camera.'
+                f'Wrong image on {topic} (expected {width}x{height} {encoding}, got '
+                f'{message.width}x{message.height} {message.encoding}). Change shape or encoding '
+                f'of the field {spec.name!r} in the contract, or the configuration of the camera.'
             )
     return ImageReference(
         topic=topic,
@@ -127,8 +127,8 @@ def _plain(message: Message, source: Picture, spec: FieldSpec) -> Image:
     data = np.frombuffer(message.data, np.uint8)
     if step < row or len(data) < step * (height - 1) + row:
         raise RecordError(
-            f'Expect {height} rows of {row} bytes in an image of the field {spec.name!r}, '
-            f'actually: {len(data)} bytes in rows of {step}.'
+            f'Wrong size of an image of the field {spec.name!r} (expected {height} rows of {row} '
+            f'bytes, got {len(data)} bytes in rows of {step}).'
         )
     if step == row:
         packed = data[: height * row]
@@ -148,6 +148,6 @@ def _check_format(message: Message, source: Picture, topic: str) -> None:
     form = message.format.lower().replace('jpg', 'jpeg')
     if source.compressed not in form:
         raise RecordError(
-            f'Expect {source.compressed} images on {topic}, actually: {message.format!r}. '
-            'Mend `compressed` in the contract.'
+            f'Wrong compression on {topic} (expected {source.compressed}, got '
+            f'{message.format!r}). Change `compressed` in the contract.'
         )

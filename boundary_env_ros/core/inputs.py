@@ -214,8 +214,7 @@ def _or_nothing(read: Callable[[Message], Reading]) -> Callable[[Message], Readi
             reading = read(message)
             if reading.stamp is None and hasattr(message, 'header'):
                 raise RecordError(
-                    'Expect a stamp in the header, actually: 0. Let the driver stamp what it '
-                    'measures.'
+                    'The stamp in the header is 0. Let the driver stamp what it measures.'
                 )
         except OfAnother:
             raise  # nothing that it should have said is missing
@@ -252,9 +251,10 @@ def _in_frame(
         actual = frame_of(message)
         if actual not in frames:
             raise RecordError(
-                f'Expect the frame {rule.frame!r} in the header of {rule.topic} ({rule.input}), '
-                f'actually: {actual!r}. Such a message is not used. Let it be published in the '
-                'frame of the contract, or mend `frame` there and all that it bounds.'
+                f'Wrong frame in the header of {rule.topic} ({rule.input}; expected '
+                f'{rule.frame!r}, got {actual!r}). Such a message is not used. Let it be '
+                'published in the frame of the contract, or change `frame` there and all that '
+                'it bounds.'
             )
         return read(message)
 

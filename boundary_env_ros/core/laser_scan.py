@@ -38,7 +38,7 @@ def nearest_of_sectors(scan: Scan, count: int) -> tuple[Vector, float]:
     ranges, usable = _ranges(scan)
     if len(ranges) < count:
         raise RecordError(
-            f'Expect a scan of at least {count} beams, actually: {len(ranges)}. '
+            f'Too few beams in a scan (expected at least {count}, got {len(ranges)}). '
             'Lower `beams` in the contract.'
         )
     # An unusable beam is as near as can be: it must never look like free space.
@@ -108,8 +108,8 @@ def _ranges(scan: Scan) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]
     ranges = np.asarray(scan.ranges, dtype=np.float64)
     if not 0.0 <= scan.range_min <= scan.range_max:
         raise RecordError(
-            'Expect 0 <= range_min <= range_max in a scan, actually: '
-            f'{scan.range_min} and {scan.range_max}. Let the driver report what it can measure.'
+            'Impossible ranges of a scan (expected 0 <= range_min <= range_max, got '
+            f'{scan.range_min} and {scan.range_max}). Let the driver report what it can measure.'
         )
     usable = ((ranges >= scan.range_min) & (ranges <= scan.range_max)) | (ranges == np.inf)
     return ranges, usable

@@ -71,8 +71,8 @@ def refuse_long(wish: WorldAdvance, contract: Contract) -> None:
     most = to_nanoseconds(max(contract.period, contract.episode.reset.settle))
     if not 0 <= wish.duration <= most:
         raise RecordError(
-            f'Expect an advance of 0 to {most / NANOSECONDS:g} s, the longest under the contract, '
-            f'actually: {wish.duration / NANOSECONDS:g} s.'
+            f'Wrong advance (expected 0 to {most / NANOSECONDS:g} s, the longest under the '
+            f'contract, got {wish.duration / NANOSECONDS:g} s).'
         )
 
 

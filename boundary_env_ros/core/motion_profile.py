@@ -87,7 +87,7 @@ class MotionLimits:
         vectors = (self.low, self.high, self.rate, self.acceleration, self.jerk)
         if len({len(vector) for vector in vectors}) != 1:
             raise BoundaryError(
-                'Expect low, high, rate, acceleration and jerk of one length, actually: '
+                'Expected low, high, rate, acceleration and jerk of one length, got '
                 f'{", ".join(str(len(vector)) for vector in vectors)}. Write inf for no limit.'
             )
         object.__setattr__(
@@ -219,12 +219,10 @@ class _Dimension:
     ) -> _Dimension:
         """Return the limits of a dimension; what can never be reached becomes finite."""
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise BoundaryError(
-                f'Expect finite bounds, low <= high, actually: {low:g} and {high:g}.'
-            )
+            raise BoundaryError(f'Expected finite bounds, low <= high, got {low:g} and {high:g}.')
         if not (0.0 <= rate < math.inf and acceleration >= 0.0 and jerk >= 0.0):
             raise BoundaryError(
-                'Expect a finite rate, an acceleration and a jerk of 0 or more, actually: '
+                'Expected a finite rate, an acceleration and a jerk of 0 or more, got '
                 f'{rate:g}, {acceleration:g} and {jerk:g}. Write inf for no limit.'
             )
         order = 3 if jerk < math.inf else 2 if acceleration < math.inf else 1
@@ -423,8 +421,8 @@ class _Proposer:
             import ruckig
         except ImportError as error:
             raise MissingDependency(
-                'Expect Ruckig, which plans within limits on acceleration and jerk, actually: it '
-                'is not installed. Install it: pip install ruckig.'
+                'Limits on acceleration and jerk need Ruckig, which is not installed. '
+                'Install it: pip install ruckig.'
             ) from error
         self.error = ruckig.RuckigError
         self.planner = ruckig.Ruckig(1)

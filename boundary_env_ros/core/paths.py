@@ -105,7 +105,7 @@ def _call(path: str, function: Callable[[Message], float], inner: Getter) -> Get
 
 def _no_field(path: str, message: Message, error: Exception) -> RecordError:
     return RecordError(
-        f'Expect the field {path!r} in {type(message).__name__}, actually: {error}. '
+        f'{type(message).__name__} has no field {path!r}: {error}. '
         "Compare the contract's path with `ros2 interface show`."
     )
 
@@ -141,10 +141,10 @@ def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
         if not isinstance(value, (int, float, np.number)):
             found = type(value).__name__
             return RecordError(
-                f'Expect a number in the field {path!r}, actually: {found}. '
+                f'The field {path!r} is not a number (got {found}). '
                 "Compare the contract's path with `ros2 interface show`."
             )
-    return RecordError(f'Expect numbers in the fields {list(paths)}, actually: {values}.')
+    return RecordError(f'Expected numbers in the fields {list(paths)}, got {values}.')
 
 
 def short(names: Sequence[str]) -> tuple[str, ...]:

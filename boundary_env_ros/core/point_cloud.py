@@ -105,8 +105,8 @@ def points_of(cloud: Cloud, channels: tuple[str, ...]) -> npt.NDArray[np.void]:
     lacking = [name for name in channels if name not in fields]
     if lacking:
         raise RecordError(
-            f'Expect the channels {", ".join(channels)} in the point cloud, actually: '
-            f'{", ".join(fields) or "none"}. Mend `channels` in the contract.'
+            f'The point cloud lacks channels (expected {", ".join(channels)}, got '
+            f'{", ".join(fields) or "none"}). Change `channels` in the contract.'
         )
     order = '>' if cloud.is_bigendian else '<'
     datatypes = [_DATATYPES.get(fields[name].datatype, '') for name in channels]
@@ -114,9 +114,9 @@ def points_of(cloud: Cloud, channels: tuple[str, ...]) -> npt.NDArray[np.void]:
     ends = [o + np.dtype(d).itemsize for o, d in zip(offsets, datatypes, strict=True) if d]
     if not all(datatypes) or not 0 < max(ends) <= cloud.point_step:
         raise RecordError(
-            'Expect a point cloud as sensor_msgs/PointField defines it, actually: '
+            'The point cloud is not as sensor_msgs/PointField defines it (got '
             f'datatypes {[fields[name].datatype for name in channels]} at {offsets}, '
-            f'point_step {cloud.point_step}.'
+            f'point_step {cloud.point_step}).'
         )
     layout = np.dtype(
         {
@@ -130,8 +130,8 @@ def points_of(cloud: Cloud, channels: tuple[str, ...]) -> npt.NDArray[np.void]:
     row = cloud.width * cloud.point_step
     if cloud.row_step < row or len(data) < cloud.row_step * cloud.height:
         raise RecordError(
-            f'Expect a point cloud of {cloud.height} rows of {row} bytes, actually: '
-            f'{len(data)} bytes in rows of {cloud.row_step}.'
+            f'Wrong size of a point cloud (expected {cloud.height} rows of {row} bytes, got '
+            f'{len(data)} bytes in rows of {cloud.row_step}).'
         )
     rows = data[: cloud.row_step * cloud.height].reshape(cloud.height, cloud.row_step)
     return np.ascontiguousarray(rows[:, :row]).view(layout).ravel()

@@ -86,19 +86,17 @@ def out_of_tolerance(
     for item in tolerance:
         target, actual = targets.get(item.name), reached.get(item.name)
         if target is None or actual is None or len(target) != len(actual):
-            sentences.append(
-                f'Expect {item.name!r} to be achieved, actually: the robot does not say'
-            )
+            sentences.append(f'The robot does not say what it achieved of {item.name!r}')
             continue
         if len(item.values) not in (1, len(target)):
             sentences.append(
-                f'Expect a tolerance of {len(target)} values for {item.name!r}, '
-                f'actually: {len(item.values)}'
+                f'Wrong tolerance of {item.name!r} '
+                f'(expected {len(target)} values, got {len(item.values)})'
             )
             continue
         if not is_within(actual, target, item.values, (wrap or {}).get(item.name, ())):
             sentences.append(
-                f'Expect {item.name!r} within {list(item.values)} of {list(target)}, '
-                f'actually: {list(actual)}'
+                f'{item.name!r} is out of tolerance (expected within {list(item.values)} of '
+                f'{list(target)}, got {list(actual)})'
             )
     return tuple(sentences)

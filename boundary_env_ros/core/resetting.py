@@ -230,4 +230,7 @@ class Resetting:
             return ''
         if now.steady - self._since <= step.deadline * NANOSECONDS:
             return ''
-        return f'Expect {self.waiting_for()} within {step.deadline:g} s, actually: it did not come'
+        return (
+            f'A step of the reset timed out after {step.deadline:g} s '
+            f'(expected {self.waiting_for()})'
+        )

@@ -161,10 +161,10 @@ def _json_record_reader(cls: Any) -> Callable[[Json, str], Any]:
             raise _wrong(where, f'an object ({cls.__name__})', data)
         for name in readers:
             if name not in data:
-                raise RecordError(f'{where}: expect the key {name!r}, actually: it is missing.')
+                raise RecordError(f'{where}: the key {name!r} is missing.')
         for key in data:
             if key not in readers:
-                raise RecordError(f'{where}: expect no key {key!r}, actually: it is there.')
+                raise RecordError(f'{where}: unknown key {key!r}.')
         return cls(**{name: read(data[name], f'{where}.{name}') for name, read in readers.items()})
 
     return read
@@ -180,8 +180,7 @@ def _bytes_from_json(data: Json, where: str) -> bytes:
 def _wrong(where: str, expected: str, data: Json) -> RecordError:
     shown = repr(data)
     return RecordError(
-        f'{where}: expect {expected}, actually: '
-        f'{shown if len(shown) < 60 else shown[:57] + "..."}.'
+        f'{where}: expected {expected}, got {shown if len(shown) < 60 else shown[:57] + "..."}.'
     )
 
 
@@ -204,7 +203,7 @@ def from_message(cls: type[T], message: Message) -> T:
         return typing.cast(T, _message_reader(_any(cls))(message))
     except (AttributeError, ValueError, TypeError) as error:
         raise RecordError(
-            f'Expect a message with the fields of {cls.__name__}, actually: {error}. '
+            f'The message does not have the fields of {cls.__name__}: {error}. '
             'Was it written by another version of this package?'
         ) from error
 

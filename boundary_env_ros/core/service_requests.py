@@ -45,12 +45,12 @@ def refuse_another(
     """
     if environment not in ('', contract.name):
         raise Refused(
-            f'Expect the environment {contract.name!r}, actually: {environment!r}. '
+            f'Another environment is here (expected {contract.name!r}, got {environment!r}). '
             'Call the services in the namespace of the one that you mean.'
         )
     if digest not in ('', own_digest):
         raise DigestMismatch(
-            f'Expect the digest {own_digest}, actually: {digest}. '
+            f'The contract is another one (expected the digest {own_digest}, got {digest}). '
             'Start client and nodes with the same contract, pacing and task version.'
         )
     refuse_another_agent(agent, own_agent)
@@ -60,7 +60,8 @@ def refuse_another_agent(agent: str, own_agent: str) -> None:
     """Refuse a client that means another agent; empty means this one."""
     if agent not in ('', own_agent):
         raise Refused(
-            f'Expect the agent {own_agent!r}, actually: {agent!r}.', ResultCode.UNKNOWN_AGENT
+            f'Another agent is here (expected {own_agent!r}, got {agent!r}).',
+            ResultCode.UNKNOWN_AGENT,
         )
 
 
@@ -77,9 +78,9 @@ def options_of(text: str) -> Mapping[str, object]:
     try:
         options = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise Refused(f'Expect options as a JSON object, actually: {error}.') from error
+        raise Refused(f'The options are not a JSON object: {error}.') from error
     if not isinstance(options, dict):
-        raise Refused(f'Expect options as a JSON object, actually: {text[:80]!r}.')
+        raise Refused(f'The options are not a JSON object (got {text[:80]!r}).')
     return options
 
 
@@ -94,12 +95,12 @@ def options_text(options: Mapping[str, object]) -> str:
 
     """
     if not isinstance(options, Mapping):
-        raise Refused(f'Expect options by their names, actually: {options!r}.')
+        raise Refused(f'Expected options by their names, got {options!r}.')
     try:
         return json.dumps(dict(options), allow_nan=False) if options else ''
     except (TypeError, ValueError, RecursionError) as error:
         raise Refused(
-            f'Expect options of plain numbers, texts, lists and mappings, actually: {error}.'
+            f'The options are not plain numbers, texts, lists and mappings: {error}.'
         ) from error
 
 
@@ -118,7 +119,7 @@ def seed_of(seed: SupportsIndex) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= _MOST_SEED:
-        raise Refused(f'Expect a whole number from 0 to 2**64 - 1 as a seed, actually: {seed!r}.')
+        raise Refused(f'Wrong seed (expected a whole number from 0 to 2**64 - 1, got {seed!r}).')
     return number
 
 
@@ -135,11 +136,11 @@ def numbers_of(actions: object, *dimensions: int) -> npt.NDArray[np.float64]:
     try:
         array = np.asarray(actions, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidAction(f'Expect numbers as an action, actually: {actions!r}.') from error
+        raise InvalidAction(f'An action is made of numbers (got {actions!r}).') from error
     if array.ndim not in dimensions:
         wanted = ' or '.join(f'{count}' for count in dimensions)
         raise InvalidAction(
-            f'Expect numbers in {wanted} dimensions, actually: of the shape {array.shape}.'
+            f'Wrong shape of an action (expected {wanted} dimensions, got {array.shape}).'
         )
     return array
 
@@ -156,7 +157,7 @@ def metadata_pairs(metadata: Mapping[Any, Any]) -> tuple[KeyValue, ...]:
     """
     for key, value in metadata.items():
         if not (isinstance(key, str) and isinstance(value, str)):
-            raise Refused(f'Expect metadata of texts, actually: {key!r}: {value!r}.')
+            raise Refused(f'Metadata are texts (got {key!r}: {value!r}).')
     return tuple(KeyValue(key=key, value=value) for key, value in metadata.items())
 
 
@@ -173,7 +174,9 @@ def metadata_of(pairs: Iterable[KeyValue]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for pair in pairs:
         if not pair.key or pair.key in found:
-            raise Refused(f'Expect every key of the metadata once, actually: {pair.key!r}.')
+            raise Refused(
+                f'Every key of the metadata is there once, and not empty (got {pair.key!r}).'
+            )
         found[pair.key] = pair.value
     return found
 
@@ -193,7 +196,7 @@ def action_of(contract: Contract, values: Sequence[float], horizon: int) -> Vect
     rows = horizon or 1
     if rows > contract.horizon:
         raise InvalidAction(
-            f'Expect an action that covers at most {contract.horizon} steps, actually: {rows}.'
+            f'The action is too long (expected at most {contract.horizon} steps, got {rows}).'
         )
     return _finite(contract, values, rows)
 
@@ -211,7 +214,7 @@ def batch_of(contract: Contract, values: Sequence[float], count: int) -> tuple[V
 
     """
     if not 0 < count <= MOST_ACTIONS:
-        raise Refused(f'Expect 1 to {MOST_ACTIONS} actions, actually: {count}.')
+        raise Refused(f'Wrong number of actions (expected 1 to {MOST_ACTIONS}, got {count}).')
     flat, size = _finite(contract, values, count), contract.action_size
     return tuple(flat[i : i + size] for i in range(0, len(flat), size))
 
@@ -220,10 +223,11 @@ def _finite(contract: Contract, values: Sequence[float], rows: int) -> Vector:
     wanted = rows * contract.action_size
     if len(values) != wanted:
         raise InvalidAction(
-            f'Expect {wanted} numbers ({rows} times {contract.action_size}), actually: '
-            f'{len(values)}. The order is that of the action space, see the service `spaces`.'
+            f'Wrong size of the action (expected {wanted} numbers, {rows} times '
+            f'{contract.action_size}, got {len(values)}). The order is that of the action space, '
+            'see the service `spaces`.'
         )
     for index, value in enumerate(values):
         if not math.isfinite(value):
-            raise InvalidAction(f'Expect finite numbers, actually: {value} at {index}.')
+            raise InvalidAction(f'The action is not finite (got {value} at {index}).')
     return tuple(map(float, values))

@@ -106,15 +106,14 @@ class Session:
 
         """
         if not client:
-            raise Refused('Expect the name of the client, actually: none. Say who calls.')
+            raise Refused('The name of the client is missing. Say who calls.')
         if self._state is SessionState.RESETTING or (
             self._client not in ('', client) and not self._over
         ):
             raise self._held()
         if self._state is SessionState.STEPPING:
             raise Refused(
-                f'Expect no step under way in the episode of {client!r}, actually: one is. '
-                'Wait for its answer.',
+                f'A step is under way in the episode of {client!r}. Wait for its answer.',
                 ResultCode.LEASE_HELD,
             )
         if self._state is SessionState.RUNNING:
@@ -150,8 +149,7 @@ class Session:
         self._check(episode_id)
         if self._state is SessionState.STEPPING:
             raise Refused(
-                'Expect one step at a time, actually: another one of this episode is under way. '
-                'Wait for its answer.',
+                'Another step of this episode is under way. Wait for its answer.',
                 ResultCode.LEASE_HELD,
             )
         self._state = SessionState.STEPPING
@@ -188,7 +186,7 @@ class Session:
         holder = self._client if past is None else past.client
         if client != holder:
             raise Refused(
-                f'Expect the client that began the episode ({holder!r}), actually: {client!r}.',
+                f'The episode is of another client (expected {holder!r}, got {client!r}).',
                 ResultCode.LEASE_HELD,
             )
         return past is None
@@ -202,7 +200,7 @@ class Session:
         if past is not None:
             raise _ending(past.cause)
         if self._state is SessionState.FREE and not self._ended and not self._foreign(episode_id):
-            raise ResetNeeded('Expect an episode, actually: none was begun. Call reset first.')
+            raise ResetNeeded('No episode was begun. Call reset first.')
         raise self._unknown(episode_id)
 
     def _foreign(self, episode_id: str) -> bool:
@@ -213,21 +211,20 @@ class Session:
     def _unknown(self, episode_id: str) -> Refused:
         if self._foreign(episode_id) and self._status is not None:
             return Refused(
-                f'Expect an episode that was begun by this service, actually: '
-                f'{self._status.client!r} began {episode_id}. Reset when it is over.',
+                f'The episode was not begun by this service: {self._status.client!r} began '
+                f'{episode_id}. Reset when it is over.',
                 ResultCode.LEASE_HELD,
             )
         return Refused(
-            f'Expect the episode {self._episode_id or "that a reset begins"}, actually: '
-            f'{episode_id or "none"}. Name the episode that the answer to your reset named.',
+            f'Unknown episode (expected {self._episode_id or "one that a reset begins"}, got '
+            f'{episode_id or "none"}). Name the episode that the answer to your reset named.',
             ResultCode.UNKNOWN_EPISODE,
         )
 
     def _held(self) -> Refused:
         what = self._episode_id or 'an episode that is being reset'
         return Refused(
-            f'Expect nobody in an episode, actually: {self._client!r} holds {what}. '
-            'Wait for its end.',
+            f'{self._client!r} holds {what}. Wait for its end.',
             ResultCode.LEASE_HELD,
         )
 
@@ -260,7 +257,7 @@ class Session:
     def _expect(self, state: SessionState) -> None:
         if self._state is not state:
             raise IllegalMove(
-                f'Expect a session in {state.name}, actually: it is in {self._state.name}.'
+                f'Expected a session in {state.name}, got one in {self._state.name}.'
             )
 
 
@@ -273,7 +270,7 @@ def _earlier(one: Instant | None, other: Instant | None) -> bool:
 
 def _ending(cause: str) -> BoundaryError:
     """Return what is said to who steps an ended episode: what failed, if something did."""
-    message = f'Expect a running episode, actually: it ended ({cause}). Call reset first.'
+    message = f'The episode has ended ({cause}). Call reset first.'
     if cause == causes.SIMULATION_FAILED:
         return SimulationFailed(message)
     if cause in _LOST:

@@ -76,8 +76,8 @@ class SharedWorld:
         self._resets.clear()
         if any(other != first for other in others):
             raise ResetFailed(
-                'Expect every agent to sample the same world from one seed, actually: they '
-                f'differ. sample_reset of the task {self._task!r} must depend on its generator '
+                'The agents sampled different worlds from one seed. '
+                f'sample_reset of the task {self._task!r} must depend on its generator '
                 'and options alone.'
             )
         if others:

@@ -97,8 +97,8 @@ class Sight:
             supplied = tuple(values.get(spec.task, ()))
             if len(supplied) != spec.size or not all(map(math.isfinite, supplied)):
                 return (
-                    f'Expect {spec.size} finite values of {spec.task!r} from the task '
-                    f'{self._contract.task.name!r}, actually: {list(supplied)}'
+                    f'Wrong values of {spec.task!r} from the task {self._contract.task.name!r} '
+                    f'(expected {spec.size} finite ones, got {list(supplied)})'
                 )
             self.latest[spec.name] = Sample(values=supplied, captured=now.ros)
         return ''

@@ -151,8 +151,8 @@ def between(
         return None
     if start.clock is not end.clock:
         raise ClockMismatch(
-            'Expect two stamps of one clock, '
-            f'actually: {end.clock.name} minus {start.clock.name}. '
+            'Expected two stamps of one clock, '
+            f'got {end.clock.name} minus {start.clock.name}. '
             'Use stamps of the same clock, or record the duration as unknown.'
         )
     seconds = (end.nanoseconds - start.nanoseconds) / NANOSECONDS
@@ -161,7 +161,7 @@ def between(
         return Duration(seconds=seconds)
     if start.clock is Clock.STEADY:
         raise ClockMismatch(
-            f'Expect steady stamps of one host, actually: {end.host!r} minus {start.host!r}. '
+            f'Expected steady stamps of one host, got {end.host!r} minus {start.host!r}. '
             'A steady clock starts anew on every host.'
         )
     for known in offsets:
@@ -212,7 +212,7 @@ def offset_from_exchange(
     for stamp in (sent, received, returned, back):
         if stamp.clock is not Clock.SYSTEM:
             raise ClockMismatch(
-                f'Expect four stamps of system clocks, actually: one of {stamp.clock.name}.'
+                f'Expected four stamps of system clocks, got one of {stamp.clock.name}.'
             )
     there = received.nanoseconds - sent.nanoseconds
     home = returned.nanoseconds - back.nanoseconds

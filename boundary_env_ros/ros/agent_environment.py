@@ -220,9 +220,7 @@ class AgentEnvironment:
     def _on_begin(self, request: Any, response: Any) -> Any:
         if not self._active():
             response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = (
-                'Expect an active environment, actually: it is not. Activate it.'
-            )
+            response.result.message = 'The environment is not active. Activate it.'
             return response
         episode_id = str(uuid.uuid4())
         begin = Begin(
@@ -264,7 +262,7 @@ class AgentEnvironment:
         elif request.cause not in causes:
             response.result.code = msg.Result.INVALID_ARGUMENT
             response.result.message = (
-                f'Expect a cause out of {", ".join(causes)}, actually: {request.cause!r}.'
+                f'Unknown cause (expected {", ".join(causes)}, got {request.cause!r}).'
             )
         else:
             who = request.client or 'client'

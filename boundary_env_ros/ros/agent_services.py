@@ -146,7 +146,7 @@ class AgentServices:
         """The link to environment and gate; there is one while the node is active."""
         if self._link is None:
             raise Refused(
-                f'Expect an active {self._node.get_name()}, actually: it is not. Activate it.',
+                f'{self._node.get_name()} is not active. Activate it.',
                 ResultCode.NOT_ACTIVE,
             )
         return self._link
@@ -348,7 +348,7 @@ class AgentServices:
             return srv.Render.Response(image=self._view())
         if source not in cameras:
             raise Refused(
-                f'Expect a source out of {", ".join((*cameras, VIEW))}, actually: {source!r}.'
+                f'Unknown source (expected {", ".join((*cameras, VIEW))}, got {source!r}).'
             )
         return srv.Render.Response(image=self._picture(cameras[source]))
 
@@ -356,8 +356,7 @@ class AgentServices:
         message = self.link.newest_image(spec.name)
         if message is None:
             raise Refused(
-                f'Expect an image on {spec.topic}, actually: none has come. '
-                'Is the camera running?',
+                f'No image has come on {spec.topic}. Is the camera running?',
                 ResultCode.SENSOR_MISSING,
             )
         image = _image(as_rgb(spec, pixels_of(spec, message)))
@@ -393,7 +392,7 @@ class AgentServices:
             last = self._last
         if last is None:
             raise ResetNeeded(
-                'Expect an episode that was observed, actually: none has been yet. '
+                'No episode was observed yet. '
                 'Call reset first; `spaces` has the first readings of the sensors.'
             )
         return last

@@ -117,7 +117,7 @@ def attend(
     """
     if not (yes and not mark) and not sys.stdin.isatty():
         raise BoundaryError(
-            'Expect a terminal to ask at, actually: the input is none. '
+            'The input is not a terminal, and so nobody can be asked. '
             'Run it in a terminal, or with --yes for a script.'
         )
     with OwnNode('attending', domain_id=domain_id, namespace=namespace, listens_only=True) as own:
@@ -328,14 +328,11 @@ class _Terminal:
         deadline = time.monotonic() + _ANSWER
         while not client.service_is_ready():
             if time.monotonic() > deadline:
-                return (
-                    f'expect the service {client.srv_name} within {_ANSWER:g} s, actually: '
-                    'nobody serves it.'
-                )
+                return f'nobody serves {client.srv_name} (waited {_ANSWER:g} s).'
             self._spin()
         answer = ask(client, request, until=deadline, wait=spinning(self._spin))
         if answer is None:
-            return f'expect an answer of {client.srv_name} within {_ANSWER:g} s, actually: none.'
+            return f'{client.srv_name} did not answer within {_ANSWER:g} s.'
         result = answer.result
         return str(result.message or f'code {result.code}') if result.code else ''
 
@@ -351,5 +348,5 @@ def _line() -> str | None:
         return None
     line = sys.stdin.readline()
     if not line:
-        raise BoundaryError('Expect a terminal to ask at, actually: it was closed.')
+        raise BoundaryError('The terminal was closed, and so nobody can be asked.')
     return line

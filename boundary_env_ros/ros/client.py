@@ -369,7 +369,7 @@ class BoundaryClient:
     def end(self, *, timeout: float | None = None) -> None:
         """End the session: an episode that runs is truncated as ``abandoned``."""
         if not self._episode_id:
-            raise ResetNeeded('Expect an episode to end, actually: none was begun.')
+            raise ResetNeeded('There is no episode to end: none was begun.')
         request = srv.Close.Request(episode_id=self._episode_id, client=self._name)
         self._call(names.CLOSE, request, timeout)
         with self._lock:
@@ -401,7 +401,7 @@ class BoundaryClient:
     ) -> Any:
         """Return an answer; raise the error in it, unless it is one of an answer in part."""
         if self._closed:
-            raise LinkError('Expect an open client, actually: it was closed. Make a new one.')
+            raise LinkError('The client is closed. Create a new one.')
         client, again = self._clients[name], name in _REPEATABLE
         if not again:
             self._meet()
@@ -415,7 +415,7 @@ class BoundaryClient:
         )
         if answer is None:
             raise LinkTimeout(
-                f'Expect an answer of {client.srv_name} within {seconds:g} s, actually: none. '
+                f'{client.srv_name} did not answer within {seconds:g} s. '
                 'Is the node alive? What was asked for may still be done.'
             )
         if answer.result.code and not (partly and answer.completed):
@@ -437,8 +437,8 @@ class BoundaryClient:
         request = srv.Spaces.Request(agent=self._agent)
         if ask(client, request, until=until, patience=0.5 * SIGN_OF_LIFE) is None:
             raise LinkTimeout(
-                f'Expect an answer of {client.srv_name} within {self._startup_timeout:g} s, '
-                'actually: none. Is the node `boundary_services` alive?'
+                f'{client.srv_name} did not answer within {self._startup_timeout:g} s. '
+                'Is the node `boundary_services` alive?'
             )
         self._met = True
 
@@ -448,9 +448,8 @@ class BoundaryClient:
         while not (client.service_is_ready() and self._listener.get_publisher_count()):
             if time.monotonic() > deadline:
                 raise LinkTimeout(
-                    f'Expect the service {client.srv_name} within {self._startup_timeout:g} s, '
-                    'actually: nobody serves it on ROS_DOMAIN_ID '
-                    f'{self._own.domain_id}. Start the node `boundary_services`.'
+                    f'Nobody serves {client.srv_name} on ROS_DOMAIN_ID {self._own.domain_id} '
+                    f'(waited {self._startup_timeout:g} s). Start the node `boundary_services`.'
                 )
             time.sleep(_LOOK)
 

@@ -210,8 +210,8 @@ class ContractNode(LifecycleNode):
             if parameter.name == 'use_sim_time' and self._loaded is not None:
                 return SetParametersResult(
                     successful=False,
-                    reason='Expect use_sim_time as it was when the node was configured, '
-                    f'actually: {parameter.value} is to be set. Clean the node up first.',
+                    reason='use_sim_time of a configured node cannot change '
+                    f'(got {parameter.value}). Clean the node up first.',
                 )
         return SetParametersResult(successful=True)
 
@@ -236,9 +236,7 @@ class ContractNode(LifecycleNode):
     def loaded(self) -> LoadedContract:
         """The contract; there is one while the node is configured."""
         if self._loaded is None:
-            raise BoundaryError(
-                'Expect a configured node, actually: it is not. Configure it first.'
-            )
+            raise BoundaryError('The node is not configured. Configure it first.')
         return self._loaded
 
     @property
@@ -268,7 +266,9 @@ class ContractNode(LifecycleNode):
         if name == self.get_fully_qualified_name():
             return
         if name not in self._peers and len(self._peers) >= _MOST_PEERS:
-            raise RecordError(f'Expect at most {_MOST_PEERS} nodes, actually: {name!r} besides.')
+            raise RecordError(
+                f'Too many nodes (expected at most {_MOST_PEERS}, got {name!r} besides).'
+            )
         self._peers[name] = description.digest
         if (
             self._loaded is not None
@@ -276,9 +276,9 @@ class ContractNode(LifecycleNode):
             and self._logged_peers.due(name)
         ):
             self.get_logger().error(
-                f'Expect {description.node} under the contract {self._loaded.digest}, actually: '
-                f'{description.digest}. Start both with the same contract, pacing and task '
-                'version.'
+                f'{description.node} has another contract (expected the digest '
+                f'{self._loaded.digest}, got {description.digest}). Start both with the same '
+                'contract, pacing and task version.'
             )
 
     def _forget_gone_peers(self) -> None:
@@ -295,7 +295,7 @@ class ContractNode(LifecycleNode):
         names_ = {p.name.lower(): p for p in Pacing}
         if pacing and pacing not in names_:
             raise BoundaryError(
-                f'Expect the parameter pacing out of {", ".join(names_)}, actually: {pacing!r}.'
+                f'Unknown pacing in the parameter (expected {", ".join(names_)}, got {pacing!r}).'
             )
         loaded = load(self.value('contract'), names_.get(pacing))
         contract = loaded.contract
@@ -305,7 +305,7 @@ class ContractNode(LifecycleNode):
             self.set_parameters([Parameter('use_sim_time', Parameter.Type.BOOL, True)])
         elif use_sim_time and not contract.sim_time:
             raise BoundaryError(
-                'Expect use_sim_time false under a contract with `clock: ros`, actually: true. '
+                'use_sim_time is true (expected false, since the contract says `clock: ros`). '
                 'Write `clock: sim` in the contract, or leave use_sim_time alone.'
             )
         self.clock = NodeClock(self.get_clock(), sim_time=contract.sim_time)
@@ -317,8 +317,8 @@ class ContractNode(LifecycleNode):
         """Hear, in a world of several agents, of the contracts of the others."""
         if not self.several_agents:
             raise BoundaryError(
-                f'Expect a contract with one agent for the node {self.get_name()}, '
-                f'actually: {", ".join(self.contract.agents)}.'
+                f'The node {self.get_name()} takes a contract with one agent '
+                f'(got {", ".join(self.contract.agents)}).'
             )
         for topic in self.elsewhere():
             self.listen(
@@ -374,8 +374,8 @@ class ContractNode(LifecycleNode):
             if asked.label in possible or (not asked.label and asked.id in possible.values()):
                 return change(request, response)
             self.get_logger().error(
-                f'Expect a transition out of {", ".join(sorted(possible)) or "none"} while '
-                f'{machine.current_state[1]}, actually: {asked.label or asked.id}. '
+                f'No such transition while {machine.current_state[1]} (expected '
+                f'{", ".join(sorted(possible)) or "none"}, got {asked.label or asked.id}). '
                 '`ros2 lifecycle list` shows what can be done.'
             )
             response.success = False
@@ -407,8 +407,8 @@ class ContractNode(LifecycleNode):
         others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
         if others:
             self.get_logger().error(
-                f'Expect the digest {self.loaded.digest} everywhere, actually: {others}. '
-                'Start all nodes with the same contract, pacing and task version.'
+                f'Other nodes have another contract (expected the digest {self.loaded.digest}, '
+                f'got {others}). Start all nodes with the same contract, pacing and task version.'
             )
             return Failure
         before = len(self._periodic)

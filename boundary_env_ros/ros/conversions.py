@@ -140,7 +140,7 @@ def _plain_decoder(kind: Any) -> Decoder[Any]:
             return deserialize_message(data, kind)
         except Exception as error:  # rclpy raises whatever its C code runs into
             raise RecordError(
-                f'Expect the bytes of a {kind.__name__}, actually: {len(data)} others ({error}).'
+                f'{len(data)} bytes cannot be read (expected a {kind.__name__}): {error}.'
             ) from error
 
     return read

@@ -31,8 +31,7 @@ def free_domain() -> int:
         if _is_free(_PORT_BASE + _DOMAIN_GAIN * domain + _UNICAST):
             return domain
     raise LinkError(
-        f'Expect a free ROS domain in {_DOMAINS.start}-{_DOMAINS.stop - 1}, '
-        'actually: all are in use. '
+        f'No ROS domain is free: {_DOMAINS.start}-{_DOMAINS.stop - 1} are all in use. '
         'Stop some nodes, or pass --domain-id.'
     )
 

@@ -83,8 +83,8 @@ def survey_graph(
         progress(seconds, *watch.size())
     if not topics:
         raise LinkError(
-            f'Expect topics of a robot on the ROS domain {domain}, actually: none in '
-            f'{seconds:g} s. Start the robot, check ROS_DOMAIN_ID, or look longer.'
+            f'No topics of a robot on the ROS domain {domain} within {seconds:g} s. '
+            'Start the robot, check ROS_DOMAIN_ID, or look longer.'
         )
     return Survey(
         source=f'the live ROS graph of domain {domain}',

@@ -18,5 +18,5 @@ try:
     srv: Any = import_module('boundary_env_ros.srv')
 except ImportError as error:
     raise MissingDependency(
-        f'Expect the built ROS messages of boundary_env_ros, actually: {error}. {INSTALL_ROS}.'
+        f'The ROS messages of boundary_env_ros are not built: {error}. {INSTALL_ROS}.'
     ) from error

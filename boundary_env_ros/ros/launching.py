@@ -144,7 +144,7 @@ def part_of_the_world(process: ExecuteProcess, name: str) -> list[Any]:
         return [TimerAction(period=seconds, actions=[OpaqueFunction(function=end)])]
 
     def end(context: LaunchContext) -> list[Any]:
-        return [_failure(context, f'Expect {name} to run, actually: it ended.')]
+        return [_failure(context, f'{name} ended (expected it to run).')]
 
     return [RegisterEventHandler(OnProcessExit(target_action=process, on_exit=lost)), process]
 
@@ -383,7 +383,7 @@ class Boundary(Action):
         self._log.error(f'{node.node_name} is lost; the launch ends in {seconds:g} s')
         await _until(lambda: context.is_shutdown, seconds)
         if not context.is_shutdown:
-            raise BoundaryError(f'Expect {node.node_name} to run, actually: it ended.')
+            raise BoundaryError(f'{node.node_name} ended (expected it to run).')
 
     # The way up ---------------------------------------------------------------------------------
 
@@ -461,13 +461,11 @@ class _Calls:
                 response = await self._ask(ChangeState, 'change_state', request)
                 if response is not None and not response.success:
                     raise BoundaryError(
-                        f'Expect {self._name} to come up, actually: it refused, in the state '
+                        f'{self._name} refused to come up, in the state '
                         f'{state.current_state.label}. Its log says why.'
                     )
             if time.monotonic() > deadline:
-                raise BoundaryError(
-                    f'Expect {self._name} to come up within {_PATIENCE:g} s, actually: it did not.'
-                )
+                raise BoundaryError(f'{self._name} did not come up within {_PATIENCE:g} s.')
 
     async def trigger(self, service: str) -> bool:
         """Call a service that takes nothing until it has answered; return whether it has."""
@@ -477,8 +475,7 @@ class _Calls:
                 return True
             if time.monotonic() > deadline:
                 raise BoundaryError(
-                    f'Expect an answer of {self._name}/{service} within {_PATIENCE:g} s, '
-                    'actually: none.'
+                    f'{self._name}/{service} did not answer within {_PATIENCE:g} s.'
                 )
         return False
 

@@ -323,7 +323,7 @@ class RosLink:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LinkError('Expect an open link, actually: it was closed. Make a new one.')
+            raise LinkError('The link is closed. Create a new one.')
 
     def _wait_for_peers(self) -> None:
         deadline = time.monotonic() + self._startup_timeout
@@ -331,13 +331,12 @@ class RosLink:
             self._check_open()
             if self._told_to_stop():
                 raise LinkError(
-                    'The nodes were stopped (expected them to be there, actually missing: '
-                    f'{" and ".join(missing)}). {_START}'
+                    f'The nodes were stopped (missing: {" and ".join(missing)}). {_START}'
                 )
             if time.monotonic() > deadline:
                 raise LinkTimeout(
-                    f'Expect all nodes within {self._startup_timeout:g} s, actually missing: '
-                    f'{" and ".join(missing)} in the namespace {self._node.get_namespace()}, '
+                    f'Missing after {self._startup_timeout:g} s: {" and ".join(missing)} '
+                    f'in the namespace {self._node.get_namespace()}, '
                     f'ROS_DOMAIN_ID {self._own.domain_id}. {_START}'
                 )
             self._own.spin(0.02)
@@ -481,7 +480,7 @@ class RosLink:
         answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, wait=wait)
         if answer is None:
             raise LinkTimeout(
-                f'Expect an answer of {whom} within {deadline - begun:.3g} s, actually: none. '
+                f'No answer of {whom} within {deadline - begun:.3g} s. '
                 'Is the node active, and alive?'
             )
         if answer.result.code:
@@ -590,11 +589,10 @@ class RosLink:
         self._check_open()
         last = self._last
         if last is None:
-            raise ResetNeeded('Expect an episode, actually: none was begun. Call begin() first.')
+            raise ResetNeeded('No episode was begun. Call begin() first.')
         if last.transition.terminated or last.transition.truncated:
             raise EpisodeEnded(
-                f'Expect a running episode, actually: it ended ({last.transition.cause}). '
-                'Call begin() first.'
+                f'The episode has ended ({last.transition.cause}). Call begin() first.'
             )
         return last
 
@@ -618,9 +616,9 @@ class RosLink:
             # The recorder's word on a dead environment is waited for a little, since it says why.
             if now > self._since + patience or silent > 2.0 * safety.environment_timeout + 1.0:
                 raise PeerLost(
-                    'Expect a transition or a sign of life of the environment, actually: '
-                    f'silence for {silent:.2f} s. The environment node died or hangs; the '
-                    'safety gate stops the robot by itself.'
+                    f'The environment is silent for {silent:.2f} s (expected a transition or a '
+                    'sign of life). Its node died or hangs; the safety gate stops the robot by '
+                    'itself.'
                 )
             self._own.spin(min(_SLICE, until - now))
         self._since = time.monotonic()
@@ -636,8 +634,8 @@ class RosLink:
             and episode.cause == 'environment_lost'
         ):
             return (
-                f'Expect a living environment, actually: {episode.declared_by} declared '
-                f'{episode.cause}. {episode.message}'
+                f'The environment is lost: {episode.declared_by} declared {episode.cause}. '
+                f'{episode.message}'
             )
         return ''
 
@@ -687,10 +685,7 @@ class RosLink:
             self._check_open()
             left = deadline - time.monotonic()
             if left <= 0.0:
-                raise LinkTimeout(
-                    f'Expect {what} in time, actually: it did not come. '
-                    'Is the node active, and alive?'
-                )
+                raise LinkTimeout(f'Timed out (expected {what}). Is the node active, and alive?')
             self._own.spin(min(left, _SLICE))
 
     # Ending --------------------------------------------------------------------------------------

@@ -191,9 +191,8 @@ class _Listener:
         self._waiting.sort(key=lambda message: message.received)
         if self._late:
             raise LinkError(
-                f'Expect every time that the replay tells on {_CLOCK}, actually: {self._late} of '
-                'them were missed, so nobody knows when its messages were sent. Replay it slower '
-                '(--rate).'
+                f'{self._late} times that the replay told on {_CLOCK} were missed, so nobody '
+                'knows when its messages were sent. Replay it slower (--rate).'
             )
         ready = (
             len(self._waiting)

@@ -92,7 +92,7 @@ class OwnNode:
                 )
             except InvalidNamespaceException as error:
                 raise LinkError(
-                    f'Expect a namespace of ROS, such as cart_1, actually: {namespace!r}.'
+                    f'Not a namespace of ROS (expected one such as cart_1, got {namespace!r}).'
                 ) from error
             made.callback(self.node.destroy_node)
             self.executor = executor(context=self.context)
@@ -170,7 +170,7 @@ def _context(domain_id: int | None) -> Context:
         )
     except (RuntimeError, TypeError, ValueError) as error:
         raise LinkError(
-            f'Expect ROS to start, actually: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
+            f'ROS did not start: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
         ) from error
     return context
 
@@ -179,5 +179,5 @@ def _check_domain(domain: int) -> None:
     # The middleware would end the process.
     if not 0 <= domain <= _MOST_DOMAIN:
         raise LinkError(
-            f'Expect a ROS domain, 0 to {_MOST_DOMAIN}, actually: {domain}. Check ROS_DOMAIN_ID.'
+            f'Not a ROS domain (expected 0 to {_MOST_DOMAIN}, got {domain}). Check ROS_DOMAIN_ID.'
         )

@@ -294,8 +294,7 @@ class BringUp:
                     self._spin(process, verb, deadline)
                 if not answer.result().success:
                     raise LinkError(
-                        f'Expect the node {process.spec.place} to {verb}, actually: it refused.\n'
-                        f'{process.last_words()}'
+                        f'The node {process.spec.place} refused to {verb}.\n{process.last_words()}'
                     )
 
     def state(self, process: NodeProcess, timeout: float = 5.0) -> int:
@@ -336,14 +335,12 @@ class BringUp:
     def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
         if not process.alive:
             raise LinkError(
-                f'Expect the node {process.spec.place} to {verb}, '
-                'actually: its process ended with code '
-                f'{process.process.returncode}.\n{process.last_words()}'
+                f'The process of the node {process.spec.place}, which was to {verb}, ended with '
+                f'code {process.process.returncode}.\n{process.last_words()}'
             )
         if time.monotonic() >= deadline:
             raise LinkTimeout(
-                f'Expect the node {process.spec.place} to {verb} in time, '
-                'actually: it does not answer.\n'
+                f'The node {process.spec.place}, which was to {verb}, does not answer in time.\n'
                 f'{process.last_words()}'
             )
 

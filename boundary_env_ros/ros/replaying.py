@@ -144,8 +144,8 @@ def _own_contract(path: Path) -> Contract | None:
     terms = Run(path).terms()
     if terms.contract is None and terms.problem:
         raise BoundaryError(
-            f'Expect the contract of {path} to be readable, since it says what commands the '
-            f'robot, actually: {terms.problem} Name another with --contract.'
+            f'The contract of {path}, which says what commands the robot, cannot be read: '
+            f'{terms.problem} Name another with --contract.'
         )
     return terms.contract
 
@@ -156,12 +156,12 @@ def _span(bag: Bag, start: float) -> tuple[int, int]:
     starts = [c.start for c in contents if c.start is not None]
     ends = [c.end for c in contents if c.end is not None]
     if not starts:
-        raise RecordError(f'Expect messages in {bag.path}, actually: none.')
+        raise RecordError(f'{bag.path} has no messages.')
     begin, end = min(starts), max(ends)
     length = (end - begin) / NANOSECONDS
     if not 0.0 <= start <= length:
         raise RecordError(
-            f'Expect a start within the {length:.1f} s of {bag.path}, actually: {start:g} s.'
+            f'The start is outside of {bag.path} (expected 0 to {length:.1f} s, got {start:g} s).'
         )
     return begin + to_nanoseconds(start), end
 

@@ -120,16 +120,15 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
     """
     if contract is None and not wish.commands:
         raise BoundaryError(
-            'Expect a contract, which says what topics command the robot, actually: '
-            f'{bag.path} has none. Name one with --contract, or publish every topic with '
-            '--commands where no robot listens.'
+            f'{bag.path} has no contract, which says what topics command the robot. Name one '
+            'with --contract, or publish every topic with --commands where no robot listens.'
         )
     channels = {channel.topic: channel for channel in bag.channels()}
     unknown = sorted({*wish.topics, *wish.exclude} - set(channels))
     if unknown:
         raise RecordError(
-            f'Expect topics of {bag.path} ({", ".join(sorted(channels)) or "it has none"}), '
-            f'actually: {", ".join(unknown)}.'
+            f'{bag.path} does not have these topics '
+            f'(expected {", ".join(sorted(channels)) or "none"}, got {", ".join(unknown)}).'
         )
     offers = _offers(bag.path)
     left_out: dict[str, str] = {}
@@ -162,8 +161,7 @@ def choose(bag: Bag, contract: Contract | None, wish: Wish) -> Choice:
     if not chosen:
         reasons = '; '.join(f'{topic}: {why}' for topic, why in left_out.items())
         raise RecordError(
-            f'Expect a topic to publish in {bag.path}, actually: none'
-            f'{f" ({reasons})" if reasons else ""}.'
+            f'{bag.path} has no topic to publish{f" ({reasons})" if reasons else ""}.'
         )
     return Choice(topics=tuple(chosen), left_out=left_out)
 
@@ -330,21 +328,21 @@ class Neighbours:
         others = self._others(CLOCK, own)
         if others:
             raise LinkError(
-                f'Expect nobody else on {CLOCK}, actually: {", ".join(others)}. A replay and a '
+                f'Somebody else publishes {CLOCK}: {", ".join(others)}. A replay and a '
                 'simulation, or two replays, need two ROS domains: --domain-id.'
             )
         for topic in self._topics:
             others = self._others(topic.name, own)
             if others and topic.commands:
                 raise LinkError(
-                    f'Expect nobody else on {topic.name}, which can move a robot, actually: '
+                    f'Somebody else publishes {topic.name}, which can move a robot: '
                     f'{", ".join(others)}. Replay it in another domain (--domain-id), or leave '
                     'out --commands.'
                 )
             if others and not self._beside:
                 raise LinkError(
-                    f'Expect nobody else on {topic.name}, actually: {", ".join(others)}; who '
-                    'listens could not tell the record from what is. Replay in another domain '
+                    f'Somebody else publishes {topic.name}: {", ".join(others)}. Who listens '
+                    'could not tell the record from what is. Replay in another domain '
                     '(--domain-id) or --namespace, leave it out with --exclude, or say --beside.'
                 )
         if any(topic.commands for topic in self._topics):
@@ -357,9 +355,9 @@ class Neighbours:
                 gates = self._others(name, own if name in mine else 0)
                 if gates:
                     raise LinkError(
-                        'Expect no safety gate where commands are replayed, actually: '
-                        f'{", ".join(gates)}. Its robot would hear two masters; replay in '
-                        'another domain (--domain-id), or leave out --commands.'
+                        f'A safety gate runs where commands are replayed: {", ".join(gates)}. '
+                        'Its robot would hear two masters. Replay in another domain '
+                        '(--domain-id), or leave out --commands.'
                     )
 
     def _others(self, topic: str, own: int) -> tuple[str, ...]:

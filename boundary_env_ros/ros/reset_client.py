@@ -145,6 +145,7 @@ def _filled(message: Any, fields: Mapping[str, object], where: str) -> Any:
         return fill(message, fields)
     except (AttributeError, AssertionError, TypeError, ValueError) as error:
         raise BoundaryError(
-            f'Expect fields of {type(message).__name__} for {where} in the reset procedure, '
-            f'actually: {dict(fields)} ({error}). Compare with `ros2 interface show`.'
+            f'Wrong fields for {where} in the reset procedure (expected those of '
+            f'{type(message).__name__}, got {dict(fields)}: {error}). '
+            'Compare with `ros2 interface show`.'
         ) from error

@@ -50,7 +50,7 @@ def served_contract(node: Node, spin: Callable[[], None], wait: float) -> Loaded
         while not described:
             if time.monotonic() > deadline:
                 raise LinkError(
-                    f'Expect a node of a boundary on {topic} within {wait:g} s, actually: none. '
+                    f'No node of a boundary was heard on {topic} within {wait:g} s. '
                     'Start one, or check domain and namespace.'
                 )
             spin()

@@ -43,8 +43,8 @@ class Transforms:
             import tf2_ros  # type: ignore[import-not-found]  # on no package index
         except ImportError as error:
             raise BoundaryError(
-                'Expect tf2_ros for the fields of the contract that are transforms '
-                f'({", ".join(spec.name for spec in fields)}), actually: {error}. Install it '
+                'The fields of the contract that are transforms '
+                f'({", ".join(spec.name for spec in fields)}) need tf2_ros: {error}. Install it '
                 '(Debian package ros-$ROS_DISTRO-tf2-ros-py), or take the pose from a topic.'
             ) from error
         self._node = node
@@ -88,7 +88,7 @@ class Transforms:
                 yield item, found
         if unknown:
             self._node.get_logger().warning(
-                f'Expect from tf the fields of the contract, actually: {"; ".join(unknown)}',
+                f'tf does not give these fields of the contract: {"; ".join(unknown)}',
                 throttle_duration_sec=_SAY_AGAIN,
             )
 

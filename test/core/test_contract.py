@@ -404,7 +404,7 @@ def test_parties_of_different_contracts_refuse_each_other(theirs: str) -> None:
         require_same(SHIPPED, theirs, us='the gate', them='the environment')
     text = str(caught.value)
     assert text.startswith(
-        'Expect the environment to work under the contract of the gate (sha256:'
+        'The contract of the environment is not that of the gate (expected the digest sha256:'
     )
     assert (theirs or 'none') in text
     assert 'same contract file, pacing and task version' in text

@@ -69,7 +69,7 @@ def test_however_it_moves_an_episode_has_an_ending_exactly_when_it_is_over(
 def test_an_illegal_move_names_what_is_allowed() -> None:
     with pytest.raises(IllegalMove) as caught:
         Episode().run()
-    assert str(caught.value) == ('Expect a move from IDLE to one of RESETTING, actually: RUNNING.')
+    assert str(caught.value) == 'No such move from IDLE (expected RESETTING, got RUNNING).'
 
 
 def test_a_new_episode_carries_nothing_of_the_last() -> None:
@@ -88,7 +88,7 @@ def test_steps_are_counted_from_one() -> None:
 
 @pytest.mark.parametrize(('cause', 'by'), [('', 'environment'), ('success', ''), ('', '')])
 def test_an_ending_without_a_cause_or_a_declarer_is_refused(cause: str, by: str) -> None:
-    with pytest.raises(IllegalMove, match='Expect an ending with a cause and a declarer'):
+    with pytest.raises(IllegalMove, match='Expected an ending with a cause and a declarer'):
         Episode(state=EpisodeState.RUNNING).end(
             cause=cause, ending=Ending.TRUNCATED, declared_by=by
         )

@@ -67,7 +67,7 @@ def test_a_confidence_that_is_no_probability_is_unknown(score: float) -> None:
 )
 def test_a_confidence_that_is_no_number_is_refused_by_its_path(source: Confidence) -> None:
     spec = replace(SPECS['contact'], confidence=source)
-    with pytest.raises(RecordError, match="Expect a number in the field 'who', actually: str"):
+    with pytest.raises(RecordError, match="The field 'who' is not a number .got str"):
         adapter(spec, '/contact')(Message(data=True, who='me'))
 
 

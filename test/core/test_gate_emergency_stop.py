@@ -42,14 +42,14 @@ def test_the_emergency_stop_brakes_though_the_same_press_comes_again(bench: Benc
 def test_a_pressed_emergency_stop_is_not_cleared(bench: Bench) -> None:
     bench.press()
     bench.finish()
-    with pytest.raises(Refused, match='it is still pressed'):
+    with pytest.raises(Refused, match='is still pressed'):
         bench.gate.clear_emergency_stop()
 
 
 def test_the_emergency_stop_is_not_cleared_while_its_episode_runs(bench: Bench) -> None:
     bench.press()
     bench.release()
-    with pytest.raises(Refused, match='Expect an ended episode, actually: it still runs'):
+    with pytest.raises(Refused, match='The episode still runs'):
         bench.gate.clear_emergency_stop()
 
 

@@ -18,13 +18,13 @@ from boundary_env_ros.core.episode import EpisodeState
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        ({'digest': 'sha256:' + '0' * 64}, 'Expect the digest sha256:5a5a'),
-        ({'digest': ''}, 'actually: none. Start client and gate with the same contract'),
-        ({'agent': 'other'}, "Expect the agent 'cart', actually: 'other'"),
+        ({'digest': 'sha256:' + '0' * 64}, 'expected the digest sha256:5a5a'),
+        ({'digest': ''}, 'got none). Start client and gate with the same contract'),
+        ({'agent': 'other'}, "expected 'cart', got 'other'"),
         ({'episode_id': 'another'}, 'Begin an episode first, and arm while it lasts'),
-        ({'client': 'intruder'}, "Expect a free lease, actually: 'policy' holds it"),
-        ({'client': ''}, 'Expect the name of a client, actually: none'),
-        ({'episode_id': ''}, 'actually: none. Begin an episode first'),
+        ({'client': 'intruder'}, "'policy' holds the lease"),
+        ({'client': ''}, 'The name of the client is missing'),
+        ({'episode_id': ''}, 'got none). Begin an episode first'),
     ],
 )
 def test_an_arming_is_refused_with_its_reason(
@@ -36,7 +36,7 @@ def test_an_arming_is_refused_with_its_reason(
 
 def test_an_episode_that_is_over_is_refused_as_such(bench: Bench) -> None:
     bench.say(EpisodeState.TERMINATED)
-    over = f'announced (none), actually: {bench.episode}, which is over. Begin an episode first'
+    over = f'(expected none, got {bench.episode}, which is over). Begin an episode first'
     assert over in bench.refused()
 
 
@@ -52,7 +52,7 @@ def test_a_gate_that_has_not_heard_a_sensor_yet_is_not_armed(silent: str, messag
     bench.say(EpisodeState.RESETTING)
     bench.alive.remove(silent)
     for _ in range(3):
-        assert f'actually not: {message}. Start' in bench.refused()
+        assert f'not heard: {message}. Start' in bench.refused()
         bench.time.wait(PERIOD)
     bench.alive.add(silent)
     bench.start()
@@ -99,7 +99,7 @@ def test_a_second_process_of_the_name_of_the_holder_does_not_share_its_lease(
     bench: Bench,
 ) -> None:
     bench.ask(0.05, 0.0)
-    assert "actually: 'policy' holds it for this episode" in bench.refused()
+    assert "'policy' holds the lease for this episode" in bench.refused()
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
@@ -273,7 +273,7 @@ def test_an_environment_under_another_contract_is_not_heard() -> None:
     bench = Bench()
     foreign = status(EpisodeState.RESETTING, bench.time.now, digest='sha256:' + '0' * 64)
     bench.gate.heard(foreign, bench.time.now)
-    assert 'announced (none)' in bench.refused()
+    assert 'announced (expected none,' in bench.refused()
 
 
 def test_a_gate_that_nobody_armed_publishes_nothing() -> None:

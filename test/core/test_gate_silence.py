@@ -146,7 +146,7 @@ def test_a_scan_that_fell_silent_during_the_reset_keeps_the_robot_still() -> Non
 def test_an_environment_that_never_spoke_cannot_be_armed_for() -> None:
     bench = Bench()
     message = bench.refused()
-    assert 'Expect the episode that the environment announced (none)' in message
+    assert 'not the one that the environment announced (expected none,' in message
 
 
 def test_a_sensor_that_is_punctual_with_frozen_stamps_is_a_silent_one(bench: Bench) -> None:

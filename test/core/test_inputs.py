@@ -121,7 +121,7 @@ def moving(at: float) -> Message:
         ('obstacle', stamped(1.0, data=1), 'ranges'),
         ('obstacle', Message(data=1), 'ranges'),
         ('feedback.base', stamped(1.0, twist=1), 'linear'),
-        ('feedback.base', moving(0.0), 'Expect a stamp in the header, actually: 0'),
+        ('feedback.base', moving(0.0), 'The stamp in the header is 0'),
         ('alive.pose', stamped(1.0, pose=1), 'pose'),
     ],
 )
@@ -169,8 +169,8 @@ def test_a_place_of_another_frame_than_its_fence_is_not_used() -> None:
     reading = seen_by_the_gate(FENCED, 'workspace.hall', placed('map'))
     assert reading.values == ()
     assert reading.problem == (
-        "Expect the frame 'hall' in the header of pose (workspace.hall), actually: 'map'. Such a "
-        'message is not used. Let it be published in the frame of the contract, or mend `frame` '
+        "Wrong frame in the header of pose (workspace.hall; expected 'hall', got 'map'). Such a "
+        'message is not used. Let it be published in the frame of the contract, or change `frame` '
         'there and all that it bounds.'
     )
 
@@ -183,7 +183,7 @@ def test_a_message_that_names_no_frame_does_not_contradict_the_contract() -> Non
 
 @pytest.mark.parametrize('frame', ['cart_a/hall', 'map/hall', 'hall/cart', 'Hall', ' hall'])
 def test_of_one_agent_no_prefix_belongs_to_the_frame(frame: str) -> None:
-    assert "Expect the frame 'hall'" in refused_by_the_gate(FENCED, placed(frame))
+    assert "expected 'hall', got " in refused_by_the_gate(FENCED, placed(frame))
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares()
         assert seen_by_the_gate(declared, 'obstacle', there).values[0] == 1.0
     there.header.frame_id = 'tilted'
     reading = seen_by_the_gate(contract, 'obstacle', there)
-    assert "'laser' in the header of scan (obstacle)" in reading.problem
+    assert "scan (obstacle; expected 'laser'," in reading.problem
     assert reading.values == ()
 
 
@@ -256,7 +256,9 @@ def test_a_message_of_another_driver_says_nothing_and_is_no_failure() -> None:
     [item] = [i for i in gate_inputs(SHARED) if i.name == 'feedback.arm']
     assert item.publishers == 2
     other = stamped(3.0, name=['left', 'right'], position=[0.0, 0.0])
-    with pytest.raises(OfAnother, match='Expect joints out of lift, elbow, actually: left, right'):
+    with pytest.raises(
+        OfAnother, match='Joints of another publisher .* lift, elbow, got left, right'
+    ):
         item.read(other)
     own = stamped(3.0, name=['elbow', 'lift'], position=[0.2, 0.1])
     assert item.read(own).values == (0.1, 0.2)
@@ -266,7 +268,7 @@ def test_a_message_with_some_of_the_joints_cannot_be_used() -> None:
     [item] = [i for i in gate_inputs(SHARED) if i.name == 'feedback.arm']
     reading = item.read(stamped(3.0, name=['lift', 'left'], position=[0.1, 0.0]))
     assert reading.values == ()
-    assert "Expect the joint 'elbow'" in reading.problem
+    assert "The joint 'elbow' is missing" in reading.problem
 
 
 def test_of_one_driver_every_message_must_have_the_joints() -> None:

@@ -77,7 +77,7 @@ def test_every_sector_of_any_scan_is_a_distance_in_reach(ranges: list[float], be
 
 
 def test_a_scan_with_too_few_beams_is_refused() -> None:
-    with pytest.raises(RecordError, match='Expect a scan of at least 36 beams, actually: 35'):
+    with pytest.raises(RecordError, match='expected at least 36, got 35'):
         adapter(SCAN, '/scan')(scan([1.0] * 35))
 
 
@@ -133,7 +133,7 @@ def test_beams_below_the_least_range_are_an_obstacle_however_many_others_are_fre
 )
 def test_a_scan_whose_limits_make_no_sense_is_refused(low: float, high: float) -> None:
     for ranges in (ring(), ring(ahead=math.inf)):
-        with pytest.raises(RecordError, match='Expect 0 <= range_min <= range_max'):
+        with pytest.raises(RecordError, match='expected 0 <= range_min <= range_max'):
             obstacle_distances(scan(ranges, low=low, high=high), HALF_ANGLE)
 
 

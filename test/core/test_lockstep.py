@@ -70,7 +70,7 @@ def test_the_world_may_advance_by_up_to_a_period(duration: int) -> None:
 
 @pytest.mark.parametrize('duration', [-1, 100_000_001 * 10, 2**63 - 1])
 def test_the_world_goes_neither_back_nor_away(duration: int) -> None:
-    with pytest.raises(RecordError, match=r'an advance of 0 to .* s, .*, actually: -?[\de.+-]+ s'):
+    with pytest.raises(RecordError, match=r'expected 0 to .* s, .*, got -?[\de.+-]+ s'):
         refuse_long(wish(duration), load('warehouse_cart', Pacing.LOCKSTEP).contract)
 
 

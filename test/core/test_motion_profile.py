@@ -618,13 +618,13 @@ def test_the_same_question_has_the_same_answer_to_the_last_bit_in_every_thread()
 @pytest.mark.parametrize(
     ('wrong', 'said'),
     [
-        ({'low': 2.0}, 'Expect finite bounds, low <= high, actually: 2 and 1.'),
-        ({'high': INF}, 'Expect finite bounds, low <= high, actually: -1 and inf.'),
-        ({'low': math.nan}, 'Expect finite bounds, low <= high, actually: nan and 1.'),
-        ({'rate': INF}, 'Expect a finite rate, an acceleration and a jerk of 0 or more'),
-        ({'rate': -1.0}, 'actually: -1, 2 and 10. Write inf for no limit.'),
-        ({'acceleration': math.nan}, 'actually: 1, nan and 10. Write inf for no limit.'),
-        ({'jerk': -0.1}, 'actually: 1, 2 and -0.1. Write inf for no limit.'),
+        ({'low': 2.0}, 'Expected finite bounds, low <= high, got 2 and 1.'),
+        ({'high': INF}, 'Expected finite bounds, low <= high, got -1 and inf.'),
+        ({'low': math.nan}, 'Expected finite bounds, low <= high, got nan and 1.'),
+        ({'rate': INF}, 'Expected a finite rate, an acceleration and a jerk of 0 or more'),
+        ({'rate': -1.0}, 'got -1, 2 and 10. Write inf for no limit.'),
+        ({'acceleration': math.nan}, 'got 1, nan and 10. Write inf for no limit.'),
+        ({'jerk': -0.1}, 'got 1, 2 and -0.1. Write inf for no limit.'),
     ],
 )
 def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float], said: str) -> None:
@@ -634,7 +634,7 @@ def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float], said: st
 
 
 def test_limits_of_different_length_are_refused() -> None:
-    with pytest.raises(BoundaryError, match='of one length, actually: 1, 1, 1, 0, 1. Write inf'):
+    with pytest.raises(BoundaryError, match='of one length, got 1, 1, 1, 0, 1. Write inf'):
         MotionLimits(low=(0.0,), high=(1.0,), rate=(1.0,), acceleration=(), jerk=(INF,))
 
 

@@ -223,7 +223,7 @@ def test_the_data_may_be_whatever_a_message_holds_it_in() -> None:
 
 
 def test_a_cloud_without_a_coordinate_is_refused_by_its_name() -> None:
-    with pytest.raises(RecordError, match='Expect the channels x, y, z in the point cloud'):
+    with pytest.raises(RecordError, match='point cloud lacks channels .expected x, y, z'):
         read(CORRIDOR, cloud([(1.0, 2.0)], names='xy'))
 
 

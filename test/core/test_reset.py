@@ -37,7 +37,7 @@ def test_a_state_within_its_tolerance_is_good(off: tuple[float, ...]) -> None:
 def test_one_value_outside_is_told_in_a_sentence(values: tuple[float, ...]) -> None:
     [sentence] = out_of_tolerance(TARGET, reached(*values), LIMIT)
     assert sentence.startswith(
-        "Expect 'start' within [0.1, 0.1, 0.2] of [1.0, 2.0, 0.5], actually"
+        "'start' is out of tolerance (expected within [0.1, 0.1, 0.2] of [1.0, 2.0, 0.5], got"
     )
     assert str(list(values)) in sentence
 
@@ -45,7 +45,7 @@ def test_one_value_outside_is_told_in_a_sentence(values: tuple[float, ...]) -> N
 @pytest.mark.parametrize('state', [(), reached(1.0, 2.0), reached(1.0, 2.0, 0.5, name='begin')])
 def test_a_state_that_the_robot_does_not_tell_is_not_good(state: tuple[NamedValues, ...]) -> None:
     [sentence] = out_of_tolerance(TARGET, state, LIMIT)
-    assert sentence == "Expect 'start' to be achieved, actually: the robot does not say"
+    assert sentence == "The robot does not say what it achieved of 'start'"
 
 
 def test_what_has_no_tolerance_is_not_judged() -> None:

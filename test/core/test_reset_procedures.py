@@ -173,20 +173,23 @@ def test_the_record_of_a_reset_that_nobody_answered_contradicts_nothing(
 @pytest.mark.parametrize(
     ('step', 'sentence'),
     [
-        (CALL, 'Expect the answer of the service brakes/release within 2 s'),
+        (CALL, 'after 2 s (expected the answer of the service brakes/release)'),
         (
             {**WAIT, 'wait': 'true_pose', 'tolerance': [0.0, 0.0, 9.0]},
-            r"Expect the field 'true_pose' within [0.0, 0.0, 9.0] of [-4.0, -3.0, 0.0] within 4 s",
+            (
+                "after 4 s (expected the field 'true_pose' within [0.0, 0.0, 9.0] "
+                'of [-4.0, -3.0, 0.0])'
+            ),
         ),
         (
             {'wait': 'velocity', 'target': [1, 0], 'tolerance': 0.5, 'deadline': 1.5},
-            "Expect the field 'velocity' within [0.5, 0.5] of [1.0, 0.0] within 1.5 s",
+            "after 1.5 s (expected the field 'velocity' within [0.5, 0.5] of [1.0, 0.0])",
         ),
         (
             {'wait': 'velocity', 'target': [1, 0], 'tolerance': [0.5, 0.5], 'deadline': 1.5},
-            "Expect the field 'velocity' within [0.5, 0.5] of [1.0, 0.0] within 1.5 s",
+            "after 1.5 s (expected the field 'velocity' within [0.5, 0.5] of [1.0, 0.0])",
         ),
-        (CONFIRM, 'Expect a person to confirm: Put the box on the mark. within 5 s'),
+        (CONFIRM, 'after 5 s (expected a person to confirm: Put the box on the mark.)'),
     ],
     ids=['call', 'wait for what was sampled', 'one tolerance', 'wait for a value', 'confirm'],
 )
@@ -199,7 +202,7 @@ def test_a_step_that_takes_too_long_fails_the_reset_by_its_name(
     world.run(step['deadline'] - 0.1)
     assert world.state is EpisodeState.RESETTING
     world.run(0.2)
-    assert failure(world) == f'{sentence}, actually: it did not come'
+    assert failure(world) == f'A step of the reset timed out {sentence}'
 
 
 def test_the_deadline_of_a_step_runs_from_its_own_beginning() -> None:
@@ -220,8 +223,8 @@ def test_the_deadline_of_the_whole_is_over_all_of_its_steps() -> None:
     assert world.state is EpisodeState.RESETTING
     world.run(0.2)
     assert failure(world) == (
-        'Expect a reset within 8 s, actually still missing: a person to confirm: '
-        'Put the box on the mark.'
+        'The reset timed out after 8 s (still missing: a person to confirm: '
+        'Put the box on the mark.)'
     )
 
 
@@ -264,7 +267,7 @@ def test_another_episode_begins_the_procedure_anew() -> None:
     answer(world)
     world.begin()
     assert world.asked == [CALLED, ASKED, CALLED]
-    with pytest.raises(Refused, match='a reset that asks for a confirmation'):
+    with pytest.raises(Refused, match='No reset asks for a confirmation'):
         confirm(world)
 
 
@@ -279,18 +282,18 @@ def test_a_step_without_a_wait_is_not_done_by_a_field() -> None:
 
 def test_a_confirmation_that_nobody_asked_for_is_refused() -> None:
     world = EpisodeWorld(contract=contract(CALL, CONFIRM))
-    with pytest.raises(Refused, match='none does'):
+    with pytest.raises(Refused, match='No reset asks'):
         confirm(world)
     world.begin()
-    with pytest.raises(Refused, match='none does'):
+    with pytest.raises(Refused, match='No reset asks'):
         confirm(world)
     answer(world)
     confirm(world)
-    with pytest.raises(Refused, match='none does') as caught:
+    with pytest.raises(Refused, match='No reset asks') as caught:
         confirm(world)
     assert caught.value.code is ResultCode.INVALID_ARGUMENT
     world.run_until(lambda: world.state is EpisodeState.RUNNING)
-    with pytest.raises(Refused, match='none does'):
+    with pytest.raises(Refused, match='No reset asks'):
         confirm(world)
 
 
@@ -310,7 +313,7 @@ def test_a_person_is_asked_once_the_gate_has_brought_the_robot_to_rest() -> None
 
 def test_a_confirmation_needs_a_name() -> None:
     world = begun(CONFIRM)
-    with pytest.raises(Refused, match='Expect the name of whoever confirms, actually: none'):
+    with pytest.raises(Refused, match='The name of whoever confirms is missing'):
         confirm(world, who='')
     assert world.state is EpisodeState.RESETTING
 
@@ -422,7 +425,7 @@ def test_in_lockstep_a_wait_has_its_deadline_too() -> None:
     assert len(held) == 1
     world.time.wait(4.1)
     world.carry(world.environment.watch(world.now))
-    assert failure(world).startswith("Expect the field 'pose' within")
+    assert "(expected the field 'pose' within" in failure(world)
 
 
 def test_what_was_seen_before_the_episode_began_is_not_waited_for_in_vain() -> None:
@@ -444,7 +447,9 @@ def test_the_world_is_held_against_the_tolerance_before_the_next_step() -> None:
     world = EpisodeWorld(contract=contract(WORLD, CALL, tolerance={'start': [0.1, 0.1, 0.1]}))
     world.reset_answer = lambda start: (start[0] + 0.2, *start[1:])
     world.begin()
-    assert failure(world).startswith("Expect 'start' within [0.1, 0.1, 0.1] of [-4.0, -3.0, 0.0]")
+    assert failure(world).startswith(
+        "'start' is out of tolerance (expected within [0.1, 0.1, 0.1] of"
+    )
 
 
 @pytest.mark.parametrize('count', [2, 4])
@@ -452,7 +457,7 @@ def test_a_tolerance_for_other_values_than_were_sampled_fails_the_reset_in_words
     count: int,
 ) -> None:
     world = begun(WORLD, tolerance={'start': [0.1] * count})
-    assert failure(world) == f"Expect a tolerance of 3 values for 'start', actually: {count}"
+    assert failure(world) == f"Wrong tolerance of 'start' (expected 3 values, got {count})"
 
 
 def test_one_tolerance_stands_for_all_values() -> None:

@@ -118,7 +118,7 @@ def test_the_unit_of_a_ready_adapter_is_that_of_the_definition(type_name: str, u
 def test_the_usual_array_of_a_message_is_a_sequence_of_numbers(type_name: str) -> None:
     message = message_class(type_name)()
     read = reader(Array(path=ARRAYS[type_name], length=3))
-    with pytest.raises(RecordError, match='Expect 3 numbers in the field'):
+    with pytest.raises(RecordError, match='expected 3 numbers, got'):
         read(message)
     whole = 'Float' not in type_name and 'Joy' not in type_name
     setattr(message, ARRAYS[type_name], [1, 2, 3] if whole else [1.0, 2.0, 3.0])
@@ -134,7 +134,7 @@ def test_the_usual_array_of_a_message_is_a_sequence_of_numbers(type_name: str) -
     ],
 )
 def test_what_is_no_number_in_a_real_message_is_refused(type_name: str, path: str) -> None:
-    with pytest.raises(RecordError, match=f"Expect a number in the field '{path}'"):
+    with pytest.raises(RecordError, match=f"The field '{path}' is not a number"):
         numbers_of(message_class(type_name)(), path)
 
 
@@ -167,10 +167,10 @@ def test_joints_are_found_by_name_whatever_their_order() -> None:
 @pytest.mark.parametrize(
     ('changes', 'told'),
     [
-        ({'name': ['lift', 'wrist']}, "Expect the joint 'elbow', actually: lift, wrist"),
-        ({'name': []}, "Expect the joint 'elbow', actually: none"),
-        ({'velocity': []}, 'Expect a velocity for each of 2 joints, actually: 0'),
-        ({'velocity': [1.0]}, 'Expect a velocity for each of 2 joints, actually: 1'),
+        ({'name': ['lift', 'wrist']}, "The joint 'elbow' is missing (got lift, wrist"),
+        ({'name': []}, "The joint 'elbow' is missing (got none"),
+        ({'velocity': []}, 'The velocity of joints is missing (expected 2 values, got 0'),
+        ({'velocity': [1.0]}, 'The velocity of joints is missing (expected 2 values, got 1'),
     ],
 )
 def test_a_joint_or_quantity_that_is_missing_is_refused_by_name(

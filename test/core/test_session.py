@@ -207,7 +207,7 @@ def test_a_step_of_somebody_elses_episode_names_him() -> None:
 def test_two_steps_at_once_are_one_too_many() -> None:
     session = running()
     session.step('one')
-    with refused(ResultCode.LEASE_HELD, 'one step at a time'):
+    with refused(ResultCode.LEASE_HELD, 'Another step of this episode'):
         session.step('one')
     session.stepped('one')
     session.step('one')

@@ -167,7 +167,7 @@ def test_agents_that_sample_another_world_are_refused() -> None:
     duo = Duo(Pacing.REALTIME)
     duo.begin('cart_a', seed=1)
     duo.begin('cart_b', seed=2)
-    with pytest.raises(ResetFailed, match='the same world from one seed'):
+    with pytest.raises(ResetFailed, match='different worlds from one seed'):
         duo.world.reset()
     assert duo.world.reset() is None
 

@@ -171,7 +171,7 @@ def test_line_without_a_key_is_named_and_the_others_are_read(lines: Path) -> Non
     report = audit_path(lines)
     (finding,) = (f for f in report.findings if f.rule == 'record-complete')
     assert finding.field == 'transitions.jsonl, line 8'
-    assert finding.actual == "expect the key 'cause', actually: it is missing."
+    assert finding.actual == "the key 'cause' is missing."
     assert report.transitions == len(lines.read_bytes().splitlines()) - 1
     assert 'steps-in-order' in report.counts
 
@@ -358,7 +358,7 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
                     index.add_step(piece, now=now)
     report = audit_path(run.path)
     assert rules_of(report) == {'index-agrees'}, f'\n{report}'
-    assert "expect truncated by 'environment' for 'time_limit'" in str(report)
+    assert "expected truncated by 'environment' for 'time_limit'" in str(report)
 
 
 def test_environment_that_was_declared_lost_twice_is_so_once_in_the_index(

@@ -149,7 +149,7 @@ def test_a_killed_gate_comes_back_and_keeps_the_robot_stopped(tmp_path: Path, do
         launched.active(2)
         env = gymnasium.make(_ID, startup_timeout=_SOON)
         try:
-            with pytest.raises(Refused, match='emergency stop, actually: it is latched'):
+            with pytest.raises(Refused, match='emergency stop is latched'):
                 env.reset(seed=1)
         finally:
             env.close()
@@ -160,7 +160,7 @@ def test_a_launch_ends_with_an_error_when_the_robot_is_lost(tmp_path: Path, doma
         launched.active()
         os.kill(launched.pid('simulated_robot'), signal.SIGKILL)
         assert launched.process.wait(_SOON) == 1
-        assert 'Expect /simulated_robot to run, actually: it ended.' in launched.log
+        assert '/simulated_robot ended (expected it to run).' in launched.log
         assert launched.left() == []
 
 
@@ -190,7 +190,7 @@ def test_a_bad_contract_ends_the_launch_and_is_named(tmp_path: Path, domain: int
     with _launch(tmp_path, 'robot_launch.py', f'contract:={contract}') as launched:
         assert launched.process.wait(_READY) == 1
         assert f'{contract}: ' in launched.log
-        assert 'to come up, actually: it refused, in the state unconfigured' in launched.log
+        assert 'refused to come up, in the state unconfigured' in launched.log
 
 
 # Gazebo ------------------------------------------------------------------------------------------
@@ -240,5 +240,5 @@ def test_a_policy_steps_what_was_launched_with_gazebo_which_takes_the_launch_wit
             env.close()
         os.kill(launched.pid('gzserver'), signal.SIGKILL)
         assert launched.process.wait(_SOON) == 1
-        assert 'Expect Gazebo to run, actually: it ended.' in launched.log
+        assert 'Gazebo ended (expected it to run).' in launched.log
         assert launched.left() == []

@@ -1416,8 +1416,10 @@ _PROBE_OF_THE_DRIVERS = (
         GATE,
         '        if lease is not None:\n'
         '            raise Refused(\n'
-        "                f'Expect no lease",
-        "        if False:\n            raise Refused(\n                f'Expect no lease",
+        "                f'{lease.holder!r} holds a lease",
+        '        if False:\n'
+        '            raise Refused(\n'
+        "                f'{lease.holder!r} holds a lease",
         (_PROBE + 'nobody_probes_a_gate_that_somebody_holds',),
     ),
     Mutation(

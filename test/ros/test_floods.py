@@ -126,7 +126,7 @@ def test_a_flood_of_contracts_is_logged_now_and_then_and_blocks_no_activation(
         foreign = msg.ContractDescription(node='/gone', digest='sha256:0')
 
         def logged() -> int:
-            return gate.log.read_text(encoding='utf-8').count('Expect /gone under the contract')
+            return gate.log.read_text(encoding='utf-8').count('/gone has another contract')
 
         with flood(foreign, names.CONTRACT, 2.0):
             world.probe.until(logged, _SOON, 'a log of the foreign contract')
@@ -156,7 +156,7 @@ def test_parameters_are_dumped_and_the_clock_stays(world: World) -> None:
             SetParametersAtomically.Request(parameters=[parameter]),
         ).result
         assert not result.successful
-        assert 'when the node was configured' in result.reason
+        assert 'use_sim_time of a configured node cannot change' in result.reason
 
 
 def test_nodes_live_through_many_lives(world: World) -> None:

@@ -114,7 +114,7 @@ def test_a_second_publisher_on_what_the_gate_goes_by_stops_the_robot_for_as_long
         assert stop is not None, world.processes['safety_gate'].last_words()
         assert (stop.verdict, stop.competing_publishers) == (Verdict.STOPPED, 1)
         gate = world.processes['safety_gate']
-        words = f'Expect one publisher on {topic}'
+        words = f'Too many publishers on {topic} (expected 1, '
         world.probe.until(lambda: words in gate.last_words(1000), _SOON, f'in the log: {words}')
     finally:
         world.probe.node.destroy_publisher(made)

@@ -152,7 +152,7 @@ def test_a_plan_of_something_else_is_refused(
 ) -> None:
     answer = plan(world, actions, count, **changes)
     assert answer.result.code == code
-    assert 'actually: ' in answer.result.message
+    assert 'expected ' in answer.result.message
     assert list(answer.decisions) == []
 
 
@@ -175,7 +175,7 @@ def test_limits_are_made_stricter_by_parameters_and_never_looser_in_an_episode(
 ) -> None:
     looser = set_stricter(world, high=[0.9, 1.5])
     assert not looser.successful
-    assert 'as the contract says, actually: 0.9' in looser.reason
+    assert 'is looser than the contract says (expected at most 0.8, got 0.9)' in looser.reason
 
     reset(env)
     assert set_stricter(world, high=[0.05, 1.5], command_timeout=0.29).successful
@@ -274,7 +274,7 @@ def test_a_publisher_under_the_name_of_the_gate_is_another_all_the_same(
         # Discovery may know a publisher before it knows of which node that is.
         gate = world.processes['safety_gate']
         world.probe.until(
-            lambda: 'actually: a second /safety_gate' in gate.last_words(1000), SOON, 'its name'
+            lambda: 'got a second /safety_gate' in gate.last_words(1000), SOON, 'its name'
         )
     finally:
         twin.destroy_node()
@@ -376,7 +376,7 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
 
     world.probe.until(counted, SOON, 'a count in the diagnostics')
     for words in (
-        'Expected a message with the fields of ActionRequest, got 0 is not a valid',
+        'does not have the fields of ActionRequest: 0 is not a valid',
         'ros2 topic info --verbose /boundary/action_request',
     ):
         world.probe.until(

@@ -228,9 +228,7 @@ def test_command_line_drafts_from_the_live_robot(
 
 
 def test_empty_graph_is_an_error_with_a_way_out(domain: int) -> None:
-    with pytest.raises(
-        LinkError, match=f'ROS domain {domain}, actually: none in 0.5 s. Start the robot'
-    ):
+    with pytest.raises(LinkError, match=f'ROS domain {domain} within 0.5 s. Start the robot'):
         survey_graph(seconds=0.5, domain_id=domain)
 
 
@@ -239,7 +237,7 @@ def test_robot_that_only_listens_makes_no_draft(domain: int) -> None:
     made.node.create_subscription(TwistStamped, 'cmd_vel', lambda _: None, 10)
     made.start()
     try:
-        with pytest.raises(RecordError, match='Expect at least one topic in the live ROS graph'):
+        with pytest.raises(RecordError, match='the live ROS graph .*has no topic that'):
             init_from_graph(seconds=LOOK, domain_id=domain)
     finally:
         made.close()
@@ -260,5 +258,5 @@ def test_lost_messages_are_counted_by_the_numbers_of_their_publisher() -> None:
 
 
 def test_domain_that_cannot_be_is_an_error(domain: int) -> None:
-    with pytest.raises(LinkError, match='Expect a ROS domain, 0 to 232, actually: 100000. Check'):
+    with pytest.raises(LinkError, match=r'expected 0 to 232, got 100000\)\. Check'):
         survey_graph(seconds=0.5, domain_id=100000)

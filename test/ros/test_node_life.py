@@ -229,7 +229,10 @@ def test_a_gate_whose_probe_is_refused_protects_and_is_not_armed(
         # As launch does with the successor of one that died.
         node.gate.emergency_stop(True, node.clock.now())
         assert node.trigger_activate() is TransitionCallbackReturn.SUCCESS
-        assert any('The drivers are not probed on activation: Expect' in e for e in errors)
+        assert any(
+            'The drivers are not probed on activation: The emergency stop is latched' in e
+            for e in errors
+        )
         assert not node.gate.probing
         timers = len(list(node.timers))
         assert node.trigger_deactivate() is TransitionCallbackReturn.SUCCESS
@@ -274,10 +277,10 @@ def test_a_transition_that_there_is_not_is_refused_and_the_node_lives(
         assert node.alive
     finally:
         node.stop()
-    said = f'while unconfigured, actually: {wrong.label or wrong.id}'
+    said = f'(expected configure, shutdown, got {wrong.label or wrong.id})'
     assert node.log is not None
     [error] = [line for line in node.log.read_text().splitlines() if '[ERROR]' in line]
-    assert f'Expect a transition out of configure, shutdown {said}' in error
+    assert f'No such transition while unconfigured {said}' in error
 
 
 def test_a_node_is_deactivated_and_activated_between_episodes(world: World) -> None:

@@ -71,7 +71,7 @@ def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(
 
 def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None:
     before = len(open_contexts())
-    with pytest.raises(LinkError, match="such as cart_1, actually: 'no namespace'") as error:
+    with pytest.raises(LinkError, match="such as cart_1, got 'no namespace'") as error:
         OwnNode('own', domain_id=domain, namespace='no namespace')
     # As long as the error is held, so is what it went through.
     assert error.value
@@ -81,9 +81,9 @@ def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None
 @pytest.mark.parametrize(
     ('number', 'message'),
     [
-        (-1, 'Expect ROS to start, actually: .*zero'),
-        (233, 'Expect a ROS domain, 0 to 232'),
-        ('seven', "Expect ROS to start, actually: .*'str'"),
+        (-1, 'ROS did not start: .*zero'),
+        (233, r'Not a ROS domain \(expected 0 to 232'),
+        ('seven', "ROS did not start: .*'str'"),
     ],
 )
 def test_a_domain_that_cannot_be_is_an_error_and_leaves_no_context_open(

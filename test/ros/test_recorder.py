@@ -501,7 +501,7 @@ def test_folder_with_anything_in_it_is_refused(bench: Bench) -> None:
 
 def test_run_must_be_named(bench: Bench) -> None:
     bench.start(run='')
-    with pytest.raises(LinkError, match='Expect the parameter run to name a folder'):
+    with pytest.raises(LinkError, match='The parameter run is empty'):
         bench.change(Lifecycle.TRANSITION_CONFIGURE)
 
 
@@ -519,7 +519,7 @@ def test_run_is_recorded_once(bench: Bench) -> None:
     bench.change(Lifecycle.TRANSITION_DEACTIVATE)
     bench.until(lambda: not bench.status().recording, 'a recorder that says it stopped')
     bench.assert_complete()
-    with pytest.raises(LinkError, match='Expect a run to be recorded once'):
+    with pytest.raises(LinkError, match='is closed: a run is recorded once'):
         bench.change(Lifecycle.TRANSITION_ACTIVATE)
     bench.change(Lifecycle.TRANSITION_CLEANUP)
     with pytest.raises(LinkError, match='exists already, not overwritten'):
@@ -630,7 +630,7 @@ def test_disk_that_hangs_is_told_of_and_costs_nothing(bench: Bench, tmp_path: Pa
             odom(odometry(number))
         bench.until(lambda: not bench.status().recording, 'a recorder that says it does not')
         # It lives, and says so: the environment may end the episode, and does.
-        bench.logs('Expect a disk that is at most 0.5 s behind (disk_timeout)')
+        bench.logs('The disk is behind (expected at most 0.5 s, disk_timeout, ')
         for number in range(100, 200):
             odom(odometry(number))
         freeze('-u')

@@ -284,10 +284,15 @@ def test_an_emergency_stop_that_the_record_does_not_have_is_said_to_be_released(
 @pytest.mark.parametrize(
     ('kind', 'topic', 'arguments', 'says'),
     [
-        (Clock, '/clock', {'beside': True}, 'nobody else on /clock, actually: '),
+        (Clock, '/clock', {'beside': True}, 'else publishes /clock: '),
         (TwistStamped, COMMAND, {'wish': {'commands': True}, 'beside': True}, 'two|move a robot'),
-        (msg.GateStatus, '/a/gate_status', {'wish': {'commands': True}}, 'no safety gate where'),
-        (Bool, '/contact', {}, r'nobody else on /contact, .*--beside'),
+        (
+            msg.GateStatus,
+            '/a/gate_status',
+            {'wish': {'commands': True}},
+            'A safety gate runs where',
+        ),
+        (Bool, '/contact', {}, r'else publishes /contact: .*--beside'),
     ],
     ids=['a clock', 'a command', 'a gate', 'a sensor'],
 )
@@ -311,6 +316,6 @@ def test_it_ends_when_another_clock_comes(stage: Stage) -> None:
     with (
         stage.replaying(beside=True) as future,
         publishing(stage, Clock, '/clock'),
-        pytest.raises(LinkError, match='nobody else on /clock'),
+        pytest.raises(LinkError, match='else publishes /clock'),
     ):
         future.result(20.0)

@@ -104,4 +104,6 @@ def test_each_agent_has_services_of_its_own_and_refuses_who_means_another(
         (other,) = set(AGENTS) - {agent}
         refused = probe.call(srv.Spaces, place, srv.Spaces.Request(agent=other))
         assert refused.result.code == ResultCode.UNKNOWN_AGENT
-        assert refused.result.message == f"Expect the agent '{agent}', actually: '{other}'."
+        assert (
+            refused.result.message == f"Another agent is here (expected '{agent}', got '{other}')."
+        )

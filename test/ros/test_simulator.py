@@ -162,7 +162,7 @@ def test_a_cart_that_the_simulator_does_not_have_fails_the_reset_by_name(opened:
     world = opened('lockstep', entity='forklift')
     env = world.environment()
     try:
-        with pytest.raises(ResetFailed, match='Expect forklift at rest in its place'):
+        with pytest.raises(ResetFailed, match='forklift is not at rest in its place'):
             env.reset(seed=1, options=CLEAR)
     finally:
         env.close()
@@ -172,7 +172,7 @@ def test_what_the_bridge_does_not_bring_is_named(opened: Open) -> None:
     world = opened('lockstep', 'no_scan')
     env = world.environment()
     try:
-        with pytest.raises(ResetFailed, match='actually missing: scan. Look at the bridge'):
+        with pytest.raises(ResetFailed, match=r'are missing after .*: scan\. Look at the bridge'):
             env.reset(seed=1, options=CLEAR)
     finally:
         env.close()
@@ -183,7 +183,7 @@ def test_a_step_that_does_not_fit_into_the_period_is_refused(tmp_path: Path) -> 
     node = NodeSpec(name='simulator', parameters=parameters)
     with (
         reserved_domain() as domain,
-        pytest.raises(LinkError, match='into the period of warehouse_cart, 0.1 s, .*: 0.003 s'),
+        pytest.raises(LinkError, match=r'into 0\.1 s of warehouse_cart, got 0\.003 s'),
         running([node], domain_id=domain, logs=tmp_path),
     ):
         pass
@@ -214,6 +214,6 @@ def test_who_waits_for_a_simulator_that_does_not_answer_learns_of_a_deactivation
     asked = ask()
     for code in (Lifecycle.TRANSITION_DEACTIVATE, Lifecycle.TRANSITION_ACTIVATE):
         assert change(ChangeState.Request(transition=Lifecycle(id=code))).success
-    assert 'it was deactivated meanwhile' in failure(asked)
+    assert 'was deactivated meanwhile' in failure(asked)
     assert 'put warehouse_cart in its place' in failure(ask())
     world.probe.node.destroy_client(client)

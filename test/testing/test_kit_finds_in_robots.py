@@ -203,7 +203,7 @@ class Broken(Point):
         (Careless, REFUSES, 'with a value too many: .*BoundaryError.*, got ValueError'),
         (Gullible, REFUSES, 'expected no effect of a command that is none'),
         (AnyTopic, REFUSES, 'expected BoundaryError for an unknown topic, got none'),
-        (Missing, REACHES, "expected a state within the tolerance, got Expect 'start'"),
+        (Missing, REACHES, "expected a state within the tolerance, got 'start'"),
         (Early, REACHES, r'expected `completed` at \d+ ns \(when it was asked for\) or later'),
         (Raising, ANSWERS, 'expected an answer, with `error` if it failed, got KeyError'),
         (Boasting, ANSWERS, 'reset to an? .*: expected an answer with an error, got achieved'),

@@ -31,8 +31,8 @@ def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
         values: Vector = getattr(tightened, name)
         if values and len(values) != size:
             raise Refused(
-                f'Expect {size} values of `{name}`, one for each dimension of the command, '
-                f'actually: {len(values)}.'
+                f'Wrong number of values of `{name}` (expected {size}, one for each dimension '
+                f'of the command, got {len(values)}).'
             )
     timeout = tightened.command_timeout
     if timeout is None:
@@ -51,16 +51,16 @@ def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
                 was, value = getattr(declared, name)[i], getattr(limits, name)[i]
                 if value != was:
                     raise Refused(
-                        f'Expect `{name}` of {declared.names[i]}, part of a rotation, as it '
-                        f'is ({was:g}), actually: {value:g}. A quaternion has no bounds of its '
+                        f'`{name}` of {declared.names[i]}, part of a rotation, cannot change '
+                        f'(expected {was:g}, got {value:g}). A quaternion has no bounds of its '
                         'own; its rate can be limited.'
                     )
     for i, safe in enumerate(declared.safe):
         low, high = limits.low[i], limits.high[i]
         if low > high or safe < low or safe > high:
             raise Refused(
-                f'Expect low <= safe ({safe:g}) <= high of {limits.names[i]}, '
-                f'actually: [{low:g}, {high:g}].'
+                f'The bounds of {limits.names[i]} leave out its safe value '
+                f'(expected low <= {safe:g} <= high, got [{low:g}, {high:g}]).'
             )
     return limits
 
@@ -83,12 +83,12 @@ def refuse_looser(before: Limits, after: Limits, what: str) -> None:
                 sign = 'at least' if stricter is ge else 'more than 0 and at most'
                 sign = 'at most' if name == 'high' else sign
                 raise Refused(
-                    f'Expect `{name}` of {before.names[i]} {sign} {was:g}, as {what}, '
-                    f'actually: {value:g}.'
+                    f'`{name}` of {before.names[i]} is looser than {what} '
+                    f'(expected {sign} {was:g}, got {value:g}).'
                 )
     was, value = before.safety.command_timeout, after.safety.command_timeout
     if not 0.0 < value <= was:
         raise Refused(
-            f'Expect `command_timeout` more than 0 and at most {was:g} s, as {what}, '
-            f'actually: {value:g} s.'
+            f'`command_timeout` is looser than {what} '
+            f'(expected more than 0 and at most {was:g} s, got {value:g} s).'
         )

@@ -81,9 +81,9 @@ class EnvironmentNode(ContractNode):
         looked_up = looked_up_fields(self.contract)
         if looked_up:
             raise BoundaryError(
-                'Expect fields from topics for several agents, actually: '
+                'Several agents need fields from topics (got '
                 f'{", ".join(field.name for field in looked_up)} from tf, whose frames are the '
-                'same for all. Take the pose from a topic.'
+                'same for all). Take the pose from a topic.'
             )
         for index, step in enumerate(self.contract.episode.reset.steps):
             if isinstance(step, WorldStep) or (
@@ -91,8 +91,8 @@ class EnvironmentNode(ContractNode):
             ):
                 continue
             raise BoundaryError(
-                f'episode.reset.procedure[{index}]: expect only `world` steps (in realtime `wait` '
-                'steps as well) for several agents, actually: '
+                f'episode.reset.procedure[{index}]: expected only `world` steps (in realtime '
+                '`wait` steps as well) for several agents, got '
                 f'`{type(step).__name__.removesuffix("Step").lower()}`. Each agent would do it '
                 'once more. Let the service of the `world` step do it.'
             )

@@ -126,7 +126,7 @@ class Recorder(ContractNode):
         place = self.value('run')
         if not place:
             raise BoundaryError(
-                'Expect the parameter run to name a folder for the run, actually: it is empty. '
+                'The parameter run is empty (expected a folder for the run). '
                 'Start the node with `--ros-args -p run:=<folder>`.'
             )
         self._check_files()
@@ -188,15 +188,15 @@ class Recorder(ContractNode):
             if value < 0 or (value == 0 and name in ('queue_size', 'disk_timeout')):
                 least = 'more than' if value == 0 else 'at least'
                 raise BoundaryError(
-                    f'Expect the parameter {name} to be {least} 0, actually: {value}.'
+                    f'The parameter {name} is too small (expected {least} 0, got {value}).'
                 )
 
     def activate(self) -> None:
         """Begin to write, with what was latched before."""
         if self._closed:
             raise RecordError(
-                f'Expect a run to be recorded once, actually: {self.recording.run.path} is '
-                'closed. Start a recorder with another folder.'
+                f'{self.recording.run.path} is closed: a run is recorded once. '
+                'Start a recorder with another folder.'
             )
         self._poll()
         before, self._before = self._before, []
@@ -231,18 +231,14 @@ class Recorder(ContractNode):
     def writer(self) -> RecordingThread:
         """Who writes the files of the run."""
         if self._writer is None:
-            raise BoundaryError(
-                'Expect a configured recorder, actually: it is not. Configure it first.'
-            )
+            raise BoundaryError('The recorder is not configured. Configure it first.')
         return self._writer
 
     @property
     def recording(self) -> RunRecording:
         """The files of the run."""
         if self._recording is None:
-            raise BoundaryError(
-                'Expect a configured recorder, actually: it is not. Configure it first.'
-            )
+            raise BoundaryError('The recorder is not configured. Configure it first.')
         return self._recording
 
     # Writing -------------------------------------------------------------------------------------
@@ -312,8 +308,8 @@ class Recorder(ContractNode):
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
             response.result.message = (
-                'Expect a recorder that records, actually: it does not. Mark the episode in the '
-                'run: `boundary-env mark RUN EPISODE VERDICT`.'
+                'The recorder does not record. Mark the episode in the run: '
+                '`boundary-env mark RUN EPISODE VERDICT`.'
             )
             return response
         now, recording = self.clock.now(), self.recording
@@ -374,9 +370,9 @@ class Recorder(ContractNode):
                 self.get_logger().warning('the disk has caught up')
             else:
                 self.get_logger().error(
-                    f'Expect a disk that is at most {limit:g} s behind (disk_timeout), actually: '
-                    f'it is {behind:.1f} s behind. Until it has caught up the recorder says that '
-                    'it does not record.'
+                    f'The disk is behind (expected at most {limit:g} s, disk_timeout, got '
+                    f'{behind:.1f} s). Until it has caught up the recorder says that it does not '
+                    'record.'
                 )
             self._say()
         sync, interval = self.writer.sync_behind, self.value('sync_interval')

@@ -178,8 +178,9 @@ class SafetyGate(ContractNode):
         place = self.get_namespace()
         if wanted not in agents or place.rpartition('/')[2] != wanted:
             raise BoundaryError(
-                f'Expect the parameter agent out of {", ".join(agents)}, and a namespace that '
-                f'ends with it, actually: {wanted!r} in {place}. Start a gate for each agent, '
+                'The parameter agent or the namespace is wrong (expected one of '
+                f'{", ".join(agents)}, in a namespace that ends with it, got {wanted!r} in '
+                f'{place}). Start a gate for each agent, '
                 f'for example with `--ros-args -p agent:={agents[0]} -r __ns:=/{agents[0]}`.'
             )
         return str(wanted)
@@ -321,9 +322,9 @@ class SafetyGate(ContractNode):
             self._say()
             if time.monotonic() > until:
                 self.get_logger().error(
-                    f'Expect the robot to be stopped within {STOPS_WITHIN:g} s, actually: the '
-                    f'last command is {decisions[-1].command}. What is left is up to the '
-                    'timeout of its driver; let it stop before the gate is deactivated.'
+                    f'The robot was not stopped within {STOPS_WITHIN:g} s: the last command is '
+                    f'{decisions[-1].command}. What is left is up to the timeout of its driver; '
+                    'let it stop before the gate is deactivated.'
                 )
                 return
             if self.contract.pacing is Pacing.REALTIME:  # in lockstep the world stands still
@@ -350,9 +351,7 @@ class SafetyGate(ContractNode):
     def gate(self) -> Gate:
         """The gate of the core."""
         if self._gate is None:
-            raise BoundaryError(
-                'Expect a configured gate, actually: it is not. Configure it first.'
-            )
+            raise BoundaryError('The gate is not configured. Configure it first.')
         return self._gate
 
     # Events --------------------------------------------------------------------------------------
@@ -568,17 +567,17 @@ class SafetyGate(ContractNode):
         for topic, name in intruders.commands:
             if self._competed.due((topic, name)):
                 self.get_logger().error(
-                    f'Expect no other publisher on {topic}, actually: {name}. '
+                    f'Another publisher on {topic} (expected the gate alone, got {name}). '
                     'Stop it: what it sends passes no gate.'
                 )
         for topic, there in intruders.relied_on.items():
             if self._competed.due((topic, *there)):
                 most = len(there) - intruders.beyond[topic]
                 self.get_logger().error(
-                    f'Expect {"one publisher" if most == 1 else f"{most} publishers"} on {topic}, '
-                    f'actually: {", ".join(sorted(there))}. Stop the others: the gate cannot '
-                    'tell which of them is right. A process that was killed counts until the '
-                    'middleware notices that it is gone.'
+                    f'Too many publishers on {topic} (expected {most}, got '
+                    f'{", ".join(sorted(there))}). Stop the others: the gate cannot tell which '
+                    'of them is right. A process that was killed counts until the middleware '
+                    'notices that it is gone.'
                 )
 
     def _found(self, topic: str, kind: str = '') -> dict[bytes, str]:
@@ -669,7 +668,7 @@ class SafetyGate(ContractNode):
     def _refuse_inactive(self) -> None:
         if not self._active:
             raise Refused(
-                'Expect an active safety gate, actually: it is not. Activate it.',
+                'The safety gate is not active. Activate it.',
                 ResultCode.NOT_ACTIVE,
             )
 
@@ -700,8 +699,8 @@ class SafetyGate(ContractNode):
             or len(request.actions) != request.count * size
         ):
             raise Refused(
-                f'Expect 1 to {_MOST_CANDIDATES} actions of {size} values each, actually: '
-                f'{len(request.actions)} values for {request.count} actions.',
+                f'Wrong number of values (expected 1 to {_MOST_CANDIDATES} actions of {size} '
+                f'each, got {len(request.actions)} values for {request.count} actions).',
                 ResultCode.INVALID_ARGUMENT,
             )
         values = tuple(request.actions)

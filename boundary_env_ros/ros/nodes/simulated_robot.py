@@ -156,9 +156,7 @@ class SimulatedRobotNode(ContractNode):
     def robot(self) -> SimulatedRobot:
         """The robot."""
         if self._robot is None:
-            raise BoundaryError(
-                'Expect a configured robot, actually: it is not. Configure it first.'
-            )
+            raise BoundaryError('The robot is not configured. Configure it first.')
         return self._robot
 
     # Time ----------------------------------------------------------------------------------------
@@ -295,7 +293,7 @@ class SimulatedRobotNode(ContractNode):
     def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = 'Expect an active robot, actually: it is not. Activate it.'
+            response.result.message = 'The robot is not active. Activate it.'
             return response
         if self.contract.pacing is Pacing.REALTIME:
             self._on_timer()

@@ -83,8 +83,8 @@ class Simulator(ContractNode):
         contract = self.contract
         if not contract.sim_time:
             raise BoundaryError(
-                'Expect a contract on simulated time for a simulator with a clock of its own, '
-                'actually: `clock: ros`. Write `clock: sim`, or pass pacing:=lockstep.'
+                'A simulator with a clock of its own needs a contract on simulated time '
+                '(got `clock: ros`). Write `clock: sim`, or pass pacing:=lockstep.'
             )
         self._check_step()
         self._types = _gazebo_interfaces()
@@ -138,9 +138,9 @@ class Simulator(ContractNode):
         steps = period / step if step > 0.0 else 0.0
         if steps < 0.5 or (self._lockstep and not math.isclose(steps, round(steps))):
             raise BoundaryError(
-                f'Expect the parameter step to be more than 0 s and to fit into the period of '
-                f'{self.contract.name}, {period:g} s, a whole number of times, actually: '
-                f'{step:g} s. Set it to the step of the simulator, or take another period.'
+                'The parameter step does not fit into the period (expected more than 0 s, and '
+                f'to fit a whole number of times into {period:g} s of {self.contract.name}, got '
+                f'{step:g} s). Set it to the step of the simulator, or take another period.'
             )
 
     def _client(self, kind: Any, name: str) -> Any:
@@ -173,9 +173,7 @@ class Simulator(ContractNode):
     def cart(self) -> GazeboCart:
         """What stands between contract and Gazebo."""
         if self._cart is None:
-            raise BoundaryError(
-                'Expect a configured simulator, actually: it is not. Configure it first.'
-            )
+            raise BoundaryError('The simulator is not configured. Configure it first.')
         return self._cart
 
     @property
@@ -205,7 +203,7 @@ class Simulator(ContractNode):
         """
         if not client.service_is_ready():
             raise SimulationFailed(
-                f'Expect the service {client.srv_name} to {what}, actually: nobody serves it. '
+                f'Nobody serves {client.srv_name}, which is needed to {what}. '
                 'Start the simulator and its bridge, or name its world with the parameter world.'
             )
         future = client.call_async(request)
@@ -216,19 +214,16 @@ class Simulator(ContractNode):
         self._check_active()
         if response is None:
             raise SimulationFailed(
-                f'Expect an answer of {client.srv_name} within {self.value("patience"):g} s, '
-                f'actually: none. The simulator did not {what}.'
+                f'{client.srv_name} did not answer within {self.value("patience"):g} s. '
+                f'The simulator did not {what}.'
             )
         if not response.success:
-            raise SimulationFailed(
-                f'Expect the simulator to {what}, actually: it refused ({client.srv_name}).'
-            )
+            raise SimulationFailed(f'The simulator refused to {what} ({client.srv_name}).')
 
     def _check_active(self) -> None:
         if not self._active:
             raise SimulationFailed(
-                'Expect the simulator to stay active, actually: it was deactivated meanwhile. '
-                'Activate it, and begin anew.'
+                'The simulator was deactivated meanwhile. Activate it, and begin anew.'
             )
 
     def _give_up(self, now: float) -> None:
@@ -405,9 +400,9 @@ class Simulator(ContractNode):
             self._advancing = None
             self._tell_advanced(
                 wish,
-                f'Expect messages up to {until / NANOSECONDS:g} s of simulated time within '
-                f'{self.value("patience"):g} s, actually missing: '
-                f'{", ".join(filter(None, (late, *missing)))}. Look at the bridge.',
+                f'Messages up to {until / NANOSECONDS:g} s of simulated time are missing after '
+                f'{self.value("patience"):g} s: {", ".join(filter(None, (late, *missing)))}. '
+                'Look at the bridge.',
             )
 
     def _tell_advanced(self, wish: WorldAdvance, error: str, until: int = 0) -> None:
@@ -423,9 +418,7 @@ class Simulator(ContractNode):
     async def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = (
-                'Expect an active simulator, actually: it is not. Activate it.'
-            )
+            response.result.message = 'The simulator is not active. Activate it.'
             return response
         self._abandon_advance()
         asked = ResetWorld(
@@ -452,7 +445,7 @@ def _gazebo_interfaces() -> SimpleNamespace:
         from ros_gz_interfaces.srv import ControlWorld, SetEntityPose
     except ImportError as error:
         raise MissingDependency(
-            f'Expect ros_gz_interfaces, actually: {error}. It comes with Gazebo for ROS: '
+            f'ros_gz_interfaces is needed: {error}. It comes with Gazebo for ROS: '
             'apt install ros-$ROS_DISTRO-ros-gz.'
         ) from error
     return SimpleNamespace(

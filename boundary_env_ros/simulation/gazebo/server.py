@@ -131,9 +131,9 @@ class GazeboWorld:
             if self._steady() > deadline:
                 self._until = 0  # it will not be done any more
                 raise SimulationFailed(
-                    f'Expect /clock to come to {until / NANOSECONDS:g} s within '
-                    f'{self._patience:g} s, actually: '
-                    f'{self._server.world_time() / NANOSECONDS:g} s. Look at the bridge.'
+                    f'/clock did not come in time (expected {until / NANOSECONDS:g} s within '
+                    f'{self._patience:g} s, got {self._server.world_time() / NANOSECONDS:g} s). '
+                    'Look at the bridge.'
                 )
             await self._server.moment()
 
@@ -172,8 +172,8 @@ class GazeboWorld:
             if not wrong:
                 return state
         raise SimulationFailed(
-            f'Expect {entity} at rest in its place ({x:.2f}, {y:.2f}, {yaw:.2f}) within '
-            f'{_LOOKS * _LOOK:g} s of simulated time after it was put there, actually: {wrong}.'
+            f'{entity} is not at rest in its place {_LOOKS * _LOOK:g} s of simulated time after '
+            f'it was put there (expected ({x:.2f}, {y:.2f}, {yaw:.2f}), got {wrong}).'
         )
 
     async def _pass(self, seconds: float) -> int:

@@ -110,8 +110,7 @@ class Dataset:
         cls, file = _CLASSES[kind], self.path / f'{_FILES[kind]}.{self.format}'
         if not file.is_file():
             raise RecordError(
-                f'Expect {file.name} in the data set, actually: {self.path} has none. '
-                'Export the run again.'
+                f'The data set {self.path} has no {file.name}. Export the run again.'
             )
         found, expected = 0, self.counts[kind]
         records = read_parquet(file, cls) if self.format == 'parquet' else _read_lines(file, cls)
@@ -120,7 +119,8 @@ class Dataset:
             yield order, entry
         if found != expected:
             raise RecordError(
-                f'Expect {expected} records in {file.name}, as {MANIFEST} says, actually: {found}.'
+                f'{file.name} is not whole (expected {expected} records, as {MANIFEST} says, '
+                f'got {found}).'
             )
 
 
@@ -150,8 +150,7 @@ def open_dataset(path: Path) -> Dataset | None:
         return Dataset(path=path, format=data['format'], counts=counts, tear=str(data['tear']))
     except (*WRONG_INPUT, OSError, RecursionError) as error:
         raise RecordError(
-            f'Expect a data set that this version can read, actually: {manifest}: '
-            f'{type(error).__name__}: {error}.'
+            f'This version cannot read the data set: {manifest}: {type(error).__name__}: {error}.'
         ) from error
 
 
@@ -188,7 +187,7 @@ def write_dataset(
 
     """
     if format not in FORMATS:
-        raise RecordError(f'Expect one of {", ".join(FORMATS)}, actually: {format!r}.')
+        raise RecordError(f'Unknown format (expected {", ".join(FORMATS)}, got {format!r}).')
     with new_folder(path, 'a new data set') as draft:
         dataset = fill_dataset(draft, format, entries, contract=contract, tear=tear)
     return replace(dataset, path=path)
@@ -291,7 +290,5 @@ def _read_lines(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
             topic = str(row.pop(TOPIC))
             record: Record = from_json(cls, row, where)
         except (*WRONG_INPUT, RecursionError) as error:
-            raise RecordError(
-                f'{where}: expect one record as strict JSON, actually: {error}.'
-            ) from error
+            raise RecordError(f'{where}: not a record as strict JSON: {error}.') from error
         yield order, Entry(record, topic, log_time, path, number)

@@ -125,7 +125,7 @@ def export_run(
 
     """
     if format not in ALL_FORMATS:
-        raise RecordError(f'Expect one of {", ".join(ALL_FORMATS)}, actually: {format!r}.')
+        raise RecordError(f'Unknown format (expected {", ".join(ALL_FORMATS)}, got {format!r}).')
     run = Run(path, '' if contract is None else contract.text)
     if contract is not None:
         _check_contract(run, contract)
@@ -212,8 +212,7 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
                         steps += 1
             if not steps:
                 raise RecordError(
-                    f'Expect at least one step in {run.path}, actually: none. '
-                    f'There is nothing that {format_} could hold.'
+                    f'{run.path} has no step. There is nothing that {format_} could hold.'
                 )
             writer.finish()
         finally:
@@ -240,9 +239,9 @@ def _check_contract(run: Run, contract: LoadedContract) -> None:
     digest = loads(contract.text, pacing=first.pacing).digest
     if first.id.digest != digest:
         raise RecordError(
-            f'Expect the contract that {run.path} was made under ({first.contract} '
-            f'{first.contract_version}, {first.id.digest}), actually: {contract.contract.name} '
-            f'{contract.contract.version}, {digest}.'
+            f'{run.path} was made under another contract (expected {first.contract} '
+            f'{first.contract_version}, {first.id.digest}, got {contract.contract.name} '
+            f'{contract.contract.version}, {digest}).'
         )
 
 
@@ -250,8 +249,8 @@ def _contract_of(run: Run) -> Contract:
     terms = run.terms()
     if terms.contract is None:
         raise RecordError(
-            f'Expect a contract in {run.path}, which says what is observed and done, actually: '
-            f'{terms.problem or "none"}. Name it with --contract, or the run folder instead.'
+            f'{run.path} has no contract, which says what is observed and done '
+            f'(got {terms.problem or "none"}). Name it with --contract, or the run folder instead.'
         )
     return terms.contract
 

@@ -99,7 +99,7 @@ class Finding:
             self.field,
         ]
         where = ', '.join(part for part in place if part)
-        return one_line(f'{where}: expect {self.expected}, actually: {self.actual}')
+        return one_line(f'{where}: expected {self.expected}, got {self.actual}')
 
     def to_json(self) -> Plain:
         """Return the finding as plain data."""

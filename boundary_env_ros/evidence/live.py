@@ -149,6 +149,7 @@ def contract_of(description: ContractDescription) -> LoadedContract:
         if other.digest == description.digest:
             return other
     raise DigestMismatch(
-        f'Expect a contract with the digest {description.digest} that {description.node} has, '
-        f'actually: {loaded.digest}. Install the version of the task that it runs with.'
+        f'The contract of {description.node} has another meaning here (expected the digest '
+        f'{description.digest}, got {loaded.digest}). Install the version of the task that it '
+        'runs with.'
     )

@@ -40,7 +40,7 @@ def explain(name: str) -> str:
             if near
             else '`boundary-env audit --rules` lists them.'
         )
-        raise BoundaryError(f'Expect the id of a rule, actually: {name!r}: {hint}')
+        raise BoundaryError(f'There is no rule {name!r}: {hint}')
     parts = [
         f'{rule.id}: {rule.severity.value}. {_SEVERITY[rule.severity]}',
         f'An honest record keeps: {rule.sentence}',

@@ -50,7 +50,7 @@ def arrow_library(what: str = 'Parquet') -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependency(
-            f'Expect pyarrow for {what}, actually: {error}. Install it with `pip install pyarrow`.'
+            f'pyarrow is needed for {what}: {error}. Install it with `pip install pyarrow`.'
         ) from error
     return pa
 
@@ -108,7 +108,7 @@ class ParquetWriter:
             batch = self._arrow.RecordBatch.from_pylist(self._rows, schema=self._schema)
         except (self._arrow.ArrowException, OverflowError) as error:
             raise RecordError(
-                f'Expect records that fit the columns of {self.path.name}, actually: {error}.'
+                f'The records do not fit the columns of {self.path.name}: {error}.'
             ) from error
         self._rows.clear()
         self._batches.append(batch)
@@ -167,10 +167,10 @@ def read_parquet(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
                     record: Record = make(row)
                     yield order, Entry(record, topic, log_time, path, number)
     except (arrow.ArrowException, OSError) as error:
-        raise RecordError(f'Expect a Parquet file, actually: {path}: {error}.') from error
+        raise RecordError(f'{path} is not a Parquet file: {error}.') from error
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(
-            f'Expect records of {cls.__name__}, actually: {path.name}, row {number}: '
+            f'{path.name}, row {number}: not a record of {cls.__name__}: '
             f'{type(error).__name__}: {error}. Was it written by another version of this package?'
         ) from error
 

@@ -236,7 +236,7 @@ class Run:
                 return limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
             except OSError as error:
                 raise RecordError(
-                    f'Expect to read {run.contract}, actually: {error.strerror or error}.'
+                    f'{run.contract} cannot be read: {error.strerror or error}.'
                 ) from error
         if self._source is None:
             return ''

@@ -300,11 +300,11 @@ def test_node_with_another_contract_is_named(
 
 def test_unreadable_record_is_named_with_its_place() -> None:
     auditor = Auditor()
-    auditor.unreadable('transitions.jsonl, line 7', "expect the key 'cause'")
+    auditor.unreadable('transitions.jsonl, line 7', "the key 'cause' is missing")
     report = auditor.report()
     assert set(report.counts) == {'record-complete'}
     assert (
-        "transitions.jsonl, line 7: expect a whole record, actually: expect the key 'cause'"
+        "transitions.jsonl, line 7: expected a whole record, got the key 'cause' is missing"
         in (str(report))
     )
 
@@ -338,7 +338,7 @@ def test_report_names_rule_place_and_way_out(
     finding = next(f for f in report.findings if f.rule == 'ending-declared')
     assert str(finding) == (
         f'fatal ending-declared: episode {damaged[i].id.episode_id}, step {damaged[i].id.step}, '
-        'terminated, truncated: expect at most one of the two, actually: both'
+        'terminated, truncated: expected at most one of the two, got both'
     )
     assert finding.told in text
     assert 'Way out: Compare `episode: causes:`' in text

@@ -275,7 +275,7 @@ def test_a_side_without_whole_episodes_is_named() -> None:
     empty = side_of((), CONTRACT.contract, 'nothing')
     comparison = held(side(1), empty)
     assert comparison.exit_code == 2
-    assert 'at least 2 whole ones in nothing, actually: 0' in comparison.obstacles[0]
+    assert 'in nothing (expected at least 2 whole ones, got 0' in comparison.obstacles[0]
 
 
 def test_a_field_that_one_policy_alone_sees_is_called_privileged() -> None:
@@ -344,7 +344,7 @@ def test_episodes_of_one_client_can_be_taken_alone() -> None:
 
 
 def test_an_agent_that_is_not_there_is_refused() -> None:
-    with pytest.raises(RecordError, match='Expect an agent of both contracts'):
+    with pytest.raises(RecordError, match='is not an agent of both contracts'):
         compare((), CONTRACT.contract, (), CONTRACT.contract, agent='arm')
 
 

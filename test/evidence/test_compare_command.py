@@ -128,22 +128,24 @@ def test_transitions_without_a_contract_are_refused(
     alone = tmp_path / 'alone.jsonl'
     alone.write_bytes((runs / 'again' / 'transitions.jsonl').read_bytes())
     assert main(['compare', str(runs / 'thought'), str(alone)]) == 2
-    assert 'Expect a record with its contract' in capsys.readouterr().err
+    assert ' has no contract' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    'wrong',
+    ('key', 'value', 'told'),
     [
-        ('--alpha', '0'),
-        ('--alpha', '2'),
-        ('--relevance', 'much'),
-        ('--agent', 'arm'),
-        ('--simulation', 'warehouse_car'),
+        ('--alpha', '0', 'expected a number'),
+        ('--alpha', '2', 'expected a number'),
+        ('--relevance', 'much', 'expected a number'),
+        ('--agent', 'arm', 'not an agent of both'),
+        ('--simulation', 'warehouse_car', 'cannot be replayed in'),
     ],
 )
-def test_wrong_arguments_exit_2(runs: Path, wrong: tuple[str, str], capsys: Output) -> None:
-    assert main([*words(runs, 'thought', 'again'), *wrong]) == 2
-    assert 'xpect' in capsys.readouterr().err
+def test_wrong_arguments_exit_2(
+    runs: Path, key: str, value: str, told: str, capsys: Output
+) -> None:
+    assert main([*words(runs, 'thought', 'again'), key, value]) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_a_client_that_is_not_there_leaves_nothing_to_compare(runs: Path, capsys: Output) -> None:

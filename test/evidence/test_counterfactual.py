@@ -245,23 +245,23 @@ def _without_obstacle(data: Any) -> None:
 @pytest.mark.parametrize(
     ('recorded', 'other', 'named'),
     [
-        ([], [lambda data: data.update(period=0.05)], 'period: 0.1 as in the record'),
+        ([], [lambda data: data.update(period=0.05)], 'period: expected 0.1 as in the record'),
         ([], [place], 'safety.workspace.'),
         ([_without_obstacle], [], 'safety.obstacle'),
         (
             [],
             [lambda data: data['observation']['pose'].update(topic='elsewhere')],
-            "field pose.topic: 'pose_detections' as in the record, actually: 'elsewhere'",
+            "field pose.topic: expected 'pose_detections' as in the record, got 'elsewhere'",
         ),
         (
             [lambda data: data['observation'].pop('scan')],
             [],
-            'field scan: what the record has, actually: it was not recorded',
+            'field scan: it was not recorded (expected what the record has)',
         ),
         (
             [],
             [lambda data: data['action']['base'].update(kind='delta', most=[0.1, 0.4])],
-            'action.base.kind: CONTINUOUS as in the record, actually: DELTA',
+            'action.base.kind: expected CONTINUOUS as in the record, got DELTA',
         ),
     ],
 )
@@ -336,7 +336,7 @@ def test_a_chunk_that_is_shorter_than_the_recorded_one_is_refused() -> None:
     world.begin(seed=4, options={}, wrappers=())
     world.step({'cart': (0.1, 0.0, 0.2, 0.0, 0.3, 0.0)})
     world.close()
-    with pytest.raises(PolicyFailed, match=r'as many actions as the recorded chunks have \(3\)'):
+    with pytest.raises(PolicyFailed, match=r'as many as the recorded ones have, 3, got 1\)'):
         judged(loaded, loaded, pieces, propose=lambda then, at: ((0.0, 0.0),))
     episode = judged(loaded, loaded, pieces, propose=lambda then, at: ((0.1, 0.0),) * 4)
     assert {d.step: d.by for d in episode.differences if d.sequence is not None} == {

@@ -135,7 +135,7 @@ def test_rubbish_is_told_in_words(
 @pytest.mark.parametrize('text', ['', '[]', '{"dataset": 2}', '{"dataset": 1, "format": "csv"}'])
 def test_manifest_of_another_version_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / 'dataset.json').write_text(text)
-    with pytest.raises(RecordError, match='Expect a data set that this version can read'):
+    with pytest.raises(RecordError, match='This version cannot read the data set'):
         audit_path(tmp_path)
 
 

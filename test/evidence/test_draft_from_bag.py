@@ -241,7 +241,7 @@ def test_what_is_no_bag_is_refused_with_a_way_out(tmp_path: Path) -> None:
 def test_bag_without_messages_is_refused_with_a_way_out(tmp_path: Path, mode: str) -> None:
     folder = write_bag(tmp_path / 'still', iter(()), mode)
     assert failure(folder) == (
-        'Expect messages of a robot in the bag .../still, actually: there are none. '
+        'The bag .../still has no messages of a robot: there are none. '
         'Record while the robot runs.'
     )
 

@@ -264,9 +264,9 @@ def test_nothing_to_observe_is_an_error_that_says_why() -> None:
     with pytest.raises(RecordError) as caught:
         drafted(TopicSurvey(name='/notes', type='std_msgs/msg/String', messages=3))
     assert str(caught.value) == (
-        'Expect at least one topic in a test that an observation can be made of, actually: none '
-        'of these is.\n  /notes (std_msgs/msg/String): a text is no number\n'
+        'a test has no topic that an observation can be made of.\n'
+        '  /notes (std_msgs/msg/String): a text is no number\n'
         'Look at the robot while its sensors run.'
     )
-    with pytest.raises(RecordError, match='actually: there is no topic of a robot'):
+    with pytest.raises(RecordError, match='made of: there is no topic of a robot'):
         drafted()

@@ -672,15 +672,15 @@ def test_command_says_what_became_of_it(
     [
         (('--range', '3:1'), 'expected seconds as A:B or A:, with A before B'),
         (('--range', '0:2', '--range', '1:3'), 'The ranges overlap'),
-        (('--range', '900:901'), 'Expect an episode in the bag'),
+        (('--range', '900:901'), 'There is no episode in the bag'),
         (('--reset', '{"goal": ["a"]}'), 'expected an object of numbers as JSON'),
         (('--remap', 'odom'), 'expected OLD:=NEW'),
-        (('--remap', 'odo:=odom'), 'Expect a topic /odo in the bag, actually: it has /'),
-        (('--remap', 'scan:=odom'), 'Expect one topic /odom, actually: the bag has another'),
-        (('--remap', 'odom:=elsewhere'), r'Expect these topics of the contract in the bag: odom'),
-        (('--episode-topic', '/go'), 'Expect the topic /go in the bag'),
+        (('--remap', 'odo:=odom'), 'The bag has no topic /odo (got /'),
+        (('--remap', 'scan:=odom'), 'Two topics would be /odom: the bag has another'),
+        (('--remap', 'odom:=elsewhere'), 'The bag lacks topics of the contract (expected odom'),
+        (('--episode-topic', '/go'), 'The bag has no topic /go'),
         (('--gap', '0'), 'expected seconds, more than 0'),
-        (('--pacing', 'lockstep', '--range', '900:'), 'Expect an episode in the bag'),
+        (('--pacing', 'lockstep', '--range', '900:'), 'There is no episode in the bag'),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(

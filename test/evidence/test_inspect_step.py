@@ -162,12 +162,12 @@ def test_json_is_the_records_as_they_are(
         (
             '6',
             '0',
-            'Expect an episode from 1 to 5, the first digits of an id, or "last", actually',
+            r'no such episode \(expected 1 to 5, the first digits of an id, or "last", got',
         ),
-        ('0', '0', 'Expect an episode from 1 to 5'),
-        ('abc', '0', 'Expect an episode from 1 to 5'),
-        ('1', '4000', r'Expect a step from 0 to \d+ that the record has of episode 1, actually'),
-        ('1', '-3', 'Expect the number of a step, from 0, or "last", actually: \'-3\''),
+        ('0', '0', r'no such episode \(expected 1 to 5'),
+        ('abc', '0', r'no such episode \(expected 1 to 5'),
+        ('1', '4000', r'no such step of episode 1 \(expected 0 to \d+, got'),
+        ('1', '-3', r'Not a step \(expected a number from 0, or "last", got \'-3\'\)'),
     ],
 )
 def test_what_is_not_there_is_answered_with_what_is(

@@ -97,7 +97,7 @@ def test_one_episode_is_chosen_by_its_number(bag: Path, capsys: Output) -> None:
     assert episode['ending'] == episode['ending_again'] == 'safety_stop'
     assert episode['ended_at'] == episode['ended_again_at']
     assert main(['verdict', str(bag), '--episode', '4']) == 2
-    assert 'Expect an episode number from 1 to 3, actually: 4.' in capsys.readouterr().err
+    assert 'There is no such episode (expected 1 to 3, got 4).' in capsys.readouterr().err
 
 
 def test_lines_need_the_contract_that_they_were_made_under(
@@ -105,7 +105,7 @@ def test_lines_need_the_contract_that_they_were_made_under(
 ) -> None:
     path = lines(tmp_path / 'steps.jsonl', of(tape, Transition))
     assert main(['verdict', str(path)]) == 2
-    assert 'Expect the contract of' in capsys.readouterr().err
+    assert 'is not in the record, nor given' in capsys.readouterr().err
     assert main(['verdict', str(path), '--contract', 'warehouse_cart']) == 0
     assert 'Same: 3 episodes' in capsys.readouterr().out
     strict = other(tmp_path / 'strict.yaml', slower)
@@ -155,7 +155,7 @@ def test_a_contract_of_another_robot_is_refused(bag: Path, capsys: Output) -> No
     assert main(['verdict', str(bag), '--contract', 'door_arm']) == 2
     error = capsys.readouterr().err
     assert 'the record cannot be judged under it' in error
-    assert 'Expect action: the record has the groups base, actually: arm, gripper' in error
+    assert 'action: expected the groups base as in the record, got arm, gripper' in error
 
 
 def test_the_recorded_actions_as_a_policy_change_nothing(bag: Path, capsys: Output) -> None:

@@ -376,7 +376,7 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
 
     world.probe.until(counted, SOON, 'a count in the diagnostics')
     for words in (
-        'does not have the fields of ActionRequest: 0 is not a valid',
+        'Expected a message with the fields of ActionRequest, got 0 is not a valid',
         'ros2 topic info --verbose /boundary/action_request',
     ):
         world.probe.until(

@@ -83,7 +83,7 @@ def compare_paths(
         terms = run.terms()
         if terms.contract is None:
             raise RecordError(
-                f'Expect a record with its contract, actually: {path} has none'
+                f'{path} has no contract'
                 f'{f" that is valid ({terms.problem})" if terms.problem else ""}. Without it '
                 'nobody knows what its numbers mean.'
             )
@@ -236,14 +236,14 @@ def _agent(contract_a: Contract, contract_b: Contract, agent: str) -> str:
     if agent:
         if agent not in both:
             raise RecordError(
-                f'Expect an agent of both contracts ({", ".join(both) or "there is none"}), '
-                f'actually: {agent!r}.'
+                f'{agent!r} is not an agent of both contracts '
+                f'(they share {", ".join(both) or "none"}).'
             )
         return agent
     if len(contract_a.agents) > 1 or len(contract_b.agents) > 1 or not both:
         raise RecordError(
-            'Expect one agent, the same on both sides, actually: '
-            f'{", ".join(contract_a.agents)} and {", ".join(contract_b.agents)}. '
+            'Which agent? (expected one, the same on both sides, got '
+            f'{", ".join(contract_a.agents)} and {", ".join(contract_b.agents)}). '
             'Name one with --agent.'
         )
     return both[0]
@@ -280,7 +280,7 @@ def simulations(
         why = next(one for one in (first, second) if isinstance(one, str))
         if name:
             raise RecordError(
-                f'Expect a simulation that the recorded commands can be replayed in, actually: '
+                f'The recorded commands cannot be replayed in {name!r}: '
                 f'{why.rstrip(".")}. Name another robot, or {NO_SIMULATION!r}.'
             )
     return (None, None), (
@@ -340,8 +340,8 @@ def _too_few(a: Side, b: Side) -> Iterator[str]:
         if len(side.episodes) < 2:
             left = ', '.join(f'{count}: {why}' for why, count in side.left_out.items())
             yield (
-                f'Too few episodes: expect at least 2 whole ones in {side.name}, actually: '
-                f'{len(side.episodes)}{f" (left out: {left})" if left else ""}.'
+                f'Too few episodes in {side.name} (expected at least 2 whole ones, got '
+                f'{len(side.episodes)}{f"; left out: {left}" if left else ""}).'
             )
 
 

@@ -58,8 +58,8 @@ class OpenLoop:
     def __init__(self, contract: Contract, name: str) -> None:
         if len(contract.agents) != 1:
             raise BoundaryError(
-                'Expect one agent for an open-loop replay, actually: '
-                f'{", ".join(contract.agents)}, whose commands belong together.'
+                'An open-loop replay has one agent (got '
+                f'{", ".join(contract.agents)}, whose commands belong together).'
             )
         self._contract, self.name = contract, name
         self._options = {'camera_rate': 0.0} if _has_camera(contract, name) else {}

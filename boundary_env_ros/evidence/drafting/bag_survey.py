@@ -82,7 +82,7 @@ def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
         progress(number, total)
     if not number:
         raise RecordError(
-            f'Expect messages of a robot in the bag {path}, actually: {_none(bag)}'
+            f'The bag {path} has no messages of a robot: {_none(bag)}'
             f'{f" ({bag.tear})" if bag.tear else ""}. Record while the robot runs.'
         )
     offers = offers_of_bag(path)

@@ -83,8 +83,8 @@ def draft(survey: Survey) -> str:
     if not parts.observation:
         why = ''.join(f'\n  {topic.name} ({topic.type}): {text}' for topic, text in parts.left_out)
         raise RecordError(
-            f'Expect at least one topic in {survey.source} that an observation can be made of, '
-            f'actually: {"none of these is" if why else "there is no topic of a robot"}.{why}\n'
+            f'{survey.source} has no topic that an observation can be made of'
+            f'{"" if why else ": there is no topic of a robot"}.{why}\n'
             'Look at the robot while its sensors run.'
         )
     page = Page()

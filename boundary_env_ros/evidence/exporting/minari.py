@@ -64,7 +64,7 @@ class MinariWriter:
             import h5py
         except ImportError as error:
             raise MissingDependency(
-                f'Expect h5py for Minari data sets, actually: {error}. '
+                f'Minari data sets need h5py: {error}. '
                 'Install it with `pip install minari h5py pyarrow`.'
             ) from error
         self._text = h5py.string_dtype()

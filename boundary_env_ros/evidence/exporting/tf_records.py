@@ -49,7 +49,7 @@ class RecordFile:
             import google_crc32c
         except ImportError as error:
             raise MissingDependency(
-                f'Expect google-crc32c for TFRecord files, actually: {error}. '
+                f'TFRecord files need google-crc32c: {error}. '
                 'Install it with `pip install google-crc32c pyarrow`.'
             ) from error
         self.path = path

@@ -155,8 +155,8 @@ class _Importer:
         self._cut_topic = self._renamed(options.cut_topic)
         if options.cut_topic and self._cut_topic not in topics:
             raise RecordError(
-                f'Expect the topic {options.cut_topic} in the bag, actually: it has '
-                f'{", ".join(sorted(topics)) or "none"}. Mend --episode-topic.'
+                f'The bag has no topic {options.cut_topic} '
+                f'(got {", ".join(sorted(topics)) or "none"}). Change --episode-topic.'
             )
         self._ears = {agent: listened(contract, agent, topics) for agent in contract.agents}
         self._agents = {
@@ -440,7 +440,7 @@ class _Importer:
         else:
             why = 'nothing in it begins one that lasts a period'
         return (
-            f'Expect an episode in the bag {self._bag.path}, actually: {why}. Say where episodes '
+            f'There is no episode in the bag {self._bag.path}: {why}. Say where episodes '
             'are with --range, --gap or --episode-topic.'
         )
 

@@ -73,12 +73,12 @@ class Renamed:
         for old, new in self.names.items():
             if old not in there:
                 raise RecordError(
-                    f'Expect a topic {old} in the bag, actually: it has '
-                    f'{", ".join(sorted(there)) or "none"}. Mend --remap.'
+                    f'The bag has no topic {old} '
+                    f'(got {", ".join(sorted(there)) or "none"}). Change --remap.'
                 )
             if new in there - set(self.names) or list(self.names.values()).count(new) > 1:
                 raise RecordError(
-                    f'Expect one topic {new}, actually: the bag has another of that name. '
+                    f'Two topics would be {new}: the bag has another of that name. '
                     f'Give that one a new name as well, for example --remap {new}:={new}_old.'
                 )
 
@@ -139,8 +139,8 @@ def _refuse(
         wanted = ', '.join(dict.fromkeys(f'{use.wanted} ({use.name})' for use in needed))
         there = ', '.join(f'{name} ({kind})' for name, kind in sorted(topics.items()))
         raise RecordError(
-            f'Expect these topics of the contract in the bag: {wanted}, actually: it has '
-            f'{there or "none"}. Name what the bag calls otherwise with --remap OLD:=NEW, or '
+            f'The bag lacks topics of the contract (expected {wanted}, got '
+            f'{there or "none"}). Name what the bag calls otherwise with --remap OLD:=NEW, or '
             'take a contract without it.'
         )
 

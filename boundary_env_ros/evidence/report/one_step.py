@@ -96,7 +96,7 @@ def find_step(
 
     """
     if step != LAST and not step.isdecimal():
-        raise RecordError(f'Expect the number of a step, from 0, or "last", actually: {step!r}.')
+        raise RecordError(f'Not a step (expected a number from 0, or "last", got {step!r}).')
     run = Run(path)
     contract = run.terms().contract
     records = chain(read_all(run), marks_in_index(path))
@@ -116,8 +116,8 @@ def find_step(
         raise RecordError(_no_episode(steps.count, episode))
     if found is None:
         raise RecordError(
-            f'Expect a step from {numbers[0]} to {numbers[-1]} that the record has of episode '
-            f'{chosen.number}, actually: {step}.'
+            f'The record has no such step of episode {chosen.number} '
+            f'(expected {numbers[0]} to {numbers[-1]}, got {step}).'
         )
     return OneStep(
         step=found,
@@ -139,8 +139,8 @@ def _is_wanted(episode: Episode, wanted: str, chosen: Episode | None) -> bool:
 
 def _no_episode(count: int, wanted: str) -> str:
     if not count:
-        return 'Expect a record with episodes, actually: it holds no transition.'
+        return 'The record holds no transition, and so no episode.'
     return (
-        f'Expect an episode from 1 to {count}, the first digits of an id, or '
-        f'"last", actually: {wanted!r}. `boundary-env report` lists them.'
+        f'There is no such episode (expected 1 to {count}, the first digits of an id, or '
+        f'"last", got {wanted!r}). `boundary-env report` lists them.'
     )

@@ -40,7 +40,7 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
     found = [*_values('', recorded, other, ('pacing', 'period', 'agents', 'turns', 'sim_time'))]
     ours, theirs = (', '.join(g.name for g in c.action) for c in (recorded, other))
     if ours != theirs:
-        found.append(f'action: the record has the groups {ours}, actually: {theirs}')
+        found.append(f'action: expected the groups {ours} as in the record, got {theirs}')
     known = _parts(recorded)
     hidden = {f'field {spec.name}' for spec in recorded.evaluator}
     for path, (part, names) in _parts(other).items():
@@ -48,11 +48,11 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
             found += _values(f'{path}.', known[path][0], part, names)
         elif not path.startswith('action.'):
             why = 'only the evaluator saw it' if path in hidden else 'it was not recorded'
-            found.append(f'{path}: what the record has, actually: {why}')
+            found.append(f'{path}: {why} (expected what the record has)')
     heard = Limits.of(recorded).needs
     found += (
-        f'{name.removeprefix(f"{ALIVE}.")}.when_stale: `hold` as in the record, since the gate '
-        'did not listen to that topic, actually: `hold` here only'
+        f'{name.removeprefix(f"{ALIVE}.")}.when_stale: `hold` here only (expected as in the '
+        'record, since the gate did not listen to that topic)'
         for name in Limits.of(other).needs
         if name.startswith(ALIVE) and name not in heard
     )
@@ -82,4 +82,4 @@ def _values(path: str, recorded: object, other: object, names: Sequence[str]) ->
     for name in names:
         ours, theirs = getattr(recorded, name), getattr(other, name)
         if ours != theirs:
-            yield f'{path}{name}: {told(ours)} as in the record, actually: {told(theirs)}'
+            yield f'{path}{name}: expected {told(ours)} as in the record, got {told(theirs)}'

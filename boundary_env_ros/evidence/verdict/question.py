@@ -57,8 +57,8 @@ class Question:
         made_from = imported_from(first)
         if made_from:
             raise RecordError(
-                f'Expect the record of a boundary, actually: steps that were made of the bag '
-                f'{made_from} afterwards. No gate decided and no environment judged there: there '
+                f'The steps were made of the bag {made_from} afterwards. '
+                'No gate decided and no environment judged there: there '
                 'is no verdict to come to again.'
             )
         text = self._run.contract_text()
@@ -71,15 +71,14 @@ class Question:
                 recorded, other = other, None
         if recorded is None:
             raise RecordError(
-                f'Expect the contract of {path} ({first.id.digest}), actually: it is not in the '
-                'record, nor given. Name the run folder or the bag, or give it as --contract.'
+                f'The contract of {path} ({first.id.digest}) is not in the record, nor given. '
+                'Name the run folder or the bag, or give it as --contract.'
             )
         if other is not None:
             found = in_the_way(recorded.contract, other.contract)
             if found:
                 raise BoundaryError(
-                    f'{contract}: the record cannot be judged under it.\n  Expect '
-                    + '\n  Expect '.join(found)
+                    f'{contract}: the record cannot be judged under it.\n  ' + '\n  '.join(found)
                 )
         self.recorded = recorded
         self._other = other
@@ -90,7 +89,7 @@ class Question:
         for entry in self._run.entries():
             if isinstance(entry, Entry) and isinstance(entry.record, Transition):
                 return entry.record
-        raise RecordError(f'Expect at least one step in {self._path}, actually: none.')
+        raise RecordError(f'{self._path} has no step.')
 
     @property
     def source(self) -> RecordSource | None:
@@ -150,7 +149,7 @@ class Question:
         episodes = rerun.finish()
         if only is not None and not episodes:
             raise RecordError(
-                f'Expect an episode number from 1 to {rerun.begun}, actually: {only}.'
+                f'There is no such episode (expected 1 to {rerun.begun}, got {only}).'
             )
         return VerdictReport(
             question=self._asked(policy),

@@ -256,9 +256,9 @@ class Rerun:
             return None
         if len(rows) < request.horizon:
             raise PolicyFailed(
-                f'Expect as many actions as the recorded chunks have ({request.horizon}), '
-                f'actually: {len(rows)}. The record does not say what it would have been asked '
-                'in between.'
+                'Too few actions in the chunk of the policy (expected as many as the recorded '
+                f'ones have, {request.horizon}, got {len(rows)}). The record does not say what '
+                'it would have been asked in between.'
             )
         action = tuple(value for row in rows[: request.horizon] for value in row)
         return replace(request, action=action)

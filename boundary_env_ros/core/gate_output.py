@@ -17,7 +17,6 @@ from boundary_env_ros.core.gate_rules.measured import (
     measured_command,
     older_than,
 )
-from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.under_way import Recent
 from boundary_env_ros.core.gate_rules.workspace import looks_back
@@ -62,10 +61,7 @@ class Output:
             for group in contract.action
             for _ in group.low
         )
-        self._depart = tuple(
-            most for group in contract.action for most in group.depart or (math.inf,) * group.size
-        )
-        self._may_depart = not self._lockstep and min(self._depart) < math.inf
+        self._may_depart = not self._lockstep and any(group.depart for group in contract.action)
         self._recent = _recent(contract)
         self._out: int | None = None
         self.command: Vector | None = None
@@ -146,9 +142,7 @@ class Output:
         # and the robot must not follow its own sensors.
         if self._may_depart and not by_timer:
             measured = measured_command(limits, measurements)
-            if measured is not None and _apart(
-                previous, nearer_sign(limits, measured, previous), self._depart
-            ):
+            if measured is not None:
                 kept = kept_of(limits, previous, measured)
                 # The robot may do more than was commanded: there is nothing to take back of that.
                 return kept, kept != previous
@@ -232,7 +226,3 @@ def _recent(contract: Contract) -> Recent | None:
         for low, high in zip(contract.flat('low'), contract.flat('high'), strict=True)
     )
     return Recent(looks_back(contract.safety, fastest))
-
-
-def _apart(one: Vector, other: Vector, most: Vector) -> bool:
-    return any(abs(a - b) > limit for a, b, limit in zip(one, other, most, strict=True))

@@ -89,6 +89,7 @@ class Oracle:
         self.depart = tuple(
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
         )
+        self.group = tuple(group.name for group in contract.action for _ in group.low)
         # Those slow down as fast as their limits allow, which are judged at the end.
         self.profiled = any(group.acceleration or group.jerk for group in contract.action)
         self.speeds = tuple(
@@ -345,15 +346,23 @@ class Oracle:
             return tuple(found), not (to_stop or trigger is Trigger.TIMER)
         if self.departs and trigger is not Trigger.TIMER:
             measured = self.measured(now)
-            if measured is not None and any(
-                abs(one - other) > most
-                for one, other, most in zip(last, measured, self.depart, strict=True)
-            ):
+            if measured is not None:
+                gone = {
+                    group
+                    for group, one, other, most in zip(
+                        self.group, last, measured, self.depart, strict=True
+                    )
+                    if abs(one - other) > most
+                }
                 # Of a speed no more than it was told to, and not the other way.
                 kept = tuple(
-                    sorted((safe, value, told))[1] if speed else value
-                    for safe, value, told, speed in zip(
-                        self.safe, measured, last, self.speeds, strict=True
+                    told
+                    if group not in gone
+                    else sorted((safe, value, told))[1]
+                    if speed
+                    else value
+                    for group, safe, value, told, speed in zip(
+                        self.group, self.safe, measured, last, self.speeds, strict=True
                     )
                 )
                 return kept, kept != last

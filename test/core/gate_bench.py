@@ -308,23 +308,36 @@ class Witness:
         measured, last = self._known_motion(now), self.in_force
         if decision.trigger is Trigger.TIMER or measured is None or last is None:
             return False
-        return self.contract.pacing is Pacing.REALTIME and any(
+        return self.contract.pacing is Pacing.REALTIME and any(self._departed(measured, last))
+
+    def _departed(self, measured: Vector, last: Vector) -> list[bool]:
+        """Return, by dimension, whether its group does another thing than it was told."""
+        apart = [
             abs(was - is_) > most
             for was, is_, most in zip(last, self._turned(measured), self.depart, strict=True)
-        )
+        ]
+        names = [group.name for group in self.contract.action for _ in group.low]
+        gone = {name for name, one in zip(names, apart, strict=True) if one}
+        return [name in gone for name in names]
 
     def _is_speed(self, i: int) -> bool:
         kinds = [one for group in self.contract.action for one in group.interface]
         return kinds[i] is not Interface.POSITION
 
     def _kept(self, now: Instant) -> Vector | None:
-        """Return what the robot does, of speeds as much as it was told to."""
+        """Return what departed groups do, of speeds as much as told to; the others go on."""
         measured, last = self._known_motion(now), self.in_force
         assert measured is not None
         assert last is not None
         return tuple(
-            sorted((self.safe[i], value, last[i]))[1] if self._is_speed(i) else value
-            for i, value in enumerate(self._turned(measured))
+            sorted((self.safe[i], value, last[i]))[1]
+            if gone and self._is_speed(i)
+            else value
+            if gone
+            else last[i]
+            for i, (value, gone) in enumerate(
+                zip(self._turned(measured), self._departed(measured, last), strict=True)
+            )
         )
 
     def _turned(self, measured: Vector) -> Vector:

@@ -202,6 +202,23 @@ def test_a_takeover_of_an_arm_that_lags_does_not_jump_and_nor_does_giving_back()
     assert all(abs(b[0] - a[0]) <= most for a, b in pairwise(commands))
 
 
+# Departing ---------------------------------------------------------------------------------------
+
+
+def test_a_group_that_departs_frees_no_command_of_another_group() -> None:
+    """The arm was pushed; the gripper, which declares no `depart`, holds on to its object."""
+    bench = Bench(of_groups(replace(ARM.action[0], depart=(0.2, 0.2)), _FINGERS))
+    bench.motion = (*PLACE, *ON_AN_OBJECT)
+    bench.start()
+    drive(bench, *PLACE, *CLOSED, periods=4)
+    bench.motion = (0.75, -0.4, *ON_AN_OBJECT)
+    bench.time.wait(0.02)
+    bench.pulse()
+    decision = bench.ask(*PLACE, *CLOSED)
+    assert (decision.previous_command, decision.seeded) == ((0.75, -0.4, *CLOSED), True)
+    assert decision.command[2:] == CLOSED
+
+
 # Silence of the gate -----------------------------------------------------------------------------
 
 

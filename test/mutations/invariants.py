@@ -1079,10 +1079,17 @@ _REST = (
     ),
     Mutation(
         'Where command and measured state have parted the limits begin anew',
-        OUTPUT,
-        '            if measured is not None and _apart(\n',
-        '            if False and _apart(\n',
+        MEASURED,
+        '        found += [any(gone)] * group.size\n',
+        '        found += [False] * group.size\n',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
+    ),
+    Mutation(
+        'A group that departs frees no command of another one',
+        MEASURED,
+        '        is_ if gone else was\n        for was, is_, gone in zip(\n',
+        '        is_\n        for was, is_, gone in zip(\n',
+        (_IN_FORCE + 'a_group_that_departs_frees_no_command_of_another_group',),
     ),
     Mutation(
         'What a robot does beyond its command is not taken for one',

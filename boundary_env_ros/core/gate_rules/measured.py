@@ -10,7 +10,7 @@ import math
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.decision import Measurement
 from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits
-from boundary_env_ros.core.gate_rules.rotation import measured_rotations
+from boundary_env_ros.core.gate_rules.rotation import measured_rotations, nearer_sign
 from boundary_env_ros.core.sources import Vector
 
 
@@ -107,9 +107,11 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     """
     Return where the limits begin anew while a command is in force: what the robot does of it.
 
-    A place is where it is; an angle that wraps, by the number nearest to the commanded. A speed is
-    what the robot does between the safe speed and the commanded one: what it does beyond, or the
-    other way, nobody has asked for, and a sensor that is broken may make it up.
+    Only for the groups that have departed from it by more than their own ``depart``; the others go
+    on from the last command. A place is where it is; an angle that wraps, by the number nearest to
+    the commanded. A speed is what the robot does between the safe speed and the commanded one:
+    what it does beyond, or the other way, nobody has asked for, and a sensor that is broken may
+    make it up.
 
     Parameters
     ----------
@@ -125,4 +127,20 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     for i in limits.speeds:
         low, high = sorted((limits.safe[i], commanded[i]))
         kept[i] = min(max(measured[i], low), high)
-    return tuple(kept)
+    return tuple(
+        is_ if gone else was
+        for was, is_, gone in zip(
+            commanded, kept, departed(limits, commanded, measured), strict=True
+        )
+    )
+
+
+def departed(limits: Limits, commanded: Vector, measured: Vector) -> tuple[bool, ...]:
+    """Return, by dimension, whether its group does another thing than it was commanded."""
+    apart = iter(zip(commanded, nearer_sign(limits, measured, commanded), strict=True))
+    found: list[bool] = []
+    for group in limits.groups:
+        most = group.depart or (math.inf,) * group.size
+        gone = [abs(was - is_) > limit for limit, (was, is_) in zip(most, apart, strict=False)]
+        found += [any(gone)] * group.size
+    return tuple(found)

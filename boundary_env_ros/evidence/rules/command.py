@@ -10,9 +10,8 @@ from boundary_env_ros.core.commands import translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.measured import measured_command
+from boundary_env_ros.core.gate_rules.measured import departed, measured_command
 from boundary_env_ros.core.gate_rules.recorded import was_deactivated
-from boundary_env_ros.core.gate_rules.rotation import nearer_sign
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Trajectory, Vector
 from boundary_env_ros.core.timebase import elapsed
@@ -196,9 +195,7 @@ def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool
     asked = decision.trigger is not Trigger.TIMER
     if not asked or contract.pacing is Pacing.LOCKSTEP or measured is None:
         return False
-    most = [m for group in contract.action for m in group.depart or (math.inf,) * group.size]
-    apart = zip(last.command, nearer_sign(terms.limits, measured, last.command), most, strict=True)
-    return any(abs(was - now) > limit for was, now, limit in apart)
+    return any(departed(terms.limits, last.command, measured))
 
 
 def _measured(decision: GateDecision, last: GateDecision, terms: Terms) -> Vector | None:

@@ -14,6 +14,7 @@ from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.measured import (
     beside,
     kept_of,
+    known_of,
     measured_command,
     older_than,
 )
@@ -135,9 +136,9 @@ class Output:
             return previous, previous is not None
         by_timer = trigger is Trigger.TIMER
         if any(left):
-            # However young: what is still commanded has to be braked.
-            measured = measured_command(limits, measurements)
-            return beside(limits, previous, measured, left, to_stop=by_timer)
+            # To stop begins nothing anew: what is still commanded has to be braked.
+            known = known_of(limits, measurements, self._since_sent(now))
+            return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
         # Only for those who ask for something: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
         if self._may_depart and not by_timer:
@@ -152,11 +153,15 @@ class Output:
         self, limits: Limits, measurements: Mapping[str, Measurement], now: Instant
     ) -> Vector | None:
         """Return the measured state; None if it is not known since the last command went out."""
-        if self._out is not None and not self._lockstep:
-            since = (now.steady - self._out) / NANOSECONDS
-            if older_than(since, measurements):
-                return None
+        if older_than(self._since_sent(now), measurements):
+            return None
         return measured_command(limits, measurements)
+
+    def _since_sent(self, now: Instant) -> float:
+        """Return the seconds since when the robot may have moved: the last command."""
+        if self._out is None or self._lockstep:
+            return math.inf
+        return (now.steady - self._out) / NANOSECONDS
 
     def _left_alone(self, now: Instant) -> tuple[bool, ...]:
         """Return, by dimension, whether its driver has begun to brake by itself."""
@@ -179,10 +184,7 @@ class Output:
         More would let a pause save up speed; in lockstep a step is a period, however long it took.
         Less than none, from callers whose readings of the clock overtook each other, is none.
         """
-        period = self._period
-        if self._out is None or self._lockstep:
-            return period
-        return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)
+        return min(max(self._since_sent(now), 0.0), self._period)
 
     def due(self, now: Instant, period: float) -> bool:
         """

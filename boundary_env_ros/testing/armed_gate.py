@@ -178,7 +178,7 @@ class ArmedGate:
         if before is None or nothing_to_brake:
             before = measured
         elif any(left):
-            before = beside(limits, before, measured, left, to_stop=not decision.seeded)[0] or ()
+            before = beside(limits, before, measured, left, to_stop=not decision.seeded)
         elif decision.seeded:
             before = kept_of(limits, before, measured)
         time_step = contract.period if self.command is None else min(elapsed, contract.period)

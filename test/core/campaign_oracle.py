@@ -329,21 +329,18 @@ class Oracle:
         """Return what the next command is held against, and whether it begins anew from there."""
         last, left = self.in_drivers, self.left_alone(now)
         if last is None or any(left):
-            measured = self.measured(now)
             if last is None or all(left):
                 measured = self.measured(now, since=self.out)
                 return measured, measured is not None
-            found: list[float] = []
-            for i, was in enumerate(last):
-                if not left[i]:
-                    found.append(was)
-                elif (to_stop or trigger is Trigger.TIMER) and self.safe[i] == self.safe[i]:
-                    found.append(self.safe[i])
-                elif measured is None:
-                    return None, False
-                else:
-                    found.append(measured[i])
-            return tuple(found), not (to_stop or trigger is Trigger.TIMER)
+            stopping = to_stop or trigger is Trigger.TIMER
+            found = list(last)
+            for i, safe in enumerate(self.safe):
+                measured = self.measured(now, since=self.out, group=self.group[i])
+                if left[i] and safe == safe and (stopping or measured is None):
+                    found[i] = safe
+                elif left[i] and measured is not None:
+                    found[i] = measured[i]  # of another place nobody knows anything
+            return tuple(found), not stopping
         if self.departs and trigger is not Trigger.TIMER:
             measured = self.measured(now)
             if measured is not None:
@@ -368,12 +365,16 @@ class Oracle:
                 return kept, kept != last
         return last, False
 
-    def measured(self, now: Instant, since: int | None = None) -> Vector | None:
-        """Return what the robot said of itself, after a steady time; None if not known."""
+    def measured(self, now: Instant, since: int | None = None, group: str = '') -> Vector | None:
+        """Return what it said of itself, or a group, after a steady time; None if not known."""
         seen = self.motion
         if (
             seen is None
-            or not all(map(math.isfinite, seen[0]))
+            or not all(
+                math.isfinite(value)
+                for value, name in zip(seen[0], self.group, strict=True)
+                if group in ('', name)
+            )
             or self._age(seen, now) > self.sensor_timeout
             or (not self.lockstep and since and self._age(seen, now) > now.steady - since)
         ):

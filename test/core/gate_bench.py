@@ -251,18 +251,28 @@ class Witness:
             return last
         if last is None or all(left):
             return self._known_motion(now, since=self.out)
-        measured = self._known_motion(now)
-        found = []
-        for i, was in enumerate(last):
-            if not left[i]:
-                found.append(was)
-            elif to_stop and not math.isnan(self.safe[i]):
-                found.append(self.safe[i])
-            elif measured is None:
-                return None
-            else:
-                found.append(measured[i])
-        return tuple(found)
+        there = self._known_groups(now)
+        return tuple(
+            was
+            if not gone or (is_ is None and math.isnan(safe))
+            else safe
+            if is_ is None or (to_stop and not math.isnan(safe))
+            else is_
+            for was, gone, is_, safe in zip(last, left, there, self.safe, strict=True)
+        )
+
+    def _known_groups(self, now: Instant) -> list[float | None]:
+        """Return what each group said of itself since the last command; None if nothing."""
+        said, found = self.measured, []
+        for group in self.contract.action:
+            here = slice(len(found), len(found) + group.size)
+            if said is not None:
+                only = [v if here.start <= i < here.stop else 0.0 for i, v in enumerate(said)]
+                self.measured = tuple(only)
+            one = self._known_motion(now, since=self.out)
+            self.measured = said
+            found += [None] * group.size if one is None else one[here]
+        return found
 
     def _check_motion(self, decision: GateDecision, now: Instant) -> None:
         period = self.contract.period

@@ -255,3 +255,45 @@ def test_a_stop_brakes_what_is_in_force_beside_a_driver_that_took_over(who: Trig
         stop = bench.ask(0.3, 0.0, 0.3, 0.0)
     assert stop.verdict is Verdict.STOPPED
     assert stop.command == pytest.approx((0.0, 0.0, 0.3 - 1.0 * bench.contract.period, 0.0))
+
+
+_ARM_THAT_WAITS = replace(RICH.action[0], driver_timeout=0.25)
+_BASE_IN_FORCE = replace(_BASE, driver_timeout=None)
+
+
+@pytest.mark.parametrize('who', [Trigger.TIMER, Trigger.REQUEST])
+def test_a_stop_says_no_place_that_was_measured_before_the_last_command(who: Trigger) -> None:
+    bench = Bench(of_groups(_ARM_THAT_WAITS, _BASE_IN_FORCE))
+    bench.motion = (*PLACE, 0.0, 0.0)
+    bench.start()
+    drive(bench, 2.0, -0.5, 0.0, 0.0, periods=4)
+    last = bench.command
+    assert last == pytest.approx((0.9, -0.5, 0.0, 0.0))
+    bench.time.wait(0.26)
+    bench.say(EpisodeState.RUNNING)
+    bench.lag = 0.27
+    bench.motion = (0.7, -0.5, 0.0, 0.0)
+    bench.sense()
+    if who is Trigger.TIMER:
+        [stop] = bench.press()
+        assert (stop.verdict, stop.command) == (Verdict.STOPPED, last)
+    else:
+        decision = bench.ask(2.0, -0.5, 0.0, 0.0)
+        assert decision.previous_command == last
+
+
+@pytest.mark.parametrize('how', ['timer', 'deactivation', 'end'])
+def test_a_stop_brakes_what_is_in_force_beside_an_arm_of_which_nothing_is_known(how: str) -> None:
+    """The gate hung, the arm's driver took over, its feedback is gone; the base still drives."""
+    bench = Bench(of_groups(_ARM_THAT_WAITS, _BASE_IN_FORCE))
+    bench.motion = (*PLACE, 0.0, 0.0)
+    bench.start()
+    drive(bench, *PLACE, 0.3, 0.0, periods=5)
+    last = bench.command or ()
+    bench.alive.discard('odometry')
+    bench.time.wait(0.45)
+    if how == 'end':
+        bench.say(EpisodeState.TRUNCATED)
+    seen = bench.deactivate() if how == 'deactivation' else bench.wait(1.0)
+    assert {d.command[:2] for d in seen if d.published} == {last[:2]}
+    assert seen[-1].command[2:] == (0.0, 0.0)

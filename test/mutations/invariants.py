@@ -617,15 +617,15 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A pause saves up no speed',
         OUTPUT,
-        'return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)',
-        'return max((now.steady - self._out) / NANOSECONDS, 0.0)',
+        'return min(max(self._since_sent(now), 0.0), self._period)',
+        'return max(self._since_sent(now), 0.0)',
         (_LIMITS + 'a_pause_saves_up_no_speed',),
     ),
     Mutation(
         'Readings of the clock that overtake each other leave no time to move',
         OUTPUT,
-        'return min(max((now.steady - self._out) / NANOSECONDS, 0.0), period)',
-        'return min((now.steady - self._out) / NANOSECONDS, period)',
+        'return min(max(self._since_sent(now), 0.0), self._period)',
+        'return min(self._since_sent(now), self._period)',
         (_LIMITS + 'readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move',),
     ),
     Mutation(
@@ -670,7 +670,7 @@ _WHAT_MAY_BE_PUBLISHED = (
         'A measured rotation is made a unit quaternion',
         MEASURED,
         'measured = measured_rotations(limits, tuple(values))',
-        'measured: Vector | None = tuple(values)',
+        'measured = tuple(values)',
         (
             _ROTATION + 'a_tool_starts_from_the_rotation_that_is_measured',
             _ROTATION + 'a_measured_state_that_is_no_rotation_is_unknown_and_stops',
@@ -699,7 +699,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'What was measured before the last command seeds nothing',
         OUTPUT,
-        '            if older_than(since, measurements):\n                return None\n',
+        '        if older_than(self._since_sent(now), measurements):\n            return None\n',
         '',
         (
             _IN_FORCE
@@ -709,9 +709,16 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A driver that took over frees no command of another one',
         MEASURED,
-        'at if gone else was for was, at, gone in zip(commanded, there, left, strict=True)',
-        'at for was, at, gone in zip(commanded, there, left, strict=True)',
+        '        elif left[i] and not math.isnan(is_):\n',
+        '        elif not math.isnan(is_):\n',
         (_IN_FORCE + 'a_driver_that_took_over_frees_no_command_of_another_driver',),
+    ),
+    Mutation(
+        'Of one of several drivers that took over nothing older than the last command is taken',
+        MEASURED,
+        '            or older_than(since, {name: measurement})\n',
+        '',
+        (_IN_FORCE + 'a_stop_says_no_place_that_was_measured_before_the_last_command',),
     ),
     Mutation(
         'A command that the driver has braked from is not held',

@@ -30,16 +30,32 @@ def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) ->
         The feedback of every group, and whatever else, by name.
 
     """
+    measured = known_of(limits, measurements)
+    return None if any(map(math.isnan, measured)) else measured
+
+
+def known_of(
+    limits: Limits, measurements: Mapping[str, Measurement], since: float = math.inf
+) -> Vector:
+    """
+    Return what is known of the measured state, as a command; NaN for a group that is not known.
+
+    Nor is one that was measured more seconds ago than ``since``.
+    """
     values: list[float] = []
     for group in limits.groups:
         name = f'{FEEDBACK}.{group.name}'
         need, measurement = limits.needs[name], measurements.get(name)
-        if measurement is None or not need.fresh(measurement) or not need.usable(measurement):
-            return None
-        values += measurement.values
+        if (
+            measurement is None
+            or not need.fresh(measurement)
+            or not need.usable(measurement)
+            or older_than(since, {name: measurement})
+        ):
+            values += (math.nan,) * group.size
+        else:
+            values += measurement.values
     measured = measured_rotations(limits, tuple(values))
-    if measured is None:
-        return None
     return tuple(
         value if math.isnan(safe) else min(max(value, low), high)
         for value, safe, low, high in zip(
@@ -64,17 +80,18 @@ def older_than(seconds: float, measurements: Mapping[str, Measurement]) -> bool:
 def beside(
     limits: Limits,
     commanded: Vector,
-    measured: Vector | None,
+    known: Vector,
     left: Sequence[bool],
     *,
     to_stop: bool,
-) -> tuple[Vector | None, bool]:
+) -> Vector:
     """
-    Return where the limits begin anew where only some drivers were left alone, and if seeded.
+    Return where the limits begin anew where only some drivers were left alone.
 
     The others still follow the last command. Who asks for something begins at what the robot does
     where its driver has braked. To stop begins there at the safe speed, which the driver brakes
-    to; that is no seed, since what is still commanded has to be braked.
+    to. So does who asks where a speed is not known; a place that is not known goes on from the
+    last command: no other is sent, and what is still commanded can be braked.
 
     Parameters
     ----------
@@ -82,25 +99,21 @@ def beside(
         The limits in force.
     commanded
         The last command.
-    measured
-        What :func:`measured_command` says.
+    known
+        What :func:`known_of` says of the robot since that went out.
     left
         By dimension, whether its driver brakes by itself.
     to_stop
         Whether nobody asks for anything.
 
     """
-    there = limits.safe if to_stop else (math.nan,) * len(commanded)
-    if measured is not None:
-        there = tuple(
-            is_ if math.isnan(at) else at for at, is_ in zip(there, measured, strict=True)
-        )
-    previous = tuple(
-        at if gone else was for was, at, gone in zip(commanded, there, left, strict=True)
-    )
-    if any(map(math.isnan, previous)):
-        return None, False
-    return previous, not to_stop
+    previous = list(commanded)
+    for i, is_ in enumerate(known):
+        if left[i] and not math.isnan(limits.safe[i]) and (to_stop or math.isnan(is_)):
+            previous[i] = limits.safe[i]
+        elif left[i] and not math.isnan(is_):
+            previous[i] = is_
+    return tuple(previous)
 
 
 def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:

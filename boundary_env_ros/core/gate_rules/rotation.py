@@ -80,17 +80,18 @@ def turn(limits: Limits, previous: Vector, time_step: float, shaped: Shaped) -> 
             )
 
 
-def measured_rotations(limits: Limits, measured: Vector) -> Vector | None:
+def measured_rotations(limits: Limits, measured: Vector) -> Vector:
     """
     Return a measured state in which rotations are unit quaternions.
 
-    None if one is none: from there nothing can be turned.
+    NaN for one that is none: from there nothing can be turned.
     """
-    if refuse_what_is_none(limits, measured):
-        return None
+    none = {result.dimension for result in refuse_what_is_none(limits, measured)}
     values = list(measured)
     for rotation in limits.rotations:
-        for i, value in zip(rotation.dimensions, _unit(_part(measured, rotation)), strict=True):
+        unknown = rotation.dimensions[0] in none
+        unit = (math.nan,) * 4 if unknown else _unit(_part(measured, rotation))
+        for i, value in zip(rotation.dimensions, unit, strict=True):
             values[i] = value
     return tuple(values)
 

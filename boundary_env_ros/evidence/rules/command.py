@@ -10,7 +10,7 @@ from boundary_env_ros.core.commands import translate
 from boundary_env_ros.core.contract import ActionKind, Pacing
 from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.measured import departed, measured_command
+from boundary_env_ros.core.gate_rules.measured import departed, known_of, measured_command
 from boundary_env_ros.core.gate_rules.recorded import was_deactivated
 from boundary_env_ros.core.safety import Hold
 from boundary_env_ros.core.sources import Trajectory, Vector
@@ -174,7 +174,7 @@ def _goes_on(link: Link, last: GateDecision, terms: Terms | None) -> bool:
     # Between two episodes it may have braked, which is in no step.
     unseen = begins_anew(last, decision) and not link.direct
     left = left_alone(last, decision, terms)
-    measured = _measured(decision, last, terms) or last.command
+    measured = known_since(link, terms)
     return all(
         now == was or (now == safe and (gone or unseen)) or (now == there and gone)
         for now, was, safe, there, gone in zip(
@@ -196,6 +196,17 @@ def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool
     if not asked or contract.pacing is Pacing.LOCKSTEP or measured is None:
         return False
     return any(departed(terms.limits, last.command, measured))
+
+
+def known_since(link: Link, terms: Terms) -> Vector:
+    """Return what a decision knew of the robot since the last command; NaN for nothing."""
+    last, decision = link.published, link.decision
+    since: float | None = None
+    if last is not None and terms.contract.pacing is not Pacing.LOCKSTEP:
+        since = elapsed(last.commanded, decision.decided or decision.commanded)
+    found = {measurement.name: measurement for measurement in decision.measurements}
+    limits = limits_of(decision, terms)
+    return known_of(limits, found, math.inf if since is None else since + ROUNDING)
 
 
 def _measured(decision: GateDecision, last: GateDecision, terms: Terms) -> Vector | None:

@@ -8,6 +8,7 @@ from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement, Verdict
 from boundary_env_ros.core.gate_rules.limits import ALIVE, OPERATOR
 from boundary_env_ros.core.gate_rules.measured import (
+    beside,
     kept_of,
     measured_command,
     older_than,
@@ -32,6 +33,7 @@ from boundary_env_ros.evidence.rules.base import (
 from boundary_env_ros.evidence.rules.command import (
     BEFORE_COMMAND,
     in_force,
+    known_since,
     left_alone,
 )
 from boundary_env_ros.evidence.rules.gate import same_numbers
@@ -45,22 +47,24 @@ def seeded_from_measured(link: Link) -> Found:
     if not decision.seeded or decision.verdict is Verdict.REJECTED:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
-    expected = measured_command(limits, found) or ()
+    expected = measured = measured_command(limits, found) or ()
     last, alone = in_force(link, terms), True
-    if last is not None and len(last.command) == len(expected) == len(decision.previous_command):
+    if last is not None and len(last.command) == len(limits.low) == len(decision.previous_command):
         left, surely = (left_alone(last, decision, terms, surely=sure) for sure in (False, True))
-        kept = kept_of(limits, last.command, expected)
         alone = all(surely)
-        if not any(left) or kept == decision.previous_command:
+        kept = kept_of(limits, last.command, measured) if measured else ()
+        if not any(left) or (kept == decision.previous_command and not any(surely)):
             expected = kept
-        else:
+        elif not alone:
             # Whether a driver had taken over by then is known to within a moment.
-            expected = tuple(
-                is_ if certain or (gone and previous != was) else was
-                for is_, was, previous, gone, certain in zip(
-                    expected, last.command, decision.previous_command, left, surely, strict=True
+            gone = [
+                certain or (maybe and previous != was)
+                for certain, maybe, previous, was in zip(
+                    surely, left, decision.previous_command, last.command, strict=True
                 )
-            )
+            ]
+            there = known_since(link, terms)
+            expected = beside(limits, last.command, there, gone, to_stop=False)
     if alone and _is_older(link, terms):
         expected = ()
     if not same_numbers(expected, decision.previous_command):

@@ -756,6 +756,8 @@ class Gate:
         # From here on nobody is heard who asks for something.
         self._authority.braking = self._authority.id
         situation = replace(self._situation(Trigger.TIMER, now), deactivated=True)
+        if not situation.armed and self._output.command is None:
+            situation = replace(situation, previous=self._output.in_force, seeded=False)
         ruling = rule(self._limits, situation, None)
         decision = self._emit(ruling, situation, now)
         self._health.tick(now)
@@ -793,6 +795,7 @@ class Gate:
             previous_rate=() if seeded else output.rate,
             previous_acceleration=() if seeded else output.acceleration,
             emergency_stop=self._authority.emergency,
+            armed=self._authority.lease is not None,
             stopped=trigger is Trigger.TIMER and self._memory.stopping and self._authority.running,
             since_request=_since(self._memory.last_request, now),
             since_environment=_since(self._heard_environment, now),

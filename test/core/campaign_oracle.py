@@ -420,6 +420,9 @@ class Oracle:
         command, verdict, trigger = decision.command, decision.verdict, decision.trigger
         request = decision.request
         before, begins = self.before(now, trigger)
+        if self.deactivating and self.last is None and not decision.armed:
+            before, begins = self.in_drivers, False
+            self._require(not command, 'says a place that nobody asks for any more')
         asked = decision.requested_action
         wanted = self._meaning(asked, before)
 

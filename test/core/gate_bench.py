@@ -231,6 +231,9 @@ class Witness:
 
     def _check_nowhere(self, decision: GateDecision, now: Instant) -> None:
         """Check that a stop without a command is one to stay, where nobody knows the place."""
+        if Reason.DEACTIVATED in reasons(decision) and self.last is None:
+            assert decision.previous_command == self.in_force
+            return  # there is nothing to brake
         assert any(map(math.isnan, self.safe)), 'stopped without a command'
         assert self.before(now) is None
         assert decision.previous_command == ()

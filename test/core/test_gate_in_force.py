@@ -158,15 +158,15 @@ def test_the_first_request_of_a_lease_goes_on_from_the_effort_that_was_commanded
     assert decision.previous_command == decision.command == (15.0, 15.0)
 
 
-def test_a_deactivation_between_two_leases_says_the_command_in_force_once_more() -> None:
-    """So the record knows that nothing is in force from there on."""
+def test_a_deactivation_between_two_leases_moves_nothing_and_ends_what_was_in_force() -> None:
+    """A hand may have moved it since; that nothing is in force from there on is in the record."""
     bench = Bench(waiting(of_groups(_FINGERS)))
     bench.motion = ON_AN_OBJECT
     bench.start()
     drive(bench, *CLOSED, periods=4)
     bench.finish()
     [stop] = bench.deactivate()
-    assert stop.command == CLOSED
+    assert (stop.command, stop.previous_command) == ((), CLOSED)
     assert Reason.DEACTIVATED in reasons(stop)
     bench.gate.begin_ticking()
     bench.say(EpisodeState.RESETTING, 'episode-2')

@@ -1092,6 +1092,16 @@ _REST = (
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
     Mutation(
+        'A deactivation between two leases moves nothing',
+        RULING,
+        '    if idle and at_rest(limits, previous):\n',
+        '    if False:\n',
+        (
+            _IN_FORCE
+            + 'a_deactivation_between_two_leases_moves_nothing_and_ends_what_was_in_force',
+        ),
+    ),
+    Mutation(
         'A group that departs frees no command of another one',
         MEASURED,
         '        is_ if gone else was\n        for was, is_, gone in zip(\n',

@@ -48,6 +48,7 @@ def situation_of(
         # say so can only make the ruling stricter.
         over=was_over(decision),
         deactivated=was_deactivated(decision),
+        armed=decision.armed,
         stopped=any(result.reason is Reason.STILL_STOPPED for result in decision.rules),
         others_turn=holds_for_another(decision),
         since_request=decision.since_request,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from boundary_env_ros.core.commands import admitted_action, as_action, translate, turned_all
 from boundary_env_ros.core.decision import Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.braking import brake, safe_from
+from boundary_env_ros.core.gate_rules.braking import at_rest, brake, safe_from
 from boundary_env_ros.core.gate_rules.limits import Limits
 from boundary_env_ros.core.gate_rules.motion import brake_to, rest, start_anew
 from boundary_env_ros.core.gate_rules.rotation import refuse_what_is_none
@@ -94,6 +94,9 @@ def _stopped(
     command = brake(limits, situation)
     previous = situation.previous or command
     rate, acceleration = start_anew(limits, previous, command, situation.time_step)
+    idle = situation.deactivated and not situation.armed and situation.previous is not None
+    if idle and at_rest(limits, previous):
+        command = ()  # nothing to brake, and somebody may have moved the robot since
     return Ruling(
         verdict=Verdict.STOPPED,
         wanted=wanted,

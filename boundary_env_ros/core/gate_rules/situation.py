@@ -34,6 +34,8 @@ class Situation:
         Empty: ``previous`` is all that matters.
     emergency_stop, over, deactivated
         The emergency stop is latched; the lease has ended; the gate is being deactivated.
+    armed
+        There is a lease.
     stopped
         The robot was stopped, and nothing that may be published was asked for since.
     others_turn
@@ -67,6 +69,7 @@ class Situation:
     emergency_stop: bool = False
     over: bool = False
     deactivated: bool = False
+    armed: bool = True
     stopped: bool = False
     others_turn: bool = False
     since_request: float | None = None

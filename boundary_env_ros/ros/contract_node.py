@@ -605,7 +605,7 @@ def run(
     holds is let go of. So do SIGHUP, that of a terminal which is closed, and the death of the
     parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does.
     """
-    parent = os.environ.get(PARENT)
+    parent = os.environ.get(PARENT) or None
     signals: list[int] = []
     for number in _ENDS:
         # Of `nohup` a SIGHUP that is to be ignored stays so.

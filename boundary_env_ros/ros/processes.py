@@ -158,6 +158,8 @@ class NodeProcess:
         File that its output goes to; None: it is inherited.
     namespace
         Namespace of the node.
+    outlives
+        Whether it goes on when this process dies.
 
     """
 
@@ -168,6 +170,7 @@ class NodeProcess:
         environment: Mapping[str, str],
         log: Path | None = None,
         namespace: str = '',
+        outlives: bool = False,
     ) -> None:
         self.spec = spec
         self.log = log
@@ -190,7 +193,11 @@ class NodeProcess:
             output = None if log is None else stack.enter_context(log.open('ab'))
             self.process = subprocess.Popen(
                 command,
-                env={**os.environ, **environment, PARENT: str(os.getpid())},
+                env={
+                    **os.environ,
+                    **environment,
+                    PARENT: '' if outlives else str(os.getpid()),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT if output else None,
@@ -370,7 +377,8 @@ def running(
     timeout
         Seconds for all of them to become active.
     isolated
-        Whether they find nobody on other machines. A robot's nodes have to.
+        Whether they find nobody on other machines, and end when this process dies. Neither is for
+        the nodes of a robot.
 
     Yields
     ------
@@ -389,7 +397,11 @@ def running(
         for spec in specs:
             log = logs / f'{spec.place.replace("/", ".")}.log'
             processes[spec.place] = NodeProcess(
-                spec, environment=environment, log=log, namespace=namespace
+                spec,
+                environment=environment,
+                log=log,
+                namespace=namespace,
+                outlives=not isolated,
             )
         bring_up = BringUp(domain_id=domain_id, namespace=namespace)
         try:

@@ -362,7 +362,7 @@ def test_a_transform_that_its_publisher_does_not_stamp_is_not_taken_for_a_static
 def test_without_tf2_the_environment_refuses_and_names_the_fields_and_the_way_out(
     make_world: MakeWorld,
 ) -> None:
-    with pytest.raises(LinkError, match='node environment to be configured') as refusal:
+    with pytest.raises(LinkError, match='node environment refused to be configured') as refusal:
         make_world(changes=_CHANGES)
     message = str(refusal.value)
     assert '(where, board, mount)' in message

@@ -21,6 +21,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_contract
 
 from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.up import _Live
 from boundary_env_ros.storage.reader import open_records
@@ -146,6 +147,23 @@ def test_ctrl_c_ends_the_episode_stops_the_robot_and_leaves_a_whole_record(
     assert source.complete
     assert list(source.transitions())[-1].cause == 'operator_stop'
     assert (up.run / 'logs' / 'safety_gate.log').stat().st_size > 0
+
+
+def test_a_gate_does_not_depend_on_the_life_of_up(start: Callable[..., Up]) -> None:
+    up = start('--simulated')
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    os.kill(up.process.pid, signal.SIGKILL)
+    up.process.wait()
+    (gate,) = (
+        pid
+        for pid in processes_of(up.mark, OWN_MARK)
+        if b'nodes.safety_gate' in Path(f'/proc/{pid}/cmdline').read_bytes()
+    )
+    # A node that went by its parent would look ten times a second; this one has none to look for.
+    assert f'{PARENT}=\0'.encode() in Path(f'/proc/{gate}/environ').read_bytes()
+    for pid in processes_of(up.mark, OWN_MARK):
+        os.kill(int(pid), signal.SIGINT)
+    up.assert_gone()
 
 
 def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(

@@ -16,7 +16,6 @@ from boundary_env_ros.core.gate_rules.measured import (
     kept_of,
     known_of,
     measured_command,
-    older_than,
 )
 from boundary_env_ros.core.gate_rules.situation import Ruling
 from boundary_env_ros.core.gate_rules.under_way import Recent
@@ -132,7 +131,7 @@ class Output:
         """
         previous, left = self.in_force, self._left_alone(now)
         if previous is None or all(left):
-            previous = self._measured(limits, measurements, now)
+            previous = measured_command(limits, measurements, self._since_sent(now))
             return previous, previous is not None
         by_timer = trigger is Trigger.TIMER
         if any(left):
@@ -148,14 +147,6 @@ class Output:
                 # The robot may do more than was commanded: there is nothing to take back of that.
                 return kept, kept != previous
         return previous, False
-
-    def _measured(
-        self, limits: Limits, measurements: Mapping[str, Measurement], now: Instant
-    ) -> Vector | None:
-        """Return the measured state; None if it is not known since the last command went out."""
-        if older_than(self._since_sent(now), measurements):
-            return None
-        return measured_command(limits, measurements)
 
     def _since_sent(self, now: Instant) -> float:
         """Return the seconds since when the robot may have moved: the last command."""

@@ -8,7 +8,7 @@ What was sent comes from a bench; the bytes are written by an independent implem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,20 @@ def wire(sent: Sent) -> bytes:
 def write_bag(folder: Path, tape: Iterable[Sent]) -> None:
     """Write a bag in the order of the log times."""
     with McapLog(folder, compression='none') as log:
-        topics = set()
-        for sent in sorted(tape, key=lambda item: item.log_time):
-            kind = sent.type or type_of(type(sent.what))
-            if sent.topic not in topics:
-                topics.add(sent.topic)
-                log.add_topic(sent.topic, kind, *definition(kind))
-            log.write(sent.topic, wire(sent), sent.log_time, sent.publish_time)
+        for _ in write_to(log, tape):
+            pass
+
+
+def write_to(log: McapLog, tape: Iterable[Sent]) -> Iterator[Sent]:
+    """Write what was sent in the order of the log times; yield each that is written."""
+    topics: set[str] = set()
+    for sent in sorted(tape, key=lambda item: item.log_time):
+        kind = sent.type or type_of(type(sent.what))
+        if sent.topic not in topics:
+            topics.add(sent.topic)
+            log.add_topic(sent.topic, kind, *definition(kind))
+        log.write(sent.topic, wire(sent), sent.log_time, sent.publish_time)
+        yield sent
 
 
 def record_of(bench: Bench, loaded: LoadedContract) -> Tape:

@@ -14,11 +14,10 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
 from bag_forging import Forge, measured, with_command
-from bag_maker import make_tape, MS, near, Tape, type_of, wire, write_bag
+from bag_maker import make_tape, MS, near, Tape, write_bag, write_to
 from lockstep_maker import LockstepBench
 from mcap.reader import make_reader
 from record_maker import Bench, Sent, STOP
-from storage_wire import definition
 
 from boundary_env_ros.core.contract import Contract, Pacing
 from boundary_env_ros.core.decision import GateDecision, Verdict
@@ -324,14 +323,8 @@ def test_step_that_was_cut_short_tells_what_it_is_excused_for(tmp_path: Path) ->
 def write_chunks(folder: Path, tape: Tape) -> Path:
     """Write a bag with a chunk for each half second, as a recorder does; return its file."""
     with McapLog(folder) as log:
-        topics: set[str] = set()
         flushed = 0
-        for sent in sorted(tape, key=lambda item: item.log_time):
-            kind = sent.type or type_of(type(sent.what))
-            if sent.topic not in topics:
-                topics.add(sent.topic)
-                log.add_topic(sent.topic, kind, *definition(kind))
-            log.write(sent.topic, wire(sent), sent.log_time, sent.publish_time)
+        for sent in write_to(log, tape):
             if sent.log_time - flushed > 500 * MS:
                 log.flush()
                 flushed = sent.log_time

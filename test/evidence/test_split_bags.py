@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_maker import make_tape, Tape, wire
+from bag_maker import make_tape, Tape, wire, write_to
 from record_maker import Bench
-from storage_wire import definition, type_of
 
 from boundary_env_ros.core.task import Task
 from boundary_env_ros.evidence.audit import audit_path
@@ -26,13 +25,7 @@ FILES = 4
 def write(folder: Path, tape: Tape, duration: float = 0.0) -> McapLog:
     """Write a bag that nobody has closed, and repeat its contract as a recorder does."""
     log = McapLog(folder, compression='none', split_duration=duration)
-    topics = set()
-    for sent in sorted(tape, key=lambda item: item.log_time):
-        kind = sent.type or type_of(type(sent.what))
-        if sent.topic not in topics:
-            topics.add(sent.topic)
-            log.add_topic(sent.topic, kind, *definition(kind))
-        log.write(sent.topic, wire(sent), sent.log_time, sent.publish_time)
+    for sent in write_to(log, tape):
         if sent.topic == '/boundary/contract':
             log.keep(sent.topic, '/environment', wire(sent), sent.publish_time)
     return log

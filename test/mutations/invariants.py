@@ -645,8 +645,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'The first command starts from the measured state',
         OUTPUT,
-        '            previous = self._measured(limits, measurements, now)\n            return',
-        '            previous = (0.0,) * len(limits.low)\n            return',
+        '            previous = measured_command(limits, measurements, self._since_sent(now))\n',
+        '            previous = (0.0,) * len(limits.low)\n',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
             _HOLD + 'the_first_command_starts_from_where_the_arm_is',
@@ -698,8 +698,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'What was measured before the last command seeds nothing',
-        OUTPUT,
-        '        if older_than(self._since_sent(now), measurements):\n            return None\n',
+        MEASURED,
+        '            or (measurement.age is not None and measurement.age > since)\n',
         '',
         (
             _IN_FORCE

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 import json
 import math
 from pathlib import Path
@@ -70,6 +71,7 @@ def world(make_world: MakeWorld) -> World:
     }
     made = make_world(pacing='lockstep', services=True, changes=changes)
     made.probe.listen(names.EVENT, msg.EnvironmentEvent, names.RECORD)
+    made.probe.listen(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
     return made
 
 
@@ -296,26 +298,39 @@ def test_a_client_that_is_refused_ends_nothing_of_the_one_before_it_on_the_link(
     link.close()
 
 
-def test_who_only_looks_is_answered_while_a_step_waits(
+@contextmanager
+def a_step_that_waits(
     world: World, client: BoundaryClient
-) -> None:
-    began = client.reset(options=CLEAR)
+) -> Iterator[tuple[threading.Thread, queue.SimpleQueue[Any]]]:
+    """
+    Let a client step while the robot stands still; yield who waits, and where the answer comes.
+
+    The gate itself may wait for the robot, so it is the request that tells that it has begun.
+    """
     robot = world.processes['simulated_robot']
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    asked = len(world.decisions())
+    waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
+    asked = len(world.probe.messages(names.ACTION_REQUEST))
     robot.send(signal.SIGSTOP)
     try:
-        waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
         waiting.start()
-        world.probe.until(lambda: len(world.decisions()) > asked, _SOON, 'the waiting step')
+        world.probe.until(
+            lambda: len(world.probe.messages(names.ACTION_REQUEST)) > asked, _SOON, 'the request'
+        )
+        yield waiting, answers
+    finally:
+        robot.send(signal.SIGCONT)
+
+
+def test_an_observer_is_answered_while_a_step_waits(world: World, client: BoundaryClient) -> None:
+    began = client.reset(options=CLEAR)
+    with a_step_that_waits(world, client) as (waiting, answers):
         assert client.observe().id.step == 0
         assert client.spaces().contract == 'warehouse_cart'
         assert client.render().shape == (48, 64, 3)
         with pytest.raises(Refused, match='Another step of this episode'):
             client.step(AHEAD)
         assert answers.empty()
-    finally:
-        robot.send(signal.SIGCONT)
     waiting.join(_SOON)
     assert answers.get_nowait().transition.id.step == 1
     assert not client.is_done
@@ -324,18 +339,9 @@ def test_who_only_looks_is_answered_while_a_step_waits(
 
 def test_closing_ends_a_step_that_waits(world: World, client: BoundaryClient) -> None:
     client.reset(options=CLEAR)
-    robot = world.processes['simulated_robot']
-    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    asked = len(world.decisions())
-    robot.send(signal.SIGSTOP)
-    try:
-        waiting = threading.Thread(target=lambda: answers.put(client.step(AHEAD)))
-        waiting.start()
-        world.probe.until(lambda: len(world.decisions()) > asked, _SOON, 'the waiting step')
+    with a_step_that_waits(world, client) as (waiting, answers):
         client.end()
         waiting.join(_SOON)
-    finally:
-        robot.send(signal.SIGCONT)
     stepped = answers.get_nowait()
     assert (stepped.done, stepped.cause) == (True, 'abandoned')
 

@@ -14,13 +14,15 @@ from boundary_env_ros.core.gate_rules.rotation import measured_rotations, nearer
 from boundary_env_ros.core.sources import Vector
 
 
-def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) -> Vector | None:
+def measured_command(
+    limits: Limits, measurements: Mapping[str, Measurement], since: float = math.inf
+) -> Vector | None:
     """
     Return the measured state as a command, with unit quaternions for rotations.
 
     A place is where it is, even outside of its bounds: any other would move the robot there. What
     moves the robot for as long as it is in force is brought into its bounds. None if one part is
-    unknown, not usable, no rotation, or too old.
+    unknown, not usable, no rotation, or was measured before the last command.
 
     Parameters
     ----------
@@ -28,9 +30,12 @@ def measured_command(limits: Limits, measurements: Mapping[str, Measurement]) ->
         The limits in force.
     measurements
         The feedback of every group, and whatever else, by name.
+    since
+        Seconds since the last command: a robot that has moved since an older measurement is not
+        there any more, and to send that would move it back.
 
     """
-    measured = known_of(limits, measurements)
+    measured = known_of(limits, measurements, since)
     return None if any(map(math.isnan, measured)) else measured
 
 
@@ -50,7 +55,7 @@ def known_of(
             measurement is None
             or not need.fresh(measurement)
             or not need.usable(measurement)
-            or older_than(since, {name: measurement})
+            or (measurement.age is not None and measurement.age > since)
         ):
             values += (math.nan,) * group.size
         else:
@@ -61,19 +66,6 @@ def known_of(
         for value, safe, low, high in zip(
             measured, limits.safe, limits.low, limits.high, strict=True
         )
-    )
-
-
-def older_than(seconds: float, measurements: Mapping[str, Measurement]) -> bool:
-    """
-    Return whether feedback is older than that: what the robot did before the last command.
-
-    A robot that has moved since is not there any more, and to send that would move it back.
-    """
-    return any(
-        measurement.age is not None and measurement.age > seconds
-        for name, measurement in measurements.items()
-        if name.startswith(FEEDBACK)
     )
 
 

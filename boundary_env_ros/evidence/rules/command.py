@@ -200,13 +200,17 @@ def _may_begin_anew(link: Link, last: GateDecision, terms: Terms | None) -> bool
 
 def known_since(link: Link, terms: Terms) -> Vector:
     """Return what a decision knew of the robot since the last command; NaN for nothing."""
+    found = {measurement.name: measurement for measurement in link.decision.measurements}
+    return known_of(limits_of(link.decision, terms), found, since_sent(link, terms))
+
+
+def since_sent(link: Link, terms: Terms) -> float:
+    """Return the seconds from the last command to a decision; infinity where none tells."""
     last, decision = link.published, link.decision
-    since: float | None = None
-    if last is not None and terms.contract.pacing is not Pacing.LOCKSTEP:
-        since = elapsed(last.commanded, decision.decided or decision.commanded)
-    found = {measurement.name: measurement for measurement in decision.measurements}
-    limits = limits_of(decision, terms)
-    return known_of(limits, found, math.inf if since is None else since + ROUNDING)
+    if last is None or terms.contract.pacing is Pacing.LOCKSTEP or decision.sequence == 1:
+        return math.inf
+    since = elapsed(last.commanded, decision.decided or decision.commanded)
+    return math.inf if since is None else since + ROUNDING
 
 
 def _measured(decision: GateDecision, last: GateDecision, terms: Terms) -> Vector | None:

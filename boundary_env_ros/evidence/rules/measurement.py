@@ -7,15 +7,10 @@ from __future__ import annotations
 from boundary_env_ros.core.contract import Pacing
 from boundary_env_ros.core.decision import GateDecision, Measurement, Verdict
 from boundary_env_ros.core.gate_rules.limits import ALIVE, OPERATOR
-from boundary_env_ros.core.gate_rules.measured import (
-    beside,
-    kept_of,
-    measured_command,
-    older_than,
-)
+from boundary_env_ros.core.gate_rules.measured import beside, kept_of, measured_command
 from boundary_env_ros.core.gate_words import unusable
 from boundary_env_ros.core.observation import age_of
-from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
@@ -25,7 +20,6 @@ from boundary_env_ros.evidence.rules.base import (
     Mismatch,
     of_decision,
     outside,
-    ROUNDING,
     Terms,
     unlike,
     vector,
@@ -35,6 +29,7 @@ from boundary_env_ros.evidence.rules.command import (
     in_force,
     known_since,
     left_alone,
+    since_sent,
 )
 from boundary_env_ros.evidence.rules.gate import same_numbers
 
@@ -47,15 +42,15 @@ def seeded_from_measured(link: Link) -> Found:
     if not decision.seeded or decision.verdict is Verdict.REJECTED:
         return
     found = {measurement.name: measurement for measurement in decision.measurements}
-    expected = measured = measured_command(limits, found) or ()
-    last, alone = in_force(link, terms), True
+    expected = measured_command(limits, found, since_sent(link, terms)) or ()
+    last = in_force(link, terms)
     if last is not None and len(last.command) == len(limits.low) == len(decision.previous_command):
         left, surely = (left_alone(last, decision, terms, surely=sure) for sure in (False, True))
-        alone = all(surely)
+        measured = measured_command(limits, found)
         kept = kept_of(limits, last.command, measured) if measured else ()
         if not any(left) or (kept == decision.previous_command and not any(surely)):
             expected = kept
-        elif not alone:
+        elif not all(surely):
             # Whether a driver had taken over by then is known to within a moment.
             gone = [
                 certain or (maybe and previous != was)
@@ -65,24 +60,12 @@ def seeded_from_measured(link: Link) -> Found:
             ]
             there = known_since(link, terms)
             expected = beside(limits, last.command, there, gone, to_stop=False)
-    if alone and _is_older(link, terms):
-        expected = ()
     if not same_numbers(expected, decision.previous_command):
         yield Mismatch(
             'previous_command',
             f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
             vector(decision.previous_command),
         )
-
-
-def _is_older(link: Link, terms: Terms) -> bool:
-    """Return whether the feedback is from before the last command that the gate published."""
-    last, decision = link.published, link.decision
-    if last is None or terms.contract.pacing is Pacing.LOCKSTEP or decision.sequence == 1:
-        return False
-    since = elapsed(last.commanded, decision.decided or decision.commanded)
-    found = {measurement.name: measurement for measurement in decision.measurements}
-    return since is not None and older_than(since + ROUNDING, found)
 
 
 @of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)

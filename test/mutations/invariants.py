@@ -704,6 +704,7 @@ _WHAT_MAY_BE_PUBLISHED = (
         (
             _IN_FORCE
             + 'a_place_that_was_measured_before_the_last_command_is_not_where_the_robot_is',
+            _IN_FORCE + 'a_stop_says_no_place_that_was_measured_before_the_last_command',
         ),
     ),
     Mutation(
@@ -712,13 +713,6 @@ _WHAT_MAY_BE_PUBLISHED = (
         '        elif left[i] and not math.isnan(is_):\n',
         '        elif not math.isnan(is_):\n',
         (_IN_FORCE + 'a_driver_that_took_over_frees_no_command_of_another_driver',),
-    ),
-    Mutation(
-        'Of one of several drivers that took over nothing older than the last command is taken',
-        MEASURED,
-        '            or older_than(since, {name: measurement})\n',
-        '',
-        (_IN_FORCE + 'a_stop_says_no_place_that_was_measured_before_the_last_command',),
     ),
     Mutation(
         'A command that the driver has braked from is not held',

@@ -10,7 +10,7 @@
 # make mutations  take each invariant out of the gate: its tests must notice
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench      measure against the bare thing  make bench ARGS='--json build/bench.json'
-# make reference  make schema and tables of the contract again, from core/contract.py and its kind
+# make reference  make schema and tables of the contract again, from core/contract/model.py and its kind
 # make env        only make the environment     make env PYTHON=python3.12
 # make clean      remove the environment and every build
 #
@@ -83,7 +83,7 @@ endif
 
 # The contract is read and checked in storage. What floods the core takes as long as all else.
 QUICK := $(filter-out %campaign.py %machine.py %any_contract.py %fuzz.py,\
-  $(wildcard test/core/test_*.py test/storage/test_*contract*.py))
+  $(wildcard test/core/test_*.py test/core/*/test_*.py test/storage/test_*contract*.py))
 
 reference: $(BUILT)
 	@$(RUN) .ci/write_reference.py

@@ -15,12 +15,12 @@ import random
 import time
 
 from bench.table import Figure, show
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.inputs import gate_inputs
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.storage.contract_file import load
 

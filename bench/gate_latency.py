@@ -28,9 +28,9 @@ from sensor_msgs.msg import LaserScan
 
 from bench.table import Figure, show
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import ActionRequest, StepId
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import ActionRequest, StepId
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import to_msg

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, StepId, Trigger, Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.facade.link import make_link
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.facade.run_plan import Late, Plan

@@ -5,8 +5,8 @@
 from pathlib import Path
 import unittest
 
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.task import Outcome
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.task import Outcome
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.testing import TaskTests

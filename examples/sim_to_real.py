@@ -11,7 +11,7 @@ recorder left.
 from pathlib import Path
 import tempfile
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.evidence.comparing.compare import compare_paths
 from boundary_env_ros.evidence.comparing.words import told
 from boundary_env_ros.facade.embedded import EmbeddedLink

@@ -10,7 +10,7 @@ from pathlib import Path
 import tempfile
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.simulation.robot import Emission, make_robot

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 import unittest
 
-from boundary_env_ros.core.reset import by_name, WorldReset
+from boundary_env_ros.core.environment.reset import by_name, WorldReset
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import IllegalMove, InvalidAction
 from boundary_env_ros.facade.env import BoundaryEnv

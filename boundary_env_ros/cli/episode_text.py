@@ -7,7 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import (
+    agreed,
+    EpisodeMark,
+    latest,
+    MarkVerdict,
+)
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
 from boundary_env_ros.storage.episode_store import EpisodeRow

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from boundary_env_ros.cli.command import Command, complain, DONE, FOUND
 from boundary_env_ros.cli.progress import Progress
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import RecordError
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from boundary_env_ros.core.decision import StepId
-    from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+    from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+    from boundary_env_ros.core.gate.decision import StepId
     from boundary_env_ros.core.timebase import Clock, Instant, Stamp
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
     from boundary_env_ros.storage.episode_store import EpisodeStore

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed, RecordError
 from boundary_env_ros.facade.chunking import rows_of

@@ -26,7 +26,7 @@ from boundary_env_ros.cli.command import (
     print_json,
 )
 from boundary_env_ros.cli.progress import Progress
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _try_options(options: argparse.Namespace, loaded: LoadedContract) -> None:
     """Let the task refuse what `--option` says before anything is run."""
     import numpy as np
 
-    from boundary_env_ros.core.task import sample
+    from boundary_env_ros.core.environment.task import sample
     from boundary_env_ros.storage.contract_file import make_task
 
     # A replay takes options of its own; a task that is not installed here is at the environment.

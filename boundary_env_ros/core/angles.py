@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 import math
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 
 #: Two turns between the bounds of a command, less what a number of few digits leaves out: so much
 #: room has the short way from wherever a reading within half a turn of their middle is.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from boundary_env_ros.core.decision import KeyValue
+from boundary_env_ros.core.gate.decision import KeyValue
 from boundary_env_ros.core.transition import Transition
 
 #: Name of the bag that the transition was made from.

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.commands import translate
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import OPERATOR
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.commands import translate
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.limits import OPERATOR
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Transition
 

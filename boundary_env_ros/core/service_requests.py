@@ -13,9 +13,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import KeyValue
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import KeyValue
 from boundary_env_ros.errors import DigestMismatch, InvalidAction, Refused, ResultCode
 
 #: Most actions of one batch; more would keep the caller without a word for too long.

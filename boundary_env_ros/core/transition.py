@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, KeyValue, StepId, Verdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, StepId, Verdict
 from boundary_env_ros.core.latency import Latency
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import ClockOffset, Instant, Stamp
 
 

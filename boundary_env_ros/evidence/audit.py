@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import json
 from pathlib import Path
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.serialization import from_json
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.auditor import Auditor

@@ -13,14 +13,14 @@ from collections import Counter, deque, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision, StepId
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.mark import EpisodeMark
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError

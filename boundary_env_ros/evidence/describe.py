@@ -17,18 +17,18 @@ import re
 import textwrap
 from typing import Any
 
-from boundary_env_ros.core.causes import ENVIRONMENT_LOST
-from boundary_env_ros.core.contract import (
+from boundary_env_ros.core.contract.key import Part, parts_of, REQUIRED, spelt
+from boundary_env_ros.core.contract.model import (
     ActionSpec,
     Contract,
     EpisodeRules,
     FieldSpec,
     ResetProcedure,
 )
-from boundary_env_ros.core.contract_fault import Path, printable
-from boundary_env_ros.core.contract_key import Part, parts_of, REQUIRED, spelt
-from boundary_env_ros.core.safety import Obstacle, Operator, Safety, Workspace
-from boundary_env_ros.core.sources import value_names
+from boundary_env_ros.core.contract.problem_text import Path, printable
+from boundary_env_ros.core.contract.safety import Obstacle, Operator, Safety, Workspace
+from boundary_env_ros.core.contract.sources import value_names
+from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.storage.contract_tables import meanings_of
 

@@ -10,12 +10,12 @@ from enum import Enum
 import math
 from typing import TypeAlias
 
-from boundary_env_ros.core.change import breaking, Meaning
-from boundary_env_ros.core.contract import ActionSpec, Contract, EpisodeRules, FieldSpec
-from boundary_env_ros.core.contract_fault import printable
-from boundary_env_ros.core.contract_key import Key, Part, parts_of
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.safety import Obstacle, obstacle_path, Operator, Workspace
+from boundary_env_ros.core.contract.change import breaking, Meaning
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.key import Key, Part, parts_of
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
+from boundary_env_ros.core.contract.problem_text import printable
+from boundary_env_ros.core.contract.safety import Obstacle, obstacle_path, Operator, Workspace
 
 #: What has a name, by which it is known again.
 Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace

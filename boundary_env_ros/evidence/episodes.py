@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.events import EnvironmentEvent, Events
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.latency import LatencyStage, measure
-from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
     EvaluatorRecord,

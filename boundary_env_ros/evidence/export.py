@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.dataset import (
     Dataset,

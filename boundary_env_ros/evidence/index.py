@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import math
 from pathlib import Path
 
-from boundary_env_ros.core.causes import ENVIRONMENT_LOST, SUCCESS
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST, SUCCESS
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.intervention import Hands
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError

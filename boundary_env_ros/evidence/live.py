@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.auditor import Auditor

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     StepId,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.gate_rules.recorded import was_deactivated
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.gate.rules.recorded import was_deactivated
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.rules.base import (

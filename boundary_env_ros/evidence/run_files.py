@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.mark import EpisodeMark
-from boundary_env_ros.core.safety import STOP_TYPE
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.serialization import from_message
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, RecordError
 from boundary_env_ros.evidence.dataset import Dataset, open_dataset

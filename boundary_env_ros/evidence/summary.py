@@ -7,15 +7,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.turns import intervenes
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.episode_label import (
+    agreed,
+    EpisodeMark,
+    latest,
+    MarkVerdict,
+)
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.intervention import Hands, Intervention
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
-from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Step
 from boundary_env_ros.evidence.figures import (

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionKind, Contract
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.errors import InvalidAction
 from boundary_env_ros.facade.link import Delivery

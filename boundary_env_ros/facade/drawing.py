@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import ActionKind, Contract, FieldSpec
-from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import MissingDependency
 

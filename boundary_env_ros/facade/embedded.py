@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld, Sink
 from boundary_env_ros.facade.link import Asked, Delivery

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.environment import Effect, Effects, Environment
-from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
-from boundary_env_ros.core.inputs import (
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.observation import Sample
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
     gate_inputs,
@@ -21,8 +23,6 @@ from boundary_env_ros.core.inputs import (
     Input,
     sensor_topics,
 )
-from boundary_env_ros.core.observation import Sample
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.facade.link import Delivery, Image
 from boundary_env_ros.storage.contract_file import LoadedContract

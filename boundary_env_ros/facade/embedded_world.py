@@ -19,16 +19,16 @@ import uuid
 import numpy as np
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.causes import ABANDONED
-from boundary_env_ros.core.contract import Contract, Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.environment import Begin, Effect
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.lockstep import Advanced, WorldAdvance
-from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import ABANDONED
+from boundary_env_ros.core.environment.environment import Begin, Effect
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.environment.shared_world import SharedWorld
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.service_requests import options_text, seed_of
-from boundary_env_ros.core.shared_world import SharedWorld
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed

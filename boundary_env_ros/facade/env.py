@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium.wrappers import TimeLimit
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
 from boundary_env_ros.facade.chunking import Prediction, rows_of
 from boundary_env_ros.facade.link import Delivery

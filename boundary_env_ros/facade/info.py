@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.gate_words import sentences
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Transition

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, KeyValue, Source, Verdict
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import ActionRequest, KeyValue, Source, Verdict
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError
@@ -158,7 +158,7 @@ def request_of(
     contract
         The contract.
     lease_id, sequence, requested, client
-        See :class:`~boundary_env_ros.core.decision.ActionRequest`.
+        See :class:`~boundary_env_ros.core.gate.decision.ActionRequest`.
 
     Raises
     ------

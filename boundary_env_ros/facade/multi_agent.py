@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction
 from boundary_env_ros.facade.info import outcome_of, step_info

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.images import as_rgb
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.drawing import Drawing

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.inputs import image_fields
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boundary_env_ros.core.decision import ActionRequest
+from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.storage.records import Entry, RecordSource
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import EpisodeEnded, LinkError, RecordError, Refused
 from boundary_env_ros.facade.link import Delivery
 from boundary_env_ros.facade.replay import EPISODE, ReplayLink

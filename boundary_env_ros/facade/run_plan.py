@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.chunking import refuse_no_mean
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.causes import SUCCESS
+from boundary_env_ros.core.environment.causes import SUCCESS
 
 #: Why an episode was left that somebody broke off.
 INTERRUPTED = 'interrupted'

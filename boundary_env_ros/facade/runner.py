@@ -10,10 +10,10 @@ from concurrent.futures import Future
 import math
 import threading
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import Source
-from boundary_env_ros.core.gate_rules.turns import intervenes
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Source
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
 from boundary_env_ros.facade.link import Asked, Delivery, Image, Link

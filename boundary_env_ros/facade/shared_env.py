@@ -12,10 +12,10 @@ from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.images import as_rgb
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import options_text, seed_of
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.link import Delivery, load_for, seed_for

@@ -16,9 +16,9 @@ from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.errors import InvalidAction
 

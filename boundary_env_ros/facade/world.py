@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import EpisodeEnded, LinkError
 from boundary_env_ros.facade.link import Delivery, made
 from boundary_env_ros.storage.contract_file import LoadedContract

@@ -10,16 +10,20 @@ from typing import Any
 import uuid
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, GateStatus
-from boundary_env_ros.core.environment import Begin, Effect, Effects, Environment
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.fields import Reading
-from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, looked_up_fields
-from boundary_env_ros.core.lockstep import WorldAdvance
-from boundary_env_ros.core.observation import Observation, Sample
-from boundary_env_ros.core.reset import ResetWorld
-from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.observation import Observation, Sample
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.environment.reset_procedure import (
+    AskPerson,
+    CallService,
+    PublishMessage,
+)
+from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
+from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, looked_up_fields
+from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import (
     ActuationEvidence,

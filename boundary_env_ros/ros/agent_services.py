@@ -13,14 +13,19 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from sensor_msgs.msg import Image
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.decision import GateDecision, KeyValue
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.events import Events, Happenings
-from boundary_env_ros.core.images import as_rgb
-from boundary_env_ros.core.inputs import image_fields
-from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.space_fields import (
+    action_fields,
+    action_schema,
+    fields_of,
+    observation_schema,
+)
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.events import Events, Happenings
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.session import Session
+from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
 from boundary_env_ros.core.service_requests import (
     action_of,
     batch_of,
@@ -29,13 +34,8 @@ from boundary_env_ros.core.service_requests import (
     refuse_another,
     refuse_another_agent,
 )
-from boundary_env_ros.core.session import Session
-from boundary_env_ros.core.space_fields import (
-    action_fields,
-    action_schema,
-    fields_of,
-    observation_schema,
-)
+from boundary_env_ros.core.sources.images import as_rgb
+from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (

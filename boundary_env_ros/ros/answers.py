@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.observation import Observation, ObservationField
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.space_fields import SpaceField
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.space_fields import SpaceField
+from boundary_env_ros.core.environment.observation import Observation, ObservationField
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, error_of
 from boundary_env_ros.ros.conversions import from_msg

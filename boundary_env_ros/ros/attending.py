@@ -18,9 +18,9 @@ from typing import Any
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from boundary_env_ros.core.contract import ConfirmStep, Contract
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import MarkVerdict
+from boundary_env_ros.core.contract.model import ConfirmStep, Contract
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import MarkVerdict
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.asking import ask, spinning

@@ -18,8 +18,8 @@ import uuid
 
 import numpy.typing as npt
 
-from boundary_env_ros.core.events import EnvironmentEvent, EventKind
-from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.service_requests import (
     metadata_pairs,
     numbers_of,

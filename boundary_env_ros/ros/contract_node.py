@@ -31,9 +31,9 @@ from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.fields import Reading
-from boundary_env_ros.core.inputs import Input, sensor_topics
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.sources.inputs import Input, sensor_topics
+from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock

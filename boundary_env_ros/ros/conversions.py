@@ -18,13 +18,13 @@ from typing import Any, cast, TypeVar
 
 from rclpy.serialization import deserialize_message, serialize_message
 
-from boundary_env_ros.core.contract import ActionSpec
-from boundary_env_ros.core.fields import stamp_of
-from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
-from boundary_env_ros.core.paths import split_call
+from boundary_env_ros.core.contract.model import ActionSpec
+from boundary_env_ros.core.contract.sources import Array, Paths
+from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.serialization import element_of, from_message, hints_of, to_message
 from boundary_env_ros.core.serialization import set_time as set_time
-from boundary_env_ros.core.sources import Array, Paths
+from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import FIRST_TIME, Instant, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg

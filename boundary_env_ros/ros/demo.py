@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.report.gather import gather

@@ -9,7 +9,7 @@ import queue
 import threading
 import traceback
 
-from boundary_env_ros.core.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 
 Callback = Callable[[EnvironmentEvent], None]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK
-from boundary_env_ros.core.inputs import feedback_inputs, field_inputs, Input
-from boundary_env_ros.core.observation import (
+from boundary_env_ros.core.environment.observation import (
     age_of,
     FieldStatus,
     ObservationField,
     Sample,
 )
-from boundary_env_ros.core.sight import Sight
+from boundary_env_ros.core.environment.observation_buffer import Sight
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.gate.rules.limits import FEEDBACK
+from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, Input
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode

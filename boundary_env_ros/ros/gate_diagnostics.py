@@ -10,7 +10,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from boundary_env_ros.core.decision import GateState, GateStatus, REASON_TEXT, Verdict
+from boundary_env_ros.core.gate.decision import GateState, GateStatus, REASON_TEXT, Verdict
 
 TOPIC = '/diagnostics'
 

@@ -36,8 +36,8 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.silence import declaring_time
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext

@@ -18,14 +18,14 @@ from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.causes import OPERATOR_STOP
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateState, GateStatus
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.fields import stamp_of
-from boundary_env_ros.core.inputs import image_fields
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import OPERATOR_STOP
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.service_requests import options_text, seed_of
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources.inputs import image_fields
+from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (

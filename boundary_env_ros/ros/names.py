@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from boundary_env_ros.core.contract import Pacing, Qos
+from boundary_env_ros.core.contract.model import Pacing, Qos
 
 OBSERVATION = 'boundary/observation'
 ACTION_REQUEST = 'boundary/action_request'

@@ -30,7 +30,7 @@ from lifecycle_msgs.msg import Transition as LifecycleTransition
 from lifecycle_msgs.srv import ChangeState, GetState
 import rclpy
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout, RecordError
 from boundary_env_ros.ros.asking import ask, spinning
 from boundary_env_ros.ros.contract_node import PARENT

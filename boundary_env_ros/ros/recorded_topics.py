@@ -13,9 +13,9 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.safety import STOP_TYPE
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take

@@ -17,7 +17,7 @@ from typing import Any
 
 from std_srvs.srv import Trigger
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.run_files import Run

@@ -13,8 +13,8 @@ from typing import Any
 from rclpy.duration import Duration
 from rclpy.node import Node
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.safety import STOP_TYPE
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.errors import BoundaryError, ContractError, LinkError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class

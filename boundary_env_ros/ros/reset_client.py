@@ -7,9 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from boundary_env_ros.core.contract import CallStep, PublishStep
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage
+from boundary_env_ros.core.contract.model import CallStep, PublishStep
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset_procedure import (
+    AskPerson,
+    CallService,
+    PublishMessage,
+)
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError

@@ -11,9 +11,9 @@ from functools import partial
 import time
 from typing import Any, TypeAlias
 
-from boundary_env_ros.core.contract import Qos
-from boundary_env_ros.core.fields import Reading
-from boundary_env_ros.core.inputs import Input
+from boundary_env_ros.core.contract.model import Qos
+from boundary_env_ros.core.sources.inputs import Input
+from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import OfAnother
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode

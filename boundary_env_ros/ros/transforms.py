@@ -9,10 +9,10 @@ from typing import Any
 
 from rclpy.time import Time
 
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.fields import adapter, stamp_of
-from boundary_env_ros.core.inputs import Input
-from boundary_env_ros.core.sources import Lookup
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import Lookup
+from boundary_env_ros.core.sources.inputs import Input
+from boundary_env_ros.core.sources.readers import adapter, stamp_of
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.contract_node import ContractNode
 

@@ -13,10 +13,10 @@ import sys
 import time
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateState, GateStatus
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.silence import declaring_time
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.silence import declaring_time
+from boundary_env_ros.core.gate.decision import GateState, GateStatus
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg

@@ -12,9 +12,9 @@ import uuid
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import ActionRequest
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.link import closed_by, Delivery

@@ -9,10 +9,10 @@ from dataclasses import replace
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.config import CartConfig, REALITY

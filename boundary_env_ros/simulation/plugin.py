@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 
 #: Numbers of a sensor, or pixels of a camera, shape ``(height, width, channels)``.
 PluginReading: TypeAlias = 'Vector | NDArray[np.uint8]'

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionSpec, Contract
-from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, IllegalMove, SimulationFailed

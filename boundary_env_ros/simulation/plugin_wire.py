@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.simulation.plugin import Baseline, PluginReading, PluginSpace, Update
 
 Plain = dict[str, Any]

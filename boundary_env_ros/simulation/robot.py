@@ -14,11 +14,11 @@ from importlib.metadata import entry_points
 import math
 from typing import cast, Protocol
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.lockstep import WorldAdvanced
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 from boundary_env_ros.simulation.messages import Fields
@@ -56,7 +56,7 @@ class SimulatedRobot(Protocol):
     A robot that knows time only as an argument, nanoseconds of the caller's clock.
 
     Topics are relative; with several agents each is ``<agent>/<topic>``, as
-    :meth:`~boundary_env_ros.core.contract.Contract.topic_of` says.
+    :meth:`~boundary_env_ros.core.contract.model.Contract.topic_of` says.
     """
 
     topics: Mapping[str, str]

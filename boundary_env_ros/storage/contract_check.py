@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import math
 import re
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_fault import Path as KeyPath
-from boundary_env_ros.core.sources import FORMS
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.problem_text import Path as KeyPath
+from boundary_env_ros.core.contract.sources import FORMS
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of

@@ -11,12 +11,12 @@ import math
 from pathlib import Path
 import re
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.contract_fault import nearest
-from boundary_env_ros.core.contract_fault import Path as KeyPath
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.grammar import NAME
-from boundary_env_ros.core.task import NoTask, Task
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.grammar import NAME
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.contract.problem_text import Path as KeyPath
+from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
@@ -40,7 +40,7 @@ class LoadedContract:
     contract
         The contract, under the pacing that was asked for.
     digest
-        See :func:`boundary_env_ros.core.digest.digest_of`.
+        See :func:`boundary_env_ros.core.contract.digest.digest_of`.
     text
         The file as it was read; with ``contract.pacing`` it is enough to rebuild the contract.
     lines

@@ -17,19 +17,7 @@ import math
 import re
 from typing import Any, get_args
 
-from boundary_env_ros.core.contract import (
-    ActionSpec,
-    Confidence,
-    Contract,
-    Feedback,
-    FieldSpec,
-    ResetStep,
-    WorldStep,
-)
-from boundary_env_ros.core.contract_key import models_in, Part, parts_of, REQUIRED, Section, spelt
-from boundary_env_ros.core.decision import Reason
-from boundary_env_ros.core.derived import FUNCTIONS
-from boundary_env_ros.core.grammar import (
+from boundary_env_ros.core.contract.grammar import (
     NAME,
     PATH,
     SERVICE,
@@ -40,9 +28,18 @@ from boundary_env_ros.core.grammar import (
     VERSION,
     WORD,
 )
-from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.safety import Corridor, Obstacle, Operator, Sector, Workspace
-from boundary_env_ros.core.sources import (
+from boundary_env_ros.core.contract.key import models_in, Part, parts_of, REQUIRED, Section, spelt
+from boundary_env_ros.core.contract.model import (
+    ActionSpec,
+    Confidence,
+    Contract,
+    Feedback,
+    FieldSpec,
+    ResetStep,
+    WorldStep,
+)
+from boundary_env_ros.core.contract.safety import Corridor, Obstacle, Operator, Sector, Workspace
+from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
     CLOUD,
@@ -59,6 +56,9 @@ from boundary_env_ros.core.sources import (
     TRAJECTORY,
     Trajectory,
 )
+from boundary_env_ros.core.gate.decision import Reason
+from boundary_env_ros.core.sources.derived import FUNCTIONS
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.storage.contract_tables import meanings_of, words_of
 
 Schema = dict[str, Any]

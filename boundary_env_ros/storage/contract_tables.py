@@ -12,10 +12,10 @@ import math
 import re
 from typing import Any, get_args
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.contract_key import Key, models_in, Part, parts_of, REQUIRED, spelt
-from boundary_env_ros.core.safety import OF_PLACE
-from boundary_env_ros.core.sources import OF_VALUE, Trajectory
+from boundary_env_ros.core.contract.key import Key, models_in, Part, parts_of, REQUIRED, spelt
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.safety import OF_PLACE
+from boundary_env_ros.core.contract.sources import OF_VALUE, Trajectory
 
 _HEAD = '| Key | Type, unit | Default | Meaning, and what follows from it |\n|---|---|---|---|\n'
 #: A table of keys, and the heading above it.

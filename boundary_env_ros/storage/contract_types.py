@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from boundary_env_ros.core.contract import (
+from boundary_env_ros.core.contract.model import (
     ActionSpec,
     CallStep,
     Contract,
     FieldSpec,
     PublishStep,
 )
-from boundary_env_ros.core.safety import obstacle_path, Safety, STOP_TYPE
-from boundary_env_ros.core.sources import (
+from boundary_env_ros.core.contract.safety import obstacle_path, Safety, STOP_TYPE
+from boundary_env_ros.core.contract.sources import (
     Array,
     Lookup,
     Paths,

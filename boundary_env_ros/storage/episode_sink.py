@@ -7,8 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 import time
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.episode_store import EpisodeStore
 

@@ -21,9 +21,9 @@ from threading import Lock
 from types import TracebackType
 from urllib.parse import quote
 
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.core.intervention import Hands
-from boundary_env_ros.core.mark import EpisodeMark
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making

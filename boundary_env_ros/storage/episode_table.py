@@ -12,9 +12,9 @@ import sqlite3
 from types import NoneType
 from typing import Any, Final, TypeVar
 
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError

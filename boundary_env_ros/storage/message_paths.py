@@ -3,7 +3,7 @@
 """
 What is at a field path of a message type, found from the definition alone.
 
-The paths are those of :mod:`boundary_env_ros.core.fields`: names and indices,
+The paths are those of :mod:`boundary_env_ros.core.sources.readers`: names and indices,
 ``pose.covariance[0]``, or a function of a path, ``yaw(pose.pose.orientation)``.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 import re
 
-from boundary_env_ros.core.contract_fault import nearest
+from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.storage.definitions import Field, PRIMITIVES
 from boundary_env_ros.storage.message_types import (
     listing,

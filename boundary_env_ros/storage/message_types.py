@@ -19,7 +19,7 @@ from pathlib import Path
 import re
 import sys
 
-from boundary_env_ros.core.contract_fault import nearest
+from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.errors import mismatch, Problem, RecordError
 from boundary_env_ros.storage.definitions import Field, fields_of, parse_definition
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 import math
 
-from boundary_env_ros.core.contract_fault import nearest
+from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.message_paths import Found, found_at, Kind
 from boundary_env_ros.storage.message_types import INTEGERS, listing, MessageTypes, Mismatch

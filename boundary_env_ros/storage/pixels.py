@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.images import decode, Image, within_bounds
-from boundary_env_ros.core.sources import ENCODINGS, Picture
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
+from boundary_env_ros.core.sources.images import decode, Image, within_bounds
 from boundary_env_ros.errors import RecordError
 
 Message = Any  # anything with the attributes of the message

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload, TypeAlias, TypeVar
 
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
 

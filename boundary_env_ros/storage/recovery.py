@@ -19,8 +19,8 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically

@@ -18,11 +18,11 @@ import os
 import time
 from typing import TypeVar
 
-from boundary_env_ros.core.causes import ENVIRONMENT_LOST
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
-from boundary_env_ros.core.silence import PATIENCE
+from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.silence import PATIENCE
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused, ResultCode

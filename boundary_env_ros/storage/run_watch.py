@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from boundary_env_ros.core.causes import ENVIRONMENT_LOST
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 

@@ -16,8 +16,8 @@ import re
 
 import yaml
 
-from boundary_env_ros.core.contract_fault import Path as KeyPath
-from boundary_env_ros.core.contract_fault import printable
+from boundary_env_ros.core.contract.problem_text import Path as KeyPath
+from boundary_env_ros.core.contract.problem_text import printable
 from boundary_env_ros.errors import ContractError, Problem
 
 #: More than any contract needs, and less than makes anybody wait.

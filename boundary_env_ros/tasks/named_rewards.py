@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.causes import FAILURE, SUCCESS
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import FAILURE, SUCCESS
+from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 

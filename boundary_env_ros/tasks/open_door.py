@@ -10,9 +10,9 @@ from typing import cast
 
 import numpy as np
 
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 

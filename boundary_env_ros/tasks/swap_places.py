@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.tasks.go_to_goal import GoToGoal

@@ -9,16 +9,22 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, StepId, Verdict
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, Limits, OPERATOR
-from boundary_env_ros.core.gate_rules.measured import beside, kept_of
-from boundary_env_ros.core.inputs import gate_inputs
-from boundary_env_ros.core.safety import Hold, Moves, Workspace
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.safety import Hold, Moves, Workspace
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    Reason,
+    StepId,
+    Verdict,
+)
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.measured import beside, kept_of
+from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.testing.verdicts import fail
 

@@ -14,13 +14,13 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, FieldSpec
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.observation import freeze
-from boundary_env_ros.core.safety import obstacle_path
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, FieldSpec
+from boundary_env_ros.core.contract.safety import obstacle_path
+from boundary_env_ros.core.contract.sources import Lookup, Paths, Source, Vector
+from boundary_env_ros.core.environment.observation import freeze
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.serialization import from_json, to_json
-from boundary_env_ros.core.sources import Lookup, Paths, Source, Vector
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp
 from boundary_env_ros.facade.spaces import (
     action_space,

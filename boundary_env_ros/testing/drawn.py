@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.observation import Sample
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.storage.yaml_text import YamlText
 

@@ -13,9 +13,9 @@ import warnings
 from gymnasium.utils.env_checker import check_env
 import numpy as np
 
-from boundary_env_ros.core.causes import ABANDONED
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.causes import ABANDONED
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.evidence.audit import audit, audit_path

@@ -14,8 +14,8 @@ import gymnasium
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.testing.verdicts import difference, fail
 

@@ -10,9 +10,9 @@ from functools import partial
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.link import Asked, Delivery, Link

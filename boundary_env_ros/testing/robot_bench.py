@@ -9,17 +9,22 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import ActionSpec, Contract
-from boundary_env_ros.core.fields import Reading
-from boundary_env_ros.core.inputs import (
+from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import (
+    out_of_tolerance,
+    ResetWorld,
+    tolerances,
+    WorldReset,
+)
+from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
     gate_inputs,
     looked_up_fields,
     sensor_topics,
 )
-from boundary_env_ros.core.reset import out_of_tolerance, ResetWorld, tolerances, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.simulation.messages import Fields, PlainMessage

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.reset import out_of_tolerance, tolerances
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import out_of_tolerance, tolerances
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError

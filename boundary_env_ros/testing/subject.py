@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import find, load, LoadedContract
 from boundary_env_ros.testing.verdicts import fail, told

@@ -14,11 +14,11 @@ import random
 
 import numpy as np
 
-from boundary_env_ros.core.causes import TIME_LIMIT
-from boundary_env_ros.core.contract import Contract, WaitStep
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.contract.model import Contract, WaitStep
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import TIME_LIMIT
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.environment.task import Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import make_task

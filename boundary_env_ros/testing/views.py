@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import StepView, Task
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.task import StepView, Task
 from boundary_env_ros.testing.drawn import within
 
 

@@ -16,8 +16,8 @@ from storage_wire import instant, step_id, transition
 
 from boundary_env_ros.cli.episodes import since
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.storage.episode_store import EpisodeStore
 
 Output = pytest.CaptureFixture[str]

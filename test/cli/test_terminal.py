@@ -19,9 +19,9 @@ from boundary_env_ros.cli import main as cli
 from boundary_env_ros.cli.command import Command
 from boundary_env_ros.cli.main import COMMANDS, main
 from boundary_env_ros.cli.progress import Progress
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl

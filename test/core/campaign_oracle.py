@@ -18,7 +18,7 @@ from campaign_sequence import Sent, Violation
 from core_world import AGENT, DIGEST
 from gate_bench import meaning
 
-from boundary_env_ros.core.contract import (
+from boundary_env_ros.core.contract.model import (
     ActionKind,
     Beyond,
     Contract,
@@ -26,16 +26,16 @@ from boundary_env_ros.core.contract import (
     Pacing,
     WaitStep,
 )
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.safety import Obstacle
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.inputs import gate_inputs
-from boundary_env_ros.core.safety import Obstacle
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 #: Speed that is none: what rounding leaves of a stop.

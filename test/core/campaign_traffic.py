@@ -18,13 +18,13 @@ from campaign_oracle import Oracle
 from core_world import AGENT, DIGEST, HOST, step_id
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId, Trigger
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.inputs import gate_inputs
-from boundary_env_ros.core.lockstep import Advanced, WorldAdvanced
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId, Trigger
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import Refused
 

@@ -19,11 +19,11 @@ from core_world import Timepiece
 from hypothesis import strategies as st
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionKind, Contract, FieldSpec
-from boundary_env_ros.core.message_parts import PARTS
-from boundary_env_ros.core.observation import ImageReference, Sample
-from boundary_env_ros.core.safety import STOPS_WITHIN
-from boundary_env_ros.core.sources import DECOMPRESSED, DEPTHS, ENCODINGS, Vector
+from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
+from boundary_env_ros.core.contract.safety import STOPS_WITHIN
+from boundary_env_ros.core.contract.sources import DECOMPRESSED, DEPTHS, ENCODINGS, Vector
+from boundary_env_ros.core.environment.observation import ImageReference, Sample
+from boundary_env_ros.core.sources.message_parts import PARTS
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.fields import parse_fields

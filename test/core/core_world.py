@@ -11,10 +11,10 @@ from pathlib import Path
 
 import yaml
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, StepId
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.storage.contract.parser import parse
 

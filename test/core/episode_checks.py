@@ -7,7 +7,7 @@ from __future__ import annotations
 from core_world import shipped
 from episode_world import EpisodeWorld
 
-from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.transition import Kind, Transition
 
 CONTRACT = shipped()

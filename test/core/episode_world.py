@@ -24,18 +24,23 @@ from core_world import (
 )
 from gate_bench import Witness
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision, GateState
-from boundary_env_ros.core.environment import Begin, Effect, Environment
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.inputs import gate_inputs, sensor_topics
-from boundary_env_ros.core.lockstep import Advanced, WorldAdvance, WorldAdvanced
-from boundary_env_ros.core.observation import ImageReference, Observation, Sample
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.resetting import AskPerson, CallService, PublishMessage, ResetEffect
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.environment import Begin, Effect, Environment
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset_procedure import (
+    AskPerson,
+    CallService,
+    PublishMessage,
+    ResetEffect,
+)
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, GateState
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
 from boundary_env_ros.core.timebase import (
     Clock,
     Instant,

@@ -26,7 +26,7 @@ from core_world import (
     Timepiece,
 )
 
-from boundary_env_ros.core.contract import (
+from boundary_env_ros.core.contract.model import (
     ActionKind,
     ActionSpec,
     Contract,
@@ -34,17 +34,17 @@ from boundary_env_ros.core.contract import (
     Pacing,
     WaitStep,
 )
-from boundary_env_ros.core.decision import GateDecision, Reason, Tightened, Trigger, Verdict
-from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.gate_rules.admission import well_formed
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.recorded import situation_of, wanted_of
-from boundary_env_ros.core.gate_rules.ruling import rule
-from boundary_env_ros.core.gate_rules.tightening import tightened_limits
-from boundary_env_ros.core.inputs import gate_inputs
-from boundary_env_ros.core.safety import Hold
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.rules.admission import well_formed
+from boundary_env_ros.core.gate.rules.evaluate import rule
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
 

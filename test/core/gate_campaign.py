@@ -27,8 +27,8 @@ from campaign_sequence import Violation
 from campaign_traffic import Kind, Run
 from core_world import rich, shipped
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import Reason, Verdict
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.gate.decision import Reason, Verdict
 
 #: Actions that are sent between two words to whoever waits.
 SHARE = 10_000

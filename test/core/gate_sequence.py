@@ -8,12 +8,12 @@ from typing import Any
 
 from core_world import Path_, shipped
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.ruling import rule
-from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.evaluate import rule
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
 
 _PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
 

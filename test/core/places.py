@@ -11,15 +11,15 @@ from typing import Any
 
 from core_world import Path_, put, shipped_data, TASKS
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Measurement, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.ruling import rule
-from boundary_env_ros.core.gate_rules.situation import Ruling, Situation
-from boundary_env_ros.core.gate_rules.under_way import Recent
-from boundary_env_ros.core.gate_rules.workspace import looks_back
-from boundary_env_ros.core.safety import Moves
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.safety import Moves
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Measurement, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.evaluate import rule
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.pending_motion import Recent
+from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage.contract.parser import parse
 

@@ -8,8 +8,8 @@ from core_world import shipped
 from episode_world import EpisodeWorld, forward
 import pytest
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Trigger
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.intervention import intervention_in, interventions
 
 CONTRACT = shipped(

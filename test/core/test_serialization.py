@@ -20,9 +20,18 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.lockstep import WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    ImageReference,
+    Observation,
+    ObservationField,
+)
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     GateState,
@@ -38,16 +47,7 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.latency import Latency, LatencyStage
-from boundary_env_ros.core.lockstep import WorldAdvance, WorldAdvanced
-from boundary_env_ros.core.mark import EpisodeMark
-from boundary_env_ros.core.observation import (
-    FieldStatus,
-    ImageReference,
-    Observation,
-    ObservationField,
-)
 from boundary_env_ros.core.serialization import from_json, from_message, to_json, to_message
 from boundary_env_ros.core.timebase import Clock, ClockOffset, Instant, RosTime, Stamp
 from boundary_env_ros.core.transition import (

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import KeyValue
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.decision import KeyValue
 from boundary_env_ros.core.service_requests import (
     action_of,
     batch_of,

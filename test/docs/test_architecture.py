@@ -11,7 +11,7 @@ from pages import first_code, REPOSITORY, section, text_of
 import pytest
 
 from boundary_env_ros.core import latency
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.serialization import Json, to_json
 from boundary_env_ros.facade.embedded import EmbeddedLink

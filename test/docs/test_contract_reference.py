@@ -9,10 +9,11 @@ import re
 from pages import code, first_code, rows, section, text_of
 import pytest
 
-from boundary_env_ros.core import causes, derived
-from boundary_env_ros.core import sources as images
-from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.paths import FUNCTIONS
+from boundary_env_ros.core.contract import sources as images
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.sources import derived
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
+from boundary_env_ros.core.sources.paths import FUNCTIONS
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_tables import with_tables

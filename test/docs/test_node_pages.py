@@ -11,7 +11,7 @@ import re
 from pages import code, first_code, REPOSITORY, rows, section, text_of
 import pytest
 
-from boundary_env_ros.core.decision import GateState, Reason, REASON_TEXT, Verdict
+from boundary_env_ros.core.gate.decision import GateState, Reason, REASON_TEXT, Verdict
 
 NODES = (
     'boundary_services',
@@ -22,9 +22,9 @@ NODES = (
     'simulator',
 )
 GATE = text_of('doc/nodes/safety_gate.md')
-RULES = text_of('boundary_env_ros/core/gate.py') + ''.join(
+RULES = text_of('boundary_env_ros/core/gate/gate.py') + ''.join(
     path.read_text(encoding='utf-8')
-    for path in sorted((REPOSITORY / 'boundary_env_ros/core/gate_rules').glob('*.py'))
+    for path in sorted((REPOSITORY / 'boundary_env_ros/core/gate/rules').glob('*.py'))
 )
 
 

@@ -9,7 +9,7 @@ import re
 from pages import text_of
 import yaml
 
-from boundary_env_ros.core.fields import reader
+from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.storage.contract_file import loads
 

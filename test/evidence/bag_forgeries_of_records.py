@@ -16,7 +16,8 @@ from bag_forging import copied, Forge, stamp_of
 from damage import MS, remeasured
 from record_maker import COMMAND, Sent, STOP
 
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
@@ -24,7 +25,6 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import (
     EvaluatorRecord,

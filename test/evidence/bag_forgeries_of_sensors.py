@@ -15,13 +15,17 @@ from typing import Any
 from bag_forging import Forge, measured
 from damage import MS, remeasured
 
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import (
+    bring_inside,
+    FieldStatus,
+    ObservationField,
+)
+from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
     Verdict,
 )
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.observation import bring_inside, FieldStatus, ObservationField
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import (
     ActuationEvidence,

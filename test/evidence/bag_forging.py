@@ -12,12 +12,12 @@ from bag_maker import each, of, Sent, Tape
 from damage import remeasured
 from record_maker import COMMAND
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.observation import age_of, Observation, ObservationField
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.task import StepView, Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.observation import age_of, Observation, ObservationField
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.environment.task import StepView, Task
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
 from boundary_env_ros.evidence.rules.recompute import ruling_of

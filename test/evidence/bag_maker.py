@@ -18,9 +18,9 @@ from storage_wire import _empty as empty
 from storage_wire import _typed_arrays as typed_arrays
 from storage_wire import definition, type_of, typestore
 
-from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.serialization import to_message
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.evidence.comparing.side import read_side, Side
 from boundary_env_ros.facade.embedded import EmbeddedLink

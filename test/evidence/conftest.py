@@ -10,8 +10,8 @@ import sys
 import pytest
 from record_maker import make_record, Piece, transitions_of
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import re
 from typing import Any
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.core.transition import Kind, Transition

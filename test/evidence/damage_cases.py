@@ -32,9 +32,9 @@ from damage import (
 )
 import damage_forgeries as forged
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Reason, Trigger, Verdict
-from boundary_env_ros.core.observation import FieldStatus
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import Reason, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock
 
 CASES = (

@@ -22,8 +22,8 @@ from damage import (
     with_answer,
 )
 
-from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Verdict
-from boundary_env_ros.core.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import NamedValues, RewardTerm, Transition
 

@@ -10,7 +10,7 @@ from typing import Any
 from drafting_messages import SECOND, START, TYPES
 import yaml
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.evidence.drafting.draft import draft
 from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import (

@@ -15,7 +15,7 @@ from hand_maker import by_hand, hand_contract, HandBench
 import numpy as np
 from record_maker import Bench, Sent
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 

@@ -16,9 +16,9 @@ from record_maker import Bench, chosen_start, Fields, MS, seek_goal
 from record_sensors import _pose
 import yaml
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Tightened
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import Tightened
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 

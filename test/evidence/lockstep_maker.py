@@ -9,14 +9,14 @@ import uuid
 
 from record_maker import Bench, EPOCH, HOST, MS, Policy, VERSION
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.environment import Begin
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.lockstep import Advanced, WorldAdvance, WorldAdvanced
-from boundary_env_ros.core.observation import Observation
-from boundary_env_ros.core.reset import ResetWorld
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.environment import Begin
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
 
 #: Period of each sensor in ms, by the topics that it publishes.

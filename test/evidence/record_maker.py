@@ -22,20 +22,20 @@ import uuid
 
 from record_sensors import CartSensors, Fields, plain, time_fields
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.environment import Begin, Environment
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.inputs import (
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.environment import Begin, Environment
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import Observation, Sample
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
     gate_inputs,
     sensor_topics,
 )
-from boundary_env_ros.core.observation import Observation, Sample
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,

@@ -16,10 +16,10 @@ from lockstep_maker import LockstepBench
 import pytest
 from record_maker import chosen_start, FROM_TOPICS, make_record, Piece, seek_goal, transitions_of
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence import memory, pages

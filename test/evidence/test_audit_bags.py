@@ -17,8 +17,8 @@ from record_maker import Bench
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from storage_wire import type_of, typestore
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task

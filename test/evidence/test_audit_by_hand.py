@@ -20,7 +20,8 @@ from hand_maker import by_hand, hand_contract, HandBench, JOY
 from record_maker import chosen_start, seek_goal, transitions_of
 import yaml
 
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
     Reason,
@@ -28,7 +29,6 @@ from boundary_env_ros.core.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit, audit_path
 from boundary_env_ros.evidence.memory import Chain

@@ -14,7 +14,7 @@ import yaml
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.decision import GateDecision, Trigger
+from boundary_env_ros.core.gate.decision import GateDecision, Trigger
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
 from boundary_env_ros.facade.env import BoundaryEnv

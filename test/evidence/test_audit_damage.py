@@ -10,8 +10,8 @@ from damage import Case
 from damage_cases import CASES
 import pytest
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
 from boundary_env_ros.evidence.rules.catalogue import RULE

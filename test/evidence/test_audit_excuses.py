@@ -19,9 +19,9 @@ from lockstep_maker import LockstepBench
 from mcap.reader import make_reader
 from record_maker import Bench, Sent, STOP
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path

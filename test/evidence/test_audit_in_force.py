@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.evidence.memory import Chain
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import terms_of

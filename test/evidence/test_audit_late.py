@@ -17,7 +17,7 @@ from bag_maker import make_tape, MS, of, raw, record_of, Sent, Tape, write_bag
 from record_maker import Bench, chosen_start, seek_goal
 from record_sensors import Fields
 
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path, AuditReport

@@ -15,8 +15,8 @@ import sqlite3
 import pytest
 from record_maker import FROM_TOPICS, Piece, transitions_of
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit_path

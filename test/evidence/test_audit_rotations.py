@@ -14,11 +14,11 @@ import pytest
 from record_maker import Bench, chosen_start, MS, seek_goal, Sent, time_fields, transitions_of
 import yaml
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.observation import Observation
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit
 from boundary_env_ros.resources import share_file

@@ -22,10 +22,10 @@ from bag_maker import drive, each, make_tape, record_of, Tape, wire, write_bag
 from record_maker import Bench, chosen_start, MS, seek_goal, Sent
 from storage_wire import definition, type_of
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence import memory

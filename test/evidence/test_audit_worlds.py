@@ -14,9 +14,9 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from bag_maker import each, Tape, write_bag
 from world_maker import make_world_tape
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.findings import AuditReport

@@ -18,7 +18,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from cart_runs import cart_contract, drive, real, side_of
 from record_maker import Piece
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError

@@ -13,10 +13,10 @@ import pytest
 from record_maker import Bench, chosen_start, seek_goal
 import yaml
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.observation import Observation
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import PolicyFailed
 from boundary_env_ros.evidence.verdict.comparable import in_the_way

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from record_maker import Piece
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit import audit_path

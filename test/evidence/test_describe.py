@@ -11,9 +11,9 @@ import re
 from contract_corpus import data_of, GOOD, SHIPPED
 import pytest
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.safety import (
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.safety import (
     Corridor,
     Hold,
     Moves,
@@ -22,7 +22,7 @@ from boundary_env_ros.core.safety import (
     Side,
     Workspace,
 )
-from boundary_env_ros.core.sources import Paths
+from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.evidence.describe import as_data, describe, owners
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.yaml_text import YamlText

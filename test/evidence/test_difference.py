@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.change import Meaning
-from boundary_env_ros.core.contract import Confidence, ConfirmStep, Contract, Pacing
-from boundary_env_ros.core.contract_key import parts_of
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.safety import Moves, Side, Workspace
-from boundary_env_ros.core.sources import Paths
+from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.key import parts_of
+from boundary_env_ros.core.contract.model import Confidence, ConfirmStep, Contract, Pacing
+from boundary_env_ros.core.contract.safety import Moves, Side, Workspace
+from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract.parser import parse
 

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.fields import reader
-from boundary_env_ros.core.sources import Array, Joints, Paths
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Array, Joints, Paths
+from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag, survey_bag
 from boundary_env_ros.evidence.drafting.survey import TopicSurvey

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.fields import reader
-from boundary_env_ros.core.sources import Beams, Joints, Paths
+from boundary_env_ros.core.contract.sources import Beams, Joints, Paths
+from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.drafting.draft import draft
 from boundary_env_ros.evidence.drafting.survey import (

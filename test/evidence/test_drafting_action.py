@@ -10,8 +10,8 @@ import math
 from drafting_surveys import ARRAY, drafted, number, odometry, surveyed
 import pytest
 
-from boundary_env_ros.core.contract import ConfirmStep
-from boundary_env_ros.core.sources import Array, Joints, Paths, Trajectory
+from boundary_env_ros.core.contract.model import ConfirmStep
+from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.drafting.survey import (
     Lengths,

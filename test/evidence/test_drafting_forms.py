@@ -16,7 +16,7 @@ import PIL.Image
 import pytest
 import yaml
 
-from boundary_env_ros.core.sources import Beams
+from boundary_env_ros.core.contract.sources import Beams
 from boundary_env_ros.evidence.drafting.survey import (
     ImageForm,
     Lengths,

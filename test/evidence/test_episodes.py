@@ -10,9 +10,9 @@ import random
 
 from record_maker import Piece
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.events import EventKind
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.events import EventKind
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.episodes import Episodes, HELD, Step
 

@@ -21,7 +21,7 @@ pytest.importorskip('google_crc32c', reason='needs google-crc32c, as the extra r
 import pyarrow as pa
 from record_maker import Piece
 
-from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import parquet_records
 from boundary_env_ros.evidence.dataset import write_dataset

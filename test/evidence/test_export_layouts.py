@@ -29,12 +29,12 @@ from record_maker import Bench, chosen_start, Piece
 from world_maker import make_world_tape
 import yaml
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import Trigger
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
-from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit import audit_path

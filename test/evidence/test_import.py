@@ -22,12 +22,12 @@ from storage_wire import definition, type_of, typestore
 import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.imported import derived_fields, imported_from, is_unknown
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
-from boundary_env_ros.core.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError

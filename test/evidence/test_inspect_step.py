@@ -12,9 +12,9 @@ import pytest
 from record_maker import Piece
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.decision import Reason, REASON_TEXT, Verdict
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.gate.decision import Reason, REASON_TEXT, Verdict
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Kind, Transition
 from boundary_env_ros.errors import RecordError

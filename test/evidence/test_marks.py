@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from record_maker import Piece
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.auditor import Auditor
 from boundary_env_ros.evidence.findings import AuditReport

@@ -23,13 +23,13 @@ import pytest
 from record_maker import Bench, Piece
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Reason, Verdict
-from boundary_env_ros.core.gate_rules.turns import HELD
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import HELD
 from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
-from boundary_env_ros.core.observation import FieldStatus
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
 from boundary_env_ros.evidence.comparing.tape import Tape as ComparedEpisode
 from boundary_env_ros.evidence.dataset import write_dataset

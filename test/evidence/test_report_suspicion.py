@@ -10,8 +10,9 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
     RuleResult,
@@ -19,7 +20,6 @@ from boundary_env_ros.core.decision import (
     Verdict,
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
-from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.report.signs import KINDS, signs_of
 from boundary_env_ros.evidence.report.suspicion import GAP, KEPT, Moment, Suspects

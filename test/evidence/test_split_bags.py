@@ -12,7 +12,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from bag_maker import make_tape, Tape, wire, write_to
 from record_maker import Bench
 
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.export import export_run
 from boundary_env_ros.storage.contract_file import LoadedContract

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from record_maker import Piece
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Reason, Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.observation import FieldStatus
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.evidence.figures import ClientSummary
 from boundary_env_ros.evidence.statistics import ACCURACY, Proportion, Quantiles

@@ -19,9 +19,9 @@ import pytest
 from record_maker import Piece
 import yaml
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.task import Outcome, StepView
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.task import Outcome, StepView
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.verdict.report import EpisodeVerdict, VerdictReport

@@ -18,9 +18,9 @@ from record_maker import Bench
 import yaml
 
 from boundary_env_ros.cli.main import main, parser
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract

@@ -18,8 +18,8 @@ sys.path.append(str(Path(__file__).parents[1] / 'storage'))
 
 from storage_wire import typestore
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
 
 #: As `ros/recorded_topics.py` records them; a bag of the tests has them too.

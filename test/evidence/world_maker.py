@@ -11,11 +11,11 @@ from bag_maker import Tape
 import numpy as np
 from record_maker import Sent, TOPICS
 
-from boundary_env_ros.core.commands import message_fields
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.lockstep import WorldAdvanced
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.gate.commands import message_fields
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.simulation.robot import Emission, make_robot
 from boundary_env_ros.storage.contract_file import LoadedContract

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from shipped import changed
 
-from boundary_env_ros.core.contract import ActionKind
-from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.contract.model import ActionKind
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.errors import BoundaryError, InvalidAction
 from boundary_env_ros.facade.chunking import (
     ensembled,

@@ -13,8 +13,8 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from shipped import changed
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,

@@ -18,7 +18,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from shipped import changed
 
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError

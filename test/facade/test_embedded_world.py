@@ -15,11 +15,11 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from shipped import changed
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import EvaluatorRecord, NamedValues, Transition
 from boundary_env_ros.errors import (
     EpisodeEnded,

@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,

@@ -31,7 +31,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from shipped import changed
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.registration import IDS
 from boundary_env_ros.resources import share_file

@@ -28,7 +28,7 @@ from pettingzoo.test import (
 )
 from shipped import without_options
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.facade.env import BoundaryEnv

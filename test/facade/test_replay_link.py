@@ -21,7 +21,7 @@ from bag_maker import raw, Sent, Tape, write_bag
 from shipped import changed
 from world_maker import make_world_tape, TapedRobot
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     DigestMismatch,

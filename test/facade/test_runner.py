@@ -17,7 +17,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from shipped import changed
 
-from boundary_env_ros.core.decision import ActionRequest, Source
+from boundary_env_ros.core.gate.decision import ActionRequest, Source
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
 from boundary_env_ros.evidence.audit import audit_path

@@ -21,10 +21,16 @@ from contract_strategies import chunks, contracts, samples
 from core_messages import image as image_message
 from core_world import rich, shipped, Timepiece
 
-from boundary_env_ros.core.contract import ActionKind, Beyond, Contract, FieldSpec
-from boundary_env_ros.core.images import decode, within_bounds
-from boundary_env_ros.core.observation import FieldStatus, freeze, lost, ObservationField, Sample
-from boundary_env_ros.core.sources import ENCODINGS, Picture
+from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    freeze,
+    lost,
+    ObservationField,
+    Sample,
+)
+from boundary_env_ros.core.sources.images import decode, within_bounds
 from boundary_env_ros.errors import InvalidAction, LinkError
 from boundary_env_ros.facade.spaces import (
     action_space,

@@ -18,10 +18,16 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 from pettingzoo.test import api_test, seed_test
 from shipped import changed, without_options
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.gate_rules.turns import holds_for_another
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    Reason,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, ResetNeeded

@@ -19,8 +19,8 @@ from fault_kinds import Kind, KINDS, noticed_by_then, Safe, Trial, WINDOW
 from fault_world import FaultWorld, Layout, world_of
 from two_hosts import why_not
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError

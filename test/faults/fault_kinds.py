@@ -24,8 +24,8 @@ from fault_world import FAR_POLICY, FAR_ROBOT, FaultWorld, Layout, ONE_HOST, SIM
 from geometry_msgs.msg import TwistStamped
 import rclpy
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import ActionRequest, Reason
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.decision import ActionRequest, Reason
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.ros import names

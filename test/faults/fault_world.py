@@ -24,7 +24,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from two_hosts import HERE, TwoHosts
 
-from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import msg

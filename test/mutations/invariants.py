@@ -37,63 +37,63 @@ class Mutation:
     tests: tuple[str, ...]
 
 
-ADMISSION = 'core/gate_rules/admission.py'
-STOPPING = 'core/gate_rules/stopping.py'
-NEEDS = 'core/gate_rules/limits.py'
-BRAKING = 'core/gate_rules/braking.py'
-SHAPING = 'core/gate_rules/shaping.py'
-MOTION = 'core/gate_rules/motion.py'
-OBSTACLES = 'core/gate_rules/obstacles.py'
-ROTATION = 'core/gate_rules/rotation.py'
-CURVATURE = 'core/gate_rules/curvature.py'
-RULING = 'core/gate_rules/ruling.py'
-COMMANDS = 'core/commands.py'
-MEASURED = 'core/gate_rules/measured.py'
-GATE = 'core/gate.py'
-AUTHORITY = 'core/gate_authority.py'
-SENSES = 'core/gate_senses.py'
-OUTPUT = 'core/gate_output.py'
-WORKSPACES = 'core/gate_rules/workspace.py'
-UNDER_WAY = 'core/gate_rules/under_way.py'
-TIGHTENING = 'core/gate_rules/tightening.py'
+ADMISSION = 'core/gate/rules/admission.py'
+STOPPING = 'core/gate/rules/stopping.py'
+NEEDS = 'core/gate/rules/limits.py'
+BRAKING = 'core/gate/rules/braking.py'
+SHAPING = 'core/gate/rules/limiting.py'
+MOTION = 'core/gate/rules/motion.py'
+OBSTACLES = 'core/gate/rules/obstacles.py'
+ROTATION = 'core/gate/rules/rotation.py'
+CURVATURE = 'core/gate/rules/scale_together.py'
+RULING = 'core/gate/rules/evaluate.py'
+COMMANDS = 'core/gate/commands.py'
+MEASURED = 'core/gate/rules/measured.py'
+GATE = 'core/gate/gate.py'
+AUTHORITY = 'core/gate/lease.py'
+SENSES = 'core/gate/sensor_buffer.py'
+OUTPUT = 'core/gate/command_history.py'
+WORKSPACES = 'core/gate/rules/workspace.py'
+UNDER_WAY = 'core/gate/rules/pending_motion.py'
+TIGHTENING = 'core/gate/rules/runtime_limits.py'
 GEOMETRY = 'core/geometry.py'
-DRIVER_PROBE = 'core/driver_probe.py'
-HEALTH = 'core/gate_health.py'
-LASER_SCAN = 'core/laser_scan.py'
-OBSTACLE_DISTANCE = 'core/obstacle_distance.py'
-POINT_CLOUD = 'core/point_cloud.py'
-INPUTS = 'core/inputs.py'
-PROFILE = 'core/motion_profile.py'
+DRIVER_PROBE = 'core/gate/driver_probe.py'
+HEALTH = 'core/gate/health.py'
+LASER_SCAN = 'core/sources/laser_scan.py'
+OBSTACLE_DISTANCE = 'core/sources/obstacle_distance.py'
+POINT_CLOUD = 'core/sources/point_cloud.py'
+INPUTS = 'core/sources/inputs.py'
+PROFILE = 'core/gate/motion_profile.py'
 
-_REFUSALS = 'test_gate_refusals.py::test_'
-_CHUNKS = 'test_gate_chunks.py::test_'
-_LIMITS = 'test_gate_limits.py::test_'
-_LEASES = 'test_gate_leases.py::test_'
-_SILENCE = 'test_gate_silence.py::test_'
-_HOLD = 'test_gate_hold.py::test_'
-_IN_FORCE = 'test_gate_in_force.py::test_'
-_PRESSED = 'test_gate_emergency_stop.py::test_'
-_DEACTIVATION = 'test_gate_deactivation.py::test_'
-_LOCKSTEP = 'test_gate_lockstep.py::test_'
-_OBSTACLES = 'test_gate_obstacles.py::test_'
-_RULES = 'test_gate_rules.py::test_'
-_MOTION = 'test_gate_motion.py::test_'
-_ROTATION = 'test_gate_rotation.py::test_'
-_CURVATURE = 'test_gate_curvature.py::test_'
-_COMMANDS = 'test_commands.py::test_'
-_WORKSPACE = 'test_workspace.py::test_'
-_REPUBLISH = 'test_gate_republish.py::test_'
-_HEALTH = 'test_gate_health.py::test_'
-_TURNS = 'test_gate_turns.py::test_'
-_IN_TIME = 'test_gate_in_time.py::test_'
-_OPERATOR = 'test_gate_operator.py::test_'
-_PLAN = 'test_gate_plan.py::test_'
-_TIGHTENING = 'test_gate_tightening.py::test_'
-_PROBE = 'test_driver_probe.py::test_'
+_REFUSALS = 'gate/test_gate_refusals.py::test_'
+_CHUNKS = 'gate/test_gate_chunks.py::test_'
+_LIMITS = 'gate/test_gate_limits.py::test_'
+_LEASES = 'gate/test_gate_leases.py::test_'
+_SILENCE = 'gate/test_gate_silence.py::test_'
+_HOLD = 'gate/test_gate_hold.py::test_'
+_IN_FORCE = 'gate/test_gate_in_force.py::test_'
+_PRESSED = 'gate/test_gate_emergency_stop.py::test_'
+_DEACTIVATION = 'gate/test_gate_deactivation.py::test_'
+_LOCKSTEP = 'gate/test_gate_lockstep.py::test_'
+_OBSTACLES = 'gate/test_gate_obstacles.py::test_'
+_RULES = 'gate/test_gate_rules.py::test_'
+_MOTION = 'gate/test_gate_motion.py::test_'
+_ROTATION = 'gate/test_gate_rotation.py::test_'
+_CURVATURE = 'gate/test_gate_curvature.py::test_'
+_COMMANDS = 'gate/test_commands.py::test_'
+_WORKSPACE = 'gate/test_workspace.py::test_'
+_REPUBLISH = 'gate/test_gate_republish.py::test_'
+_HEALTH = 'gate/test_gate_health.py::test_'
+_TURNS = 'gate/test_gate_turns.py::test_'
+_IN_TIME = 'gate/test_gate_in_time.py::test_'
+_OPERATOR = 'gate/test_gate_operator.py::test_'
+_PLAN = 'gate/test_gate_plan.py::test_'
+_TIGHTENING = 'gate/test_gate_tightening.py::test_'
+_PROBE = 'gate/test_driver_probe.py::test_'
 _GEOMETRY = 'test_geometry.py::test_'
-_SCAN = 'test_laser_scan.py::test_'
-_DISTANCE = 'test_obstacle_distance.py::test_'
-_PROFILE = 'test_motion_profile.py::test_'
+_SCAN = 'sources/test_laser_scan.py::test_'
+_DISTANCE = 'sources/test_obstacle_distance.py::test_'
+_PROFILE = 'gate/test_motion_profile.py::test_'
 
 _IS_IT_A_COMMAND = (
     Mutation(
@@ -584,7 +584,7 @@ _WHAT_MAY_BE_PUBLISHED = (
         OUTPUT,
         '            self._out = max(self._out, at.steady)',
         '            pass',
-        ('test_gate_limits.py::test_a_command_that_left_late_takes_its_delay_from_the_next',),
+        ('gate/test_gate_limits.py::test_a_command_that_left_late_takes_its_delay_from_the_next',),
     ),
     Mutation(
         'A twist whose rate is limited keeps its curvature',
@@ -853,7 +853,7 @@ _LEASE_AND_EPISODE = (
         GATE,
         '            if self._authority.over:\n                self._authority.lease = None\n',
         '',
-        ('test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
+        ('gate/test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
     ),
     Mutation(
         'Armed for an episode that is being reset it publishes nothing',
@@ -946,7 +946,7 @@ _LEASE_AND_EPISODE = (
         GATE,
         '            self._memory.chunk = None\n            self._output.hand_over()\n',
         '            self._output.hand_over()\n',
-        ('test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
+        ('gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
         'In lockstep a request waits for the sensors of its observation',
@@ -1076,7 +1076,7 @@ _REST = (
         ADMISSION,
         "(_reject('operator', Reason.OPERATOR),) if taken_over else ()",
         '()',
-        ('test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
+        ('gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),
     Mutation(
         'Where command and measured state have parted the limits begin anew',
@@ -1142,21 +1142,23 @@ _REST = (
         GATE,
         '        self._refuse_unprobed()\n        self._authority.check_released()\n',
         '        self._authority.check_released()\n',
-        ('test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',),
+        ('gate/test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',),
     ),
     Mutation(
         'While a lease is out limits only become stricter',
         GATE,
         "            refuse_looser(self._limits, limits, 'it is while a lease is out')",
         '            pass',
-        ('test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',),
+        ('gate/test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',),
     ),
     Mutation(
         'The stop distance is not reached before its time',
         OBSTACLES,
         '    if speed > most:',
         '    if False:',
-        ('test_gate_obstacle_rules.py::test_the_stop_distance_is_not_reached_before_its_time',),
+        (
+            'gate/test_gate_obstacle_rules.py::test_the_stop_distance_is_not_reached_before_its_time',
+        ),
     ),
     Mutation(
         'Before the boundary of a workspace it slows down',
@@ -1726,7 +1728,7 @@ _WHILE_NOTHING_COMES = (
         COMMANDS,
         'if not group.wrap or not previous:',
         'if True:',
-        ('test_gate_wrap.py::test_from_3_10_towards_minus_3_10_it_goes_the_short_way',),
+        ('gate/test_gate_wrap.py::test_from_3_10_towards_minus_3_10_it_goes_the_short_way',),
     ),
     Mutation(
         'A limit of 0.0 is a limit',
@@ -1798,7 +1800,7 @@ _WHAT_SENSORS_SAY = (
         NEEDS,
         'Need(most=timeout, size=len(place.unit))',
         'Need(most=timeout, size=len(place.unit), infinite=len(place.unit))',
-        ('test_workspace.py::test_a_place_that_is_not_known_stops_the_robot',),
+        ('gate/test_workspace.py::test_a_place_that_is_not_known_stops_the_robot',),
     ),
     Mutation(
         'A sensor that gives another number of values stops',
@@ -1819,7 +1821,7 @@ _WHAT_SENSORS_SAY = (
         INPUTS,
         "            if reading.stamp is None and hasattr(message, 'header'):\n",
         '            if False:\n',
-        ('test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
+        ('sources/test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
     ),
     Mutation(
         'A beam out of range is not usable',
@@ -1906,8 +1908,8 @@ _WHAT_SENSORS_SAY = (
         '        if actual not in frames:\n',
         '        if False:\n',
         (
-            'test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_used',
-            'test_inputs.py::test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares',
+            'sources/test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_used',
+            'sources/test_inputs.py::test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares',
         ),
     ),
     Mutation(
@@ -1916,8 +1918,8 @@ _WHAT_SENSORS_SAY = (
         '        if actual not in frames:\n',
         "        if actual.split('/')[-1] not in frames:\n",
         (
-            'test_inputs.py::test_of_one_agent_no_prefix_belongs_to_the_frame',
-            'test_inputs.py::test_of_several_agents_each_may_put_its_name_before_its_frames',
+            'sources/test_inputs.py::test_of_one_agent_no_prefix_belongs_to_the_frame',
+            'sources/test_inputs.py::test_of_several_agents_each_may_put_its_name_before_its_frames',
         ),
     ),
 )

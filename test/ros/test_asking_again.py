@@ -16,7 +16,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import reserved_domain
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient

@@ -23,7 +23,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 import numpy as np
 from ros_world import PATIENT, World
 
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv

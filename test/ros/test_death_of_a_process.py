@@ -32,8 +32,8 @@ from lifecycle_msgs.msg import Transition as LifecycleTransition
 import policy_process
 from ros_world import NOISE, World
 
-from boundary_env_ros.core.decision import GateDecision, GateState, Reason, Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, PeerLost

@@ -21,7 +21,7 @@ pytest.importorskip('rclpy')
 
 from ros_world import OWN_MARK, processes_of, reserved_domain
 
-from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeStore

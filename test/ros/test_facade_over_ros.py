@@ -22,7 +22,7 @@ import rclpy
 from ros_world import PATIENT, seek_goal, SOON, World, write_contract
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkTimeout, Refused, ResetNeeded
 from boundary_env_ros.facade.env import BoundaryEnv

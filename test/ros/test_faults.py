@@ -26,7 +26,7 @@ from fault_kinds import Kind, KINDS
 from fault_table import as_markdown, as_text, quantile, Row, sums
 from ros_world import NOISE, reserved_domain
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage.contract_file import load
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.commands import as_sent
-from boundary_env_ros.core.sources import Array, Paths, Source
+from boundary_env_ros.core.contract.sources import Array, Paths, Source
+from boundary_env_ros.core.gate.commands import as_sent
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.conversions import held_as_float32, message_class
 from boundary_env_ros.storage.contract_file import load

@@ -25,7 +25,7 @@ from rclpy.serialization import serialize_message
 from ros_world import PATIENT, World
 from std_msgs.msg import Bool
 
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Reason, StepId
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Reason, StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import to_msg

@@ -20,7 +20,7 @@ from rclpy.event_handler import PublisherEventCallbacks
 from ros_world import PATIENT, World
 from sensor_msgs.msg import LaserScan
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import msg

@@ -21,7 +21,7 @@ from rclpy.parameter import Parameter
 from ros_world import PATIENT, SOON, World
 from sensor_msgs.msg import Joy
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names

@@ -20,7 +20,7 @@ from ros_world import PATIENT, seek_goal, SOON, stamp_of, World
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger as TriggerService
 
-from boundary_env_ros.core.decision import ActionRequest, GateState, Reason, Verdict
+from boundary_env_ros.core.gate.decision import ActionRequest, GateState, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import Refused, ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -20,7 +20,7 @@ from ros_world import PATIENT, World
 from sensor_msgs.msg import Joy
 from std_srvs.srv import Trigger as Knock
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.env import BoundaryEnv

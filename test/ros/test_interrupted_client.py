@@ -15,7 +15,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import PATIENT, SOON
 
-from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import srv

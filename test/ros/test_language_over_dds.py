@@ -30,9 +30,9 @@ from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.episode import EpisodeState
-from boundary_env_ros.core.paths import yaw
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.sources.paths import yaw
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv

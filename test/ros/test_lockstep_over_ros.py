@@ -17,7 +17,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from lockstep_records import compared, of_kinds, plain, Records
 from ros_world import PATIENT, seek_goal, SOON, World
 
-from boundary_env_ros.core.decision import ActionRequest
+from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names

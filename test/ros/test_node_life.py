@@ -26,7 +26,7 @@ from ros_world import PATIENT, World, write_contract
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from boundary_env_ros.core.decision import GateState
+from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode

@@ -33,9 +33,9 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from sensor_msgs.msg import Image
 import yaml
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, StepId, Trigger, Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, RecordError

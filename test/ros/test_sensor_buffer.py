@@ -16,10 +16,10 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Header
 
-from boundary_env_ros.core.contract import Pacing, Qos
-from boundary_env_ros.core.fields import reader, Reading, stamp_of
-from boundary_env_ros.core.inputs import Input
-from boundary_env_ros.core.sources import Joints
+from boundary_env_ros.core.contract.model import Pacing, Qos
+from boundary_env_ros.core.contract.sources import Joints
+from boundary_env_ros.core.sources.inputs import Input
+from boundary_env_ros.core.sources.readers import reader, Reading, stamp_of
 from boundary_env_ros.ros.conversions import header_stamp
 from boundary_env_ros.ros.sensor_buffer import SensorBuffer
 

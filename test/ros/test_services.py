@@ -27,7 +27,7 @@ from diagnostic_msgs.msg import KeyValue
 from lifecycle_msgs.msg import Transition as Lifecycle
 from ros_world import PATIENT, World
 
-from boundary_env_ros.core.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import (
     DigestMismatch,

@@ -16,7 +16,7 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 from carts_world import AGENTS, APART, carts_world, CartsWorld, PATIENT
 from ros_world import Probe
 
-from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.errors import Refused, ResultCode
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.ros import names

@@ -13,8 +13,8 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import PATIENT, World
 
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkTimeout, PeerLost, ResultCode
 from boundary_env_ros.ros import names

@@ -22,9 +22,9 @@ from ros_world import reserved_domain
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.lockstep import WorldAdvance
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names

@@ -20,7 +20,7 @@ from geometry_msgs.msg import TransformStamped
 from lifecycle_msgs.msg import Transition as Lifecycle
 from ros_world import PATIENT, Probe, World
 
-from boundary_env_ros.core.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import LinkError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -19,8 +19,8 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 from carts_world import AGENTS, APART, carts_world, CartsWorld, IN_TURN, without_options
 from pettingzoo.test import api_test
 
-from boundary_env_ros.core.decision import Reason, Verdict
-from boundary_env_ros.core.gate_rules.turns import holds_for_another
+from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.verdict.question import Question

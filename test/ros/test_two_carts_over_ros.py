@@ -17,8 +17,8 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 from carts_world import AGENTS, APART, carts_world, CartsWorld
 from ros_world import reserved_domain, SOON
 
-from boundary_env_ros.core.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.episode import EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, PeerLost, ResetFailed
 from boundary_env_ros.ros import names

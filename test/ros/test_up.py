@@ -20,7 +20,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_contract
 
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.up import _Live

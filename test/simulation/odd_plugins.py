@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.simulation.plugin import Baseline, EnvironmentPlugin, PluginSpace, Update
 
 

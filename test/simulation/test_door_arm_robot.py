@@ -11,11 +11,11 @@ from door_hand import EXAMPLE, MS
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.fields import reader
-from boundary_env_ros.core.images import decode
-from boundary_env_ros.core.reset import out_of_tolerance, ResetWorld, tolerances
-from boundary_env_ros.core.sources import Joints, Trajectory
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Joints, Trajectory
+from boundary_env_ros.core.environment.reset import out_of_tolerance, ResetWorld, tolerances
+from boundary_env_ros.core.sources.images import decode
+from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from boundary_env_ros.core.inputs import sensor_topics
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.config import SENSOR_NAMES
 from boundary_env_ros.simulation.gazebo.partition import partition

@@ -10,8 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed

@@ -19,7 +19,7 @@ import odd_plugins
 import pytest
 import yaml
 
-from boundary_env_ros.core.reset import ResetWorld
+from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, IllegalMove, SimulationFailed
 from boundary_env_ros.facade.env import BoundaryEnv

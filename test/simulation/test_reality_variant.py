@@ -10,7 +10,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.embedded import EmbeddedLink
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot

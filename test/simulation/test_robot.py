@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.reset import by_name, ResetWorld
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.simulation import robot as robot_module

@@ -18,8 +18,15 @@ from hypothesis import strategies as st
 import numpy as np
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.lockstep import WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    ImageReference,
+    Observation,
+    ObservationField,
+)
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     GateStatus,
@@ -29,13 +36,6 @@ from boundary_env_ros.core.decision import (
     StepId,
     Trigger,
     Verdict,
-)
-from boundary_env_ros.core.lockstep import WorldAdvance, WorldAdvanced
-from boundary_env_ros.core.observation import (
-    FieldStatus,
-    ImageReference,
-    Observation,
-    ObservationField,
 )
 from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp

@@ -15,7 +15,7 @@ import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from storage_wire import cdr, definition, EXCHANGED, records, transition, type_of
 
-from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError

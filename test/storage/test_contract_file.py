@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.safety import Obstacle, Side
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.safety import Obstacle, Side
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
 from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract.parser import parse

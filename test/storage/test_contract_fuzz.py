@@ -23,8 +23,8 @@ import jsonschema
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.describe import as_data, describe
 from boundary_env_ros.evidence.difference import difference

@@ -12,11 +12,13 @@ from contract_corpus import data_of, REPOSITORY, SHIPPED
 import jsonschema
 import pytest
 
-from boundary_env_ros.core import change, contract, contract_key
-from boundary_env_ros.core.contract_key import Key
-from boundary_env_ros.core.digest import digest_of
-from boundary_env_ros.core.safety import Safety
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract import change
+from boundary_env_ros.core.contract import key as contract_key
+from boundary_env_ros.core.contract import model as contract
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.key import Key
+from boundary_env_ros.core.contract.safety import Safety
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.describe import as_data
 from boundary_env_ros.evidence.difference import difference

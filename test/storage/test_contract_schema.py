@@ -13,11 +13,11 @@ from contract_corpus import BAD, data_of, GOOD, SCHEMA, SHIPPED
 import jsonschema
 import pytest
 
-from boundary_env_ros.core.decision import Reason
-from boundary_env_ros.core.derived import FUNCTIONS
+from boundary_env_ros.core.contract.sources import ENCODINGS, MOST_VALUES
+from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.sources import ENCODINGS, MOST_VALUES
+from boundary_env_ros.core.sources.derived import FUNCTIONS
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage import contract_schema
 from boundary_env_ros.storage.contract.parser import parse

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from boundary_env_ros.core.safety import Moves, Workspace
-from boundary_env_ros.core.sources import Paths
+from boundary_env_ros.core.contract.safety import Moves, Workspace
+from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.resources import share_directory, share_file
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import load

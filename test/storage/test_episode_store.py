@@ -17,10 +17,15 @@ from threading import Thread
 import pytest
 from storage_wire import decision, DIGEST, EPISODE, instant, step_id, transition
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import Trigger, Verdict
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import agreed, EpisodeMark, latest, MarkVerdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import (
+    agreed,
+    EpisodeMark,
+    latest,
+    MarkVerdict,
+)
+from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 

@@ -31,7 +31,7 @@ from storage_wire import (
 )
 import zstandard
 
-from boundary_env_ros.core.decision import StepId
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits

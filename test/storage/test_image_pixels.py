@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / 'core'))
 from core_messages import image
 from core_world import stamped
 
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.sources import DECOMPRESSED, ENCODINGS, Picture, Vector
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import DECOMPRESSED, ENCODINGS, Picture, Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.pixels import pixels_of
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.paths import getter
+from boundary_env_ros.core.sources.paths import getter
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.message_paths import (
     Found,

@@ -29,10 +29,10 @@ from storage_wire import (
     typestore,
 )
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.jsonl import TransitionJsonl

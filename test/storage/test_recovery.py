@@ -25,9 +25,9 @@ from storage_wire import BEGIN, cdr, definition, instant, step_id, transition
 import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore

@@ -26,9 +26,9 @@ from storage_wire import (
     typestore,
 )
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.mark import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Transition

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from storage_wire import instant, step_id
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.task import StepView
+from boundary_env_ros.core.environment.task import StepView
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.tasks.named_rewards import NamedRewards
 

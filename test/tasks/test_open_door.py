@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
-from boundary_env_ros.core.task import StepView, Task
+from boundary_env_ros.core.environment.task import StepView, Task
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.tasks.open_door import OpenDoor
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
-from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.environment.task import Outcome, StepView, Task
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.tasks.swap_places import SwapPlaces
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, IllegalMove, InvalidAction

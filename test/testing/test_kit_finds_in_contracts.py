@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from small_world import write
 
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate import Gate
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
@@ -207,7 +207,7 @@ def test_an_observation_outside_of_its_space_is_found(
     def leave(values: Vector, spec: object) -> tuple[Vector, bool]:
         return values, False
 
-    monkeypatch.setattr('boundary_env_ros.core.observation.bring_inside', leave)
+    monkeypatch.setattr('boundary_env_ros.core.environment.observation.bring_inside', leave)
     must_find(Kit(write(tmp_path)), INSIDE, r'observation\.\w+: expected a member of Box')
 
 

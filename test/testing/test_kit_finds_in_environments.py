@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from small_world import Point, write
 
-from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, ResetNeeded

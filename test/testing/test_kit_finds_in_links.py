@@ -13,7 +13,7 @@ from faults import must_find
 import pytest
 from small_world import Point, write
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from small_world import Point, write
 
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.simulation.messages import Fields, header, vector

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from small_world import write
 
-from boundary_env_ros.core.causes import FAILURE
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Outcome, StepView, Task
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import FAILURE
+from boundary_env_ros.core.environment.task import Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from boundary_env_ros.testing import TaskTests

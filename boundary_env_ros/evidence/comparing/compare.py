@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.digest import digest_of
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.causes import SUCCESS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.comparing.comparison import (
     Comparison,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.change import Meaning
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.evidence.comparing.quantities import Family, SECTIONS
 from boundary_env_ros.evidence.difference import Difference
 from boundary_env_ros.evidence.plain import plain

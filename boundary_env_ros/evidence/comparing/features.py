@@ -11,10 +11,10 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.contract import Contract, FieldSpec, Pacing
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.comparing.quantities import (
     labels_of,

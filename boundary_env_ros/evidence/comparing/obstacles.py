@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from boundary_env_ros.core.change import Meaning
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.evidence.comparing.quantities import section_of
 from boundary_env_ros.evidence.difference import Change, Difference
 

@@ -18,10 +18,10 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.inputs import field_inputs
-from boundary_env_ros.core.reset import by_name, ResetWorld
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld
+from boundary_env_ros.core.sources.inputs import field_inputs
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.errors import BoundaryError, MissingDependency, SimulationFailed
 from boundary_env_ros.evidence.comparing.features import matrix, wrapped

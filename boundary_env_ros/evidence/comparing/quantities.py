@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import math
 from typing import TypeAlias
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.episodes import LATE_STAGES
 

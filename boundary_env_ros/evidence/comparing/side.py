@@ -12,7 +12,7 @@ import json
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.comparing.features import achieved_of, features

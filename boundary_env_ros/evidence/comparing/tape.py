@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.decision import Trigger
-from boundary_env_ros.core.gate_rules.turns import intervenes
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.gate.decision import Trigger
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Episode, Step
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import math
 import textwrap
 
-from boundary_env_ros.core.change import Meaning
+from boundary_env_ros.core.contract.change import Meaning
 from boundary_env_ros.evidence.comparing.comparison import (
     Comparison,
     Quantity,

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import re
 
-from boundary_env_ros.core.contract import implied_interface
-from boundary_env_ros.core.grammar import TOPIC, TYPE
-from boundary_env_ros.core.message_parts import ARRAYS
+from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
+from boundary_env_ros.core.contract.model import implied_interface
+from boundary_env_ros.core.sources.message_parts import ARRAYS
 from boundary_env_ros.evidence.drafting.feedback import feedback_of, FeedbackDraft
 from boundary_env_ros.evidence.drafting.field_draft import Line, relative
 from boundary_env_ros.evidence.drafting.fields import field_drafts, field_name, Unfit

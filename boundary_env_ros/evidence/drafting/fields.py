@@ -9,9 +9,9 @@ from dataclasses import replace
 import math
 import re
 
-from boundary_env_ros.core.grammar import TOPIC, TYPE
-from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.sources import DECOMPRESSED, DEPTHS, ENCODINGS, MOST_VALUES
+from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
+from boundary_env_ros.core.contract.sources import DECOMPRESSED, DEPTHS, ENCODINGS, MOST_VALUES
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.evidence.drafting.field_draft import (
     bounds_of,
     FieldDraft,

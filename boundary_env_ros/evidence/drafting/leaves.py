@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.paths import FUNCTIONS, getter
-from boundary_env_ros.core.sources import MOST_VALUES
+from boundary_env_ros.core.contract.sources import MOST_VALUES
+from boundary_env_ros.core.sources.paths import FUNCTIONS, getter
 from boundary_env_ros.evidence.drafting.survey import Lengths, Span
 from boundary_env_ros.storage.message_paths import found_at, Kind
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 import math
 
-from boundary_env_ros.core.commands import as_action
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.decision import Trigger
-from boundary_env_ros.core.images import Image
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode_label import agreed, EpisodeMark
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.gate.commands import as_action
+from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.intervention import intervention_in
-from boundary_env_ros.core.mark import agreed, EpisodeMark
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.errors import RecordError

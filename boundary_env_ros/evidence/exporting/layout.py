@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.causes import SUCCESS
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, Contract, FieldSpec
-from boundary_env_ros.core.images import Image
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.imported import imported_from
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
 

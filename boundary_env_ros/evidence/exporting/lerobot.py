@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import FieldSpec
+from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.evidence.exporting.episodes import Head, Step
 from boundary_env_ros.evidence.exporting.layout import ABOUT, about, Column, Layout, TEXT
 from boundary_env_ros.evidence.exporting.moments import Moments

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionKind
+from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
 from boundary_env_ros.evidence.exporting.layout import about, choices, Layout, NUMBERS

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from boundary_env_ros.core.images import Image
+from boundary_env_ros.core.sources.images import Image
 
 _COLOURS = {1: 0, 3: 2, 4: 6}
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import FieldSpec
+from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
 from boundary_env_ros.evidence.exporting.layout import ABOUT, about, choices, Column, Layout, TEXT
 from boundary_env_ros.evidence.exporting.png import can_be_png, to_png

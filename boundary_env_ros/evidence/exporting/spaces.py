@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionKind, ActionSpec, FieldSpec
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, FieldSpec
 from boundary_env_ros.evidence.exporting.layout import Layout, NUMBERS
 
 Json = dict[str, Any]

@@ -15,19 +15,19 @@ from typing import TypeAlias
 import uuid
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.actuation import Actuation, Feedback
-from boundary_env_ros.core.causes import ABANDONED, Ending, SENSOR_LOST, TIME_LIMIT
-from boundary_env_ros.core.closing import close, Step
-from boundary_env_ros.core.commands import as_action
-from boundary_env_ros.core.contract import ActionKind, Contract
-from boundary_env_ros.core.decision import GateDecision, StepId, Trigger, Verdict
-from boundary_env_ros.core.episode import Episode, EpisodeStatus
+from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.actuation import Actuation, Feedback
+from boundary_env_ros.core.environment.causes import ABANDONED, Ending, SENSOR_LOST, TIME_LIMIT
+from boundary_env_ros.core.environment.episode import Episode, EpisodeStatus
+from boundary_env_ros.core.environment.observation import FieldStatus, Sample
+from boundary_env_ros.core.environment.observation_buffer import Sight, View
+from boundary_env_ros.core.environment.reset import by_name, tolerances
+from boundary_env_ros.core.environment.step_builder import close, Step
+from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
+from boundary_env_ros.core.gate.commands import as_action
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.observation import FieldStatus, Sample
-from boundary_env_ros.core.reset import by_name, tolerances
-from boundary_env_ros.core.sight import Sight, View
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import (
     EvaluatorRecord,

@@ -11,9 +11,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from boundary_env_ros.core.fields import stamp_of
-from boundary_env_ros.core.observation import Sample
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.environment.observation import Sample
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.fields import Reading
-from boundary_env_ros.core.inputs import looked_up_fields, sensor_topics
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.sources.inputs import looked_up_fields, sensor_topics
+from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.raw.wiring import Use, wired
 from boundary_env_ros.storage.mcap_scan import Channel

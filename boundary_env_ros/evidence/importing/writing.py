@@ -12,7 +12,7 @@ import time
 from typing import Final
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.transition import EvaluatorRecord, Transition
 from boundary_env_ros.evidence.importing.agent import DECLARER, Made
 from boundary_env_ros.evidence.importing.listening import OWN

@@ -14,15 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 import math
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.inputs import looked_up_fields
-from boundary_env_ros.core.lockstep import WorldAdvanced
-from boundary_env_ros.core.observation import Observation
 from boundary_env_ros.core.serialization import from_message
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.sources.inputs import looked_up_fields
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.raw.commands import CommandChecks, END

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boundary_env_ros.core.contract import ActionSpec
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard

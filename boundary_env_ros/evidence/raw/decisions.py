@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
-from boundary_env_ros.core.commands import turned_all
-from boundary_env_ros.core.decision import GateDecision, Measurement, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import Limits, OPERATOR
-from boundary_env_ros.core.gate_senses import HELD
+from boundary_env_ros.core.gate.commands import turned_all
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.evidence.raw.support import (
     Claim,

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.raw.tape import Tape
 from boundary_env_ros.evidence.raw.window import Heard

@@ -8,20 +8,20 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from boundary_env_ros.core.causes import TIME_LIMIT
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.derived import Frames
-from boundary_env_ros.core.fields import Reading
-from boundary_env_ros.core.observation import (
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import TIME_LIMIT
+from boundary_env_ros.core.environment.observation import (
     bring_inside,
     FieldStatus,
     freeze,
     ObservationField,
     Sample,
 )
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.derived import Frames
+from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import WRONG_INPUT

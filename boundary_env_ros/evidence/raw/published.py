@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TypeVar
 
-from boundary_env_ros.core.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.observation import Observation
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import EvaluatorRecord, Transition
 from boundary_env_ros.evidence.raw.tape import BEGINNING, Tape

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from boundary_env_ros.core.contract import Contract, Pacing
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.lockstep import WorldAdvanced
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.evidence.raw.window import Heard, Window
 from boundary_env_ros.evidence.raw.wiring import Use, wired, Wiring

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 import struct
 
-from boundary_env_ros.core.fields import Reading, stamp_of
+from boundary_env_ros.core.sources.readers import Reading, stamp_of
+from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.usable import is_measured
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.raw.wiring import Use
 from boundary_env_ros.storage.records import Message as Recorded

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundary_env_ros.core.commands import said_besides
-from boundary_env_ros.core.contract import ActionSpec, Contract
-from boundary_env_ros.core.fields import reader, Reading, stamp_of
-from boundary_env_ros.core.inputs import (
+from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.gate.commands import said_besides
+from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
     gate_inputs,
     Input,
 )
-from boundary_env_ros.core.safety import STOP_TYPE
+from boundary_env_ros.core.sources.readers import reader, Reading, stamp_of
 
 Message = Any  # anything with the attributes of the message
 

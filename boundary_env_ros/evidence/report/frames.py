@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.images import as_rgb, Image
-from boundary_env_ros.core.observation import ImageReference
-from boundary_env_ros.core.sources import ENCODINGS
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import ENCODINGS
+from boundary_env_ros.core.environment.observation import ImageReference
+from boundary_env_ros.core.sources.images import as_rgb, Image
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.report.timeline import Picture

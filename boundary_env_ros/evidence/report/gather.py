@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import choose, Frame, Frames, pillow_is_there

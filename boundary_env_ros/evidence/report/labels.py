@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from boundary_env_ros.core.contract import ActionKind, Contract, FieldSpec
-from boundary_env_ros.core.sources import value_names
+from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import value_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

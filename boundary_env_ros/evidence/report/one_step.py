@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.mark import EpisodeMark
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Episodes, Step

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.observation import ObservationField
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.environment.observation import ObservationField
 
 Point = tuple[float, float]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.gate_rules.turns import intervenes
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.mark import EpisodeMark
-from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.episodes import Episode, Key, Step

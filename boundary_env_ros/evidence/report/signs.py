@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import ActionKind, Contract
-from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate_words import came, sentence, worst_of
+from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.explain import came, sentence, worst_of
 from boundary_env_ros.core.imported import is_unknown
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.observation import FieldStatus
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.transition import Kind, Transition
 
 #: Least difference between requested and admitted action, as a share of the range, to be a sign.

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 import textwrap
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision, Measurement
-from boundary_env_ros.core.events import EventKind
-from boundary_env_ros.core.gate_words import sentences, unusable
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.events import EventKind
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement
+from boundary_env_ros.core.gate.explain import sentences, unusable
 from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
 from boundary_env_ros.evidence.report.labels import Label, Labels

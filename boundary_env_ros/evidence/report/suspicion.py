@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 import math
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.report.signs import Sign, signs_of
 

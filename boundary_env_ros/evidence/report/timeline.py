@@ -8,13 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 import math
 
-from boundary_env_ros.core.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.events import EventKind
-from boundary_env_ros.core.gate_words import sentence
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.events import EventKind
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    ImageReference,
+    ObservationField,
+)
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.explain import sentence
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.latency import LatencyStage, STAGES
-from boundary_env_ros.core.observation import FieldStatus, ImageReference, ObservationField
-from boundary_env_ros.core.sources import Vector
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.transition import EvaluatorRecord, Kind, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Step

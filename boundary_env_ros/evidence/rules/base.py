@@ -9,20 +9,20 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract import Contract, FieldSpec
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
     Tightened,
     Trigger,
 )
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.recorded import was_unheard
-from boundary_env_ros.core.gate_rules.tightening import tightened_limits
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import was_unheard
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.timebase import Instant, Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import Refused

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.commands import translate
-from boundary_env_ros.core.contract import ActionKind, Pacing
-from boundary_env_ros.core.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.measured import departed, known_of, measured_command
-from boundary_env_ros.core.gate_rules.recorded import was_deactivated
-from boundary_env_ros.core.safety import Hold
-from boundary_env_ros.core.sources import Trajectory, Vector
+from boundary_env_ros.core.contract.model import ActionKind, Pacing
+from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.sources import Trajectory, Vector
+from boundary_env_ros.core.gate.commands import translate
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.measured import departed, known_of, measured_command
+from boundary_env_ros.core.gate.rules.recorded import was_deactivated
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (

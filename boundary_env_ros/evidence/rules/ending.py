@@ -6,10 +6,16 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.causes import BUILT_IN, Ending, foremost, SENSOR_LOST, TIME_LIMIT
-from boundary_env_ros.core.contract import Contract, WhenStale
-from boundary_env_ros.core.decision import Verdict
-from boundary_env_ros.core.observation import FieldStatus, lost
+from boundary_env_ros.core.contract.model import Contract, WhenStale
+from boundary_env_ros.core.environment.causes import (
+    BUILT_IN,
+    Ending,
+    foremost,
+    SENSOR_LOST,
+    TIME_LIMIT,
+)
+from boundary_env_ros.core.environment.observation import FieldStatus, lost
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boundary_env_ros.core.observation import (
+from boundary_env_ros.core.environment.observation import (
     age_of,
     bring_inside,
     FieldStatus,
@@ -14,8 +14,8 @@ from boundary_env_ros.core.observation import (
     ObservationField,
     Sample,
 )
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.task import supply
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.environment.task import supply
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.memory import PAST
 from boundary_env_ros.evidence.rules import catalogue

@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from boundary_env_ros.core.commands import translate, turned, turned_all
-from boundary_env_ros.core.contract import ActionKind, Pacing
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
-from boundary_env_ros.core.gate_rules.braking import safe_from
-from boundary_env_ros.core.gate_rules.limits import FEEDBACK, OPERATOR
-from boundary_env_ros.core.gate_rules.turns import holds_for_another
-from boundary_env_ros.core.safety import Hold, OnCompeting
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import ActionKind, Pacing
+from boundary_env_ros.core.contract.safety import Hold, OnCompeting
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.commands import translate, turned, turned_all
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.gate.rules.braking import safe_from
+from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 import math
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Tightened, Trigger, Verdict
-from boundary_env_ros.core.gate_output import sooner
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.recorded import crowded_in
-from boundary_env_ros.core.gate_rules.stopping import COMPETING
-from boundary_env_ros.core.gate_rules.tightening import tightened_limits
-from boundary_env_ros.core.gate_rules.turns import holds_for_another
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.gate.command_history import sooner
+from boundary_env_ros.core.gate.decision import GateDecision, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import crowded_in
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.gate.rules.stopping import COMPETING
 from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS
 from boundary_env_ros.errors import Refused
 from boundary_env_ros.evidence.rules import catalogue

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import re
 
-from boundary_env_ros.core.decision import StepId, Verdict
+from boundary_env_ros.core.gate.decision import StepId, Verdict
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.imported import is_unknown
-from boundary_env_ros.core.observation import FieldStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.rules import catalogue
 

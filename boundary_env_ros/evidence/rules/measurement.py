@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import GateDecision, Measurement, Verdict
-from boundary_env_ros.core.gate_rules.limits import ALIVE, OPERATOR
-from boundary_env_ros.core.gate_rules.measured import beside, kept_of, measured_command
-from boundary_env_ros.core.gate_words import unusable
-from boundary_env_ros.core.observation import age_of
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.observation import age_of
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Verdict
+from boundary_env_ros.core.gate.explain import unusable
+from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
+from boundary_env_ros.core.gate.rules.measured import beside, kept_of, measured_command
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (

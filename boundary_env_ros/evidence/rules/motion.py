@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.decision import GateDecision, Verdict
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,

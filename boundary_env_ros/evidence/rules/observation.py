@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Beyond, FieldSpec
-from boundary_env_ros.core.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.sources import Picture
+from boundary_env_ros.core.contract.model import Beyond, FieldSpec
+from boundary_env_ros.core.contract.sources import Picture
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (

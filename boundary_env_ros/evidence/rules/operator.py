@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract import Pacing
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.observation import age_of
+from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
     Reason,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate_rules.limits import OPERATOR
-from boundary_env_ros.core.gate_senses import HELD
-from boundary_env_ros.core.observation import age_of
+from boundary_env_ros.core.gate.rules.limits import OPERATOR
+from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
     Reason,
@@ -19,12 +19,12 @@ from boundary_env_ros.core.decision import (
     Tightened,
     Trigger,
 )
-from boundary_env_ros.core.gate_rules.admission import well_formed
-from boundary_env_ros.core.gate_rules.limits import Limits
-from boundary_env_ros.core.gate_rules.recorded import situation_of, wanted_of
-from boundary_env_ros.core.gate_rules.ruling import rule as rule_on
-from boundary_env_ros.core.gate_rules.situation import Ruling
-from boundary_env_ros.core.gate_rules.tightening import tightened_limits
+from boundary_env_ros.core.gate.rules.admission import well_formed
+from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
+from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.errors import Refused
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (

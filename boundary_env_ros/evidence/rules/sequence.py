@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.causes import RESET_FAILED
-from boundary_env_ros.core.contract import PublishStep
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.task import sample
+from boundary_env_ros.core.contract.model import PublishStep
+from boundary_env_ros.core.environment.causes import RESET_FAILED
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.environment.task import sample
 from boundary_env_ros.core.timebase import Clock, elapsed
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT

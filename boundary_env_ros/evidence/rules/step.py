@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 import math
 
-from boundary_env_ros.core.causes import SUCCESS, TASK_FAILED
-from boundary_env_ros.core.closing import answering, TURN
-from boundary_env_ros.core.contract import ActionKind, Contract, Pacing
-from boundary_env_ros.core.decision import Verdict
+from boundary_env_ros.core.contract.model import ActionKind, Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import SUCCESS, TASK_FAILED
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.environment.step_builder import answering, TURN
+from boundary_env_ros.core.environment.task import judge, StepView, Task
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.observation import ObservationField
-from boundary_env_ros.core.reset import by_name
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import judge, StepView, Task
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.errors import TaskFailed
 from boundary_env_ros.evidence.rules import catalogue

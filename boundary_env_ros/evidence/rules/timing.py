@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from boundary_env_ros.core.contract import Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
 from boundary_env_ros.core.timebase import Clock, elapsed, Instant, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
 from boundary_env_ros.evidence.rules.base import (
     Found,

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.gate_rules.limits import ALIVE, Limits
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.rules.limits import ALIVE, Limits
 from boundary_env_ros.evidence.verdict.unlike import told
 
 _OF_FIELD = ('topic', 'type', 'source', 'task', 'shape', 'dtype', 'unit', 'frame')

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundary_env_ros.core.decision import GateDecision, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.verdict.unlike import decided, Unlike
 from boundary_env_ros.terminal import table

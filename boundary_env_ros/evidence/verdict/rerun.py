@@ -12,14 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import ActionRequest, GateDecision, Trigger, Verdict
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.gate_rerun import GateRerun
-from boundary_env_ros.core.inputs import gate_inputs
-from boundary_env_ros.core.sight import ANSWERABLE
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.observation_buffer import ANSWERABLE
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.rerun import GateRerun
+from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed, WRONG_INPUT
 from boundary_env_ros.evidence.memory import key_of

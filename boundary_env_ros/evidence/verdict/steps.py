@@ -16,17 +16,17 @@ import json
 
 import numpy as np
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.actuation import Actuation, Feedback
-from boundary_env_ros.core.closing import close, Step
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import GateDecision
-from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.observation import FieldStatus, ObservationField, Sample
-from boundary_env_ros.core.reset import by_name, out_of_tolerance, tolerances
-from boundary_env_ros.core.sight import Sight, View
-from boundary_env_ros.core.sources import Vector
-from boundary_env_ros.core.task import sample, supply, Task
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.actuation import Actuation, Feedback
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
+from boundary_env_ros.core.environment.observation_buffer import Sight, View
+from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
+from boundary_env_ros.core.environment.step_builder import close, Step
+from boundary_env_ros.core.environment.task import sample, supply, Task
+from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from boundary_env_ros.core.decision import GateDecision
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.rules.base import close, number, vector
 
 #: What of a decision is decided again, what it follows from first.

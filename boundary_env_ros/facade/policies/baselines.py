@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.commands import as_action
-from boundary_env_ros.core.contract import ActionKind, Contract
+from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.facade.spaces import action_space

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from boundary_env_ros.core.contract import Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.baselines import GoToGoalPolicy, NoOpPolicy, RandomPolicy
 from boundary_env_ros.facade.policies.lerobot import LeRobotPolicy

@@ -18,7 +18,7 @@ class Policy(Protocol):
 
     A function is one. An object may have more: ``reset(seed)`` is called at the beginning of every
     episode, ``close()`` at the end of all; ``source`` says who chooses, if that is no policy, see
-    :class:`boundary_env_ros.core.decision.Source`. All calls come from one thread.
+    :class:`boundary_env_ros.core.gate.decision.Source`. All calls come from one thread.
     """
 
     def __call__(self, observation: Mapping[str, Array], /) -> Any:

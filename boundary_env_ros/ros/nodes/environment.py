@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.inputs import looked_up_fields
-from boundary_env_ros.core.lockstep import WorldAdvance
-from boundary_env_ros.core.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.shared_world import SharedWorld
+from boundary_env_ros.core.contract.model import Pacing, WaitStep, WorldStep
+from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.environment.shared_world import SharedWorld
+from boundary_env_ros.core.sources.inputs import looked_up_fields
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.ros import names

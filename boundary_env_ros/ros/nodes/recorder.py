@@ -15,7 +15,7 @@ from rclpy.duration import Duration
 from rclpy.subscription import Subscription
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.silence import PATIENCE
+from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.errors import BoundaryError, RecordError, Refused
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run

@@ -21,9 +21,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.commands import as_sent, message_fields
-from boundary_env_ros.core.contract import ActionSpec, Pacing
-from boundary_env_ros.core.decision import (
+from boundary_env_ros.core.contract.model import ActionSpec, Pacing
+from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.gate.commands import as_sent, message_fields
+from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     GateState,
@@ -31,14 +34,11 @@ from boundary_env_ros.core.decision import (
     Tightened,
     Verdict,
 )
-from boundary_env_ros.core.episode import EpisodeStatus
-from boundary_env_ros.core.gate import Decisions, Gate
-from boundary_env_ros.core.gate_rules.limits import EMERGENCY_STOP, OPERATOR
-from boundary_env_ros.core.gate_words import came, sentence, worst_of
-from boundary_env_ros.core.inputs import gate_inputs, Input
-from boundary_env_ros.core.publishers import Echoes, Publishers, relied_on, ReliedOn
-from boundary_env_ros.core.safety import STOP_TYPE, STOPS_WITHIN
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.gate.gate import Decisions, Gate
+from boundary_env_ros.core.gate.publishers import Echoes, Publishers, relied_on, ReliedOn
+from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
+from boundary_env_ros.core.sources.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 from boundary_env_ros.ros import names

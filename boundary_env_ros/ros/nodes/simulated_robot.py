@@ -13,12 +13,12 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 from rosgraph_msgs.msg import Clock as ClockMessage
 
-from boundary_env_ros.core.contract import Pacing, WorldStep
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.fields import reader, stamp_of
-from boundary_env_ros.core.lockstep import refuse_long, WorldAdvance
-from boundary_env_ros.core.reset import ResetWorld
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Pacing, WorldStep
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.lockstep import refuse_long, WorldAdvance
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, SimulationFailed

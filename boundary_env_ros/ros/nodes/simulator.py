@@ -17,12 +17,12 @@ from nav_msgs.msg import Odometry
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.task import Future
 
-from boundary_env_ros.core.contract import Pacing, WorldStep
-from boundary_env_ros.core.fields import reader, stamp_of
-from boundary_env_ros.core.inputs import sensor_topics
-from boundary_env_ros.core.lockstep import refuse_long, WorldAdvance
-from boundary_env_ros.core.reset import ResetWorld
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Pacing, WorldStep
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.lockstep import refuse_long, WorldAdvance
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, MissingDependency, SimulationFailed

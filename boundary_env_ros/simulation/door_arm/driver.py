@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 import math
 
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.simulation.delayed_commands import Arrival, DelayedCommands
 

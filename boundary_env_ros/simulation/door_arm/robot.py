@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from boundary_env_ros.core.contract import ActionSpec, Contract
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Trajectory, Vector
+from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.sources import Trajectory, Vector
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm

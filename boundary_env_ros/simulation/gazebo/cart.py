@@ -17,11 +17,11 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract import Contract
-from boundary_env_ros.core.decision import StepId
-from boundary_env_ros.core.lockstep import WorldAdvanced
-from boundary_env_ros.core.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 import math
 
-from boundary_env_ros.core.contract import ActionSpec, Feedback, implied_interface, Interface
-from boundary_env_ros.core.contract_fault import said
-from boundary_env_ros.core.contract_key import Key
-from boundary_env_ros.core.group_checks import group_faults
-from boundary_env_ros.core.sources import (
+from boundary_env_ros.core.contract.group_checks import group_faults
+from boundary_env_ros.core.contract.key import Key
+from boundary_env_ros.core.contract.model import ActionSpec, Feedback, implied_interface, Interface
+from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.sources import (
     Array,
     COMMAND_FORMS,
     JOINTS,

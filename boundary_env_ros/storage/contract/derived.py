@@ -9,10 +9,10 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from boundary_env_ros.core.contract import FieldSpec
-from boundary_env_ros.core.contract_fault import nearest, said
-from boundary_env_ros.core.derived import FUNCTIONS, Unfit
-from boundary_env_ros.core.sources import Derived, MOST_VALUES
+from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.problem_text import nearest, said
+from boundary_env_ros.core.contract.sources import Derived, MOST_VALUES
+from boundary_env_ros.core.sources.derived import FUNCTIONS, Unfit
 from boundary_env_ros.storage.contract.forms import word_form
 from boundary_env_ros.storage.contract.reader import Reader
 

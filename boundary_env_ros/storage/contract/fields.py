@@ -8,11 +8,11 @@ from dataclasses import replace
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract import Beyond, Confidence, FieldSpec
-from boundary_env_ros.core.contract_fault import said
-from boundary_env_ros.core.grammar import TEXT
-from boundary_env_ros.core.group_checks import field_faults
-from boundary_env_ros.core.sources import (
+from boundary_env_ros.core.contract.grammar import TEXT
+from boundary_env_ros.core.contract.group_checks import field_faults
+from boundary_env_ros.core.contract.model import Beyond, Confidence, FieldSpec
+from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.sources import (
     CLOUD,
     COMPRESSED,
     DEPTHS,

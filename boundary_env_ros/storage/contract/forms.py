@@ -11,8 +11,8 @@ import math
 import sys
 from typing import Any, get_args, get_origin, TypeGuard
 
-from boundary_env_ros.core.contract_key import Key, Part, spelt
-from boundary_env_ros.core.grammar import Grammar, TEXT
+from boundary_env_ros.core.contract.grammar import Grammar, TEXT
+from boundary_env_ros.core.contract.key import Key, Part, spelt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

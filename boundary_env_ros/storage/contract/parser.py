@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-From plain data to a :class:`~boundary_env_ros.core.contract.Contract`, strictly.
+From plain data to a :class:`~boundary_env_ros.core.contract.model.Contract`, strictly.
 
 Every problem is found and reported at once. The key reference is ``doc/contract.md``.
 """
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 import math
 
-from boundary_env_ros.core import causes
-from boundary_env_ros.core.contract import Contract, EpisodeRules, FieldSpec, TaskSpec
-from boundary_env_ros.core.contract_checks import contradictions
-from boundary_env_ros.core.contract_fault import nearest, Path, said
-from boundary_env_ros.core.contract_key import parts_of
-from boundary_env_ros.core.decision import Reason
+from boundary_env_ros.core.contract.checks import contradictions
+from boundary_env_ros.core.contract.key import parts_of
+from boundary_env_ros.core.contract.model import Contract, EpisodeRules, FieldSpec, TaskSpec
+from boundary_env_ros.core.contract.problem_text import nearest, Path, said
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.action import parse_action
 from boundary_env_ros.storage.contract.fields import parse_fields

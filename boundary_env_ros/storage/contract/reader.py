@@ -9,9 +9,9 @@ from dataclasses import is_dataclass, replace
 import math
 from typing import Any, get_origin, TypeVar
 
-from boundary_env_ros.core.contract_fault import Fault, nearest, Path, printable, Said, said
-from boundary_env_ros.core.contract_key import Part, parts_of, REQUIRED
-from boundary_env_ros.core.grammar import NAME
+from boundary_env_ros.core.contract.grammar import NAME
+from boundary_env_ros.core.contract.key import Part, parts_of, REQUIRED
+from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, printable, Said, said
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.forms import (
     Form,

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import math
 from typing import Any, get_args
 
-from boundary_env_ros.core.contract import (
+from boundary_env_ros.core.contract.key import parts_of
+from boundary_env_ros.core.contract.model import (
     ConfirmStep,
     PublishStep,
     ResetProcedure,
@@ -16,9 +17,8 @@ from boundary_env_ros.core.contract import (
     WaitStep,
     WorldStep,
 )
-from boundary_env_ros.core.contract_fault import said
-from boundary_env_ros.core.contract_key import parts_of
-from boundary_env_ros.core.sources import Vector
+from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.storage.contract.reader import Reader
 
 

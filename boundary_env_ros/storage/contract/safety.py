@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract_fault import said
-from boundary_env_ros.core.contract_key import Key, parts_of
-from boundary_env_ros.core.group_checks import obstacle_faults, place_faults
-from boundary_env_ros.core.safety import (
+from boundary_env_ros.core.contract.group_checks import obstacle_faults, place_faults
+from boundary_env_ros.core.contract.key import Key, parts_of
+from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.safety import (
     Corridor,
     Moves,
     Obstacle,
@@ -21,7 +21,7 @@ from boundary_env_ros.core.safety import (
     Side,
     Workspace,
 )
-from boundary_env_ros.core.sources import CLOUD, COMMAND_FORMS, RANGE, Vector
+from boundary_env_ros.core.contract.sources import CLOUD, COMMAND_FORMS, RANGE, Vector
 from boundary_env_ros.storage.contract.forms import integer_form, list_form, number_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values

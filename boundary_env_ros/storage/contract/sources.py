@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 import math
 
-from boundary_env_ros.core.contract_fault import nearest, said
-from boundary_env_ros.core.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.sources import (
+from boundary_env_ros.core.contract.problem_text import nearest, said
+from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
     CLOUD,
@@ -23,6 +22,7 @@ from boundary_env_ros.core.sources import (
     SCAN,
     Source,
 )
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.storage.contract.forms import integer_form
 from boundary_env_ros.storage.contract.reader import Reader
 

@@ -1,0 +1,309 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What no section of a contract can see by itself: sections that contradict one another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import groupby
+
+from boundary_env_ros.core.contract.model import (
+    ActionKind,
+    Contract,
+    FieldSpec,
+    Pacing,
+    PublishStep,
+    WaitStep,
+    WhenStale,
+)
+from boundary_env_ros.core.contract.motion_checks import motion, obstacles, workspaces
+from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, said
+from boundary_env_ros.core.contract.safety import obstacle_path, STOP_TYPE
+from boundary_env_ros.core.contract.sources import (
+    Array,
+    Beams,
+    Joints,
+    Lookup,
+    Paths,
+    Picture,
+    Points,
+    publishers_of,
+)
+from boundary_env_ros.core.sources.paths import split_call
+
+#: Topics that are written by this package, or by ROS itself.
+_RESERVED_FOLDERS = ('boundary/', 'environment/', 'recorder/', 'safety_gate/')
+_RESERVED = frozenset({'clock', 'parameter_events', 'rosout'})
+
+_OF_THE_ROBOT = 'a topic of the robot, not one that the nodes of the boundary or ROS itself write'
+
+#: A request counts its steps with 32 bits.
+_MOST_STEPS = 2**32 - 1
+
+
+def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault]:
+    """
+    Yield them all.
+
+    ``told`` are the places where something is wrong already: of a section that could not be read
+    nothing is said once more.
+    """
+    for check in (_presence, _agents, _limits, _chunks, _names, _leaks, _topics, _fields, _waits):
+        yield from check(contract)
+    for key, what in (('observation', 'field'), ('action', 'group')):
+        if not getattr(contract, key) and (key,) not in told:
+            yield (key,), f'at least one {what}', said('none')
+    yield from motion(contract)
+    if any(path[:1] == ('action',) for path in told):
+        return  # nobody knows what the dimensions are
+    yield from obstacles(contract)
+    for place in contract.safety.workspaces:
+        path = ('safety', 'workspace', place.name)
+        if not any(other[:3] == path for other in told):
+            yield from workspaces(contract, place, path)
+
+
+def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
+    for where in ('observation', 'state', 'evaluator'):
+        yield from ((where, field) for field in getattr(contract, where))
+
+
+def _presence(contract: Contract) -> Iterator[Fault]:
+    names = [field.name for field in contract.observation]
+    # A field that could not be read has neither topic nor anything else.
+    unread = any(not (f.topic or f.task or f.derived or f.source) for f in contract.observation)
+    if names and not unread and contract.reaction_of not in names:
+        reaction = contract.reaction_of or said('nothing')
+        yield (
+            ('latency_budget', 'of'), f'a field of the observation: {", ".join(names)}', reaction,
+            nearest(contract.reaction_of, names),
+        )  # fmt: skip
+
+
+def _agents(contract: Contract) -> Iterator[Fault]:
+    agents, turns = contract.agents, contract.turns
+    if not turns:
+        return
+    if len(turns) < 2 or sorted(turns) != sorted(agents):
+        yield ('turns',), f'every one of several agents once ({", ".join(agents)})', list(turns)
+    if contract.horizon > 1:
+        hint = 'The steps after a turn are those of the others.'
+        yield ('chunk', 'horizon'), '1, with `turns`', contract.horizon, hint
+    a_round = len(turns) * contract.period
+    if contract.safety.hold_after <= a_round:
+        path, hint = (
+            ('safety', 'hold_after'),
+            'Otherwise an agent is late whenever the others act.',
+        )
+        yield path, f'more than a round of turns ({a_round:g} s)', contract.safety.hold_after, hint
+
+
+def _limits(contract: Contract) -> Iterator[Fault]:
+    """Ask that what is to come later does, and that numbers are counted."""
+    safety, period = contract.safety, contract.period
+    path: Path = ('episode', 'time_limit')
+    time_limit = contract.episode.time_limit
+    if time_limit < period:
+        yield path, f'at least one period ({period:g} s)', time_limit
+    if time_limit / period > _MOST_STEPS:
+        yield path, f'at most {_MOST_STEPS} periods ({period:g} s)', time_limit
+    for key, than, least in (
+        ('hold_after', 'period', period),
+        ('policy_timeout', 'command_timeout', safety.command_timeout),
+        ('environment_timeout', 'period', period),
+        ('gate_timeout', 'period', period),
+    ):
+        if getattr(safety, key) <= least:
+            yield ('safety', key), f'more than {than} ({least:g} s)', getattr(safety, key)
+    if safety.gate_period > period:
+        yield ('safety', 'gate_period'), f'not more than period ({period:g} s)', safety.gate_period
+    for group in contract.action:
+        timeout, least = group.driver_timeout, safety.hold_after
+        if timeout is not None and timeout <= least:
+            path = ('action', group.name, 'driver_timeout')
+            hint = 'Otherwise the driver stops before the gate repeats the command.'
+            yield path, f'more than safety.hold_after ({least:g} s)', timeout, hint
+
+
+def _chunks(contract: Contract) -> Iterator[Fault]:
+    if contract.horizon == 1:
+        return
+    limit = contract.episode.time_limit
+    if contract.horizon * contract.period > limit:
+        expected = f'steps for not more than the time limit ({limit:g} s)'
+        yield ('chunk', 'horizon'), expected, contract.horizon
+    for group in contract.action:
+        if group.kind not in (ActionKind.CONTINUOUS, ActionKind.DELTA):
+            path = ('action', group.name, 'kind')
+            yield path, 'continuous or delta, with chunks', group.kind.value
+
+
+def _names(contract: Contract) -> Iterator[Fault]:
+    seen: dict[str, str] = {}
+    for where, field in _sections(contract):
+        if field.name in seen:
+            expected = f'a name that no field of the {seen[field.name]} has'
+            yield (where, field.name), expected, field.name
+        seen.setdefault(field.name, where)
+
+
+# Leaks -------------------------------------------------------------------------------------------
+
+
+def _leaks(contract: Contract) -> Iterator[Fault]:
+    """
+    Refuse a field of the evaluator that the policy sees by another name.
+
+    What the environment's state knows reaches the policy through derived fields, and the task.
+    """
+    seen: dict[str, list[tuple[str, str]]] = {}
+    whole: dict[str, str] = {}
+    for field in (*contract.observation, *contract.state):
+        if field.topic:
+            whole.setdefault(field.topic, field.name)
+        for path in _read(field):
+            seen.setdefault(_place(field), []).append((path, field.name))
+    for field in contract.evaluator:
+        here = ('evaluator', field.name)
+        for path in _paths(field):
+            name = next((n for p, n in seen.get(_place(field), ()) if _overlap(path, p)), None)
+            if name is not None:
+                actual = said(f'{path} of {_place(field)}, which it sees in {name!r}')
+                yield here, 'a source that the policy does not see', actual
+        name = whole.get(field.topic) if field.topic and not _paths(field) else None
+        if name is not None:
+            actual = said(f'{field.topic}, which it sees in {name!r}')
+            yield here, 'a topic that the policy does not see', actual
+
+
+def _read(field: FieldSpec) -> tuple[str, ...]:
+    """Return the paths that a field reads; of a sequence, the path of the whole."""
+    match field.source:
+        case Array(path=path):
+            return (path,)
+        case Joints(quantities=quantities):
+            return quantities
+        case Beams():
+            return ('ranges',)
+        case Points() | Picture():
+            return ('data',)
+    return _paths(field)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether one of two paths is a part of the other, or made of it."""
+    (function, inner), (other_function, other_inner) = split_call(one), split_call(other)
+    if function and other_function:
+        return one == other  # roll, pitch and yaw are told apart
+    return any(
+        a == b or a.startswith((f'{b}.', f'{b}['))
+        for a, b in ((inner, other_inner), (other_inner, inner))
+    )
+
+
+def _place(field: FieldSpec) -> str:
+    source = field.source
+    return f'{source.source} in {source.target}' if isinstance(source, Lookup) else field.topic
+
+
+def _paths(field: FieldSpec) -> tuple[str, ...]:
+    return field.source.paths if isinstance(field.source, (Paths, Lookup)) else ()
+
+
+# Topics ------------------------------------------------------------------------------------------
+
+#: Topic, type and number of publishers that something reads, and where it says so.
+_Use = tuple[str, str, int, Path]
+
+
+def _uses(contract: Contract) -> Iterator[_Use]:
+    safety = contract.safety
+    readers: list[tuple[Path, object]] = [
+        *(((where, f.name), f) for where, f in _sections(contract) if f.topic),
+        *((('action', a.name, 'feedback'), a.feedback) for a in contract.action),
+        *((('safety', 'workspace', w.name), w) for w in safety.workspaces),
+        *((obstacle_path(rule), rule) for rule in safety.obstacles),
+    ]
+    if safety.operator is not None:
+        readers.append((('safety', 'operator'), safety.operator))
+    for path, reader in readers:
+        publishers = publishers_of(getattr(reader, 'source', None))
+        yield getattr(reader, 'topic', ''), getattr(reader, 'type', ''), publishers, path
+
+
+def _topics(contract: Contract) -> Iterator[Fault]:
+    """One topic has one type; a command topic is no sensor's, and none is written by others."""
+    used = list(_uses(contract))
+    for topic, group in groupby(sorted(used), key=lambda item: item[0]):
+        items = list(group)
+        first, most = items[0][1], max(publishers for _, _, publishers, _ in items)
+        elsewhere = f'as elsewhere for the topic {topic}'
+        for _, type_name, publishers, path in items:
+            if type_name and first and type_name != first:
+                yield (*path, 'type'), f'{first}, {elsewhere}', type_name
+            elif publishers != most:
+                yield (*path, 'publishers'), f'{most}, {elsewhere}', publishers
+    stop, stop_path = contract.safety.emergency_stop, ('safety', 'emergency_stop')
+    other = next((p for t, kind, _, p in used if t == stop and kind not in ('', STOP_TYPE)), None)
+    if other is not None:
+        actual = said(f'{stop}, which {".".join(map(str, other))} reads as something else')
+        yield stop_path, f'a topic of {STOP_TYPE}', actual
+    commands = {group.topic: group.name for group in reversed(contract.action)}
+    owned: list[tuple[str, Path]] = [(topic, (*path, 'topic')) for topic, _, _, path in used]
+    owned += [(group.topic, ('action', group.name, 'topic')) for group in contract.action]
+    for topic, path in (*owned, (stop, stop_path)):
+        name = topic.lstrip('/')
+        if name in _RESERVED or name.startswith(_RESERVED_FOLDERS):
+            yield path, _OF_THE_ROBOT, topic
+    sensors = {topic for topic, *_ in used}
+    for action in contract.action:
+        path = ('action', action.name, 'topic')
+        if commands[action.topic] != action.name:
+            yield path, 'a command topic of its own', action.topic
+        if action.topic in sensors:
+            yield path, 'a topic that no sensor uses', action.topic
+    if stop in commands:
+        yield stop_path, 'a topic that no command uses', stop
+    for index, step in enumerate(contract.episode.reset.steps):
+        if isinstance(step, PublishStep) and step.topic in commands:
+            path = ('episode', 'reset', 'procedure', index, 'publish')
+            expected = 'a topic that is not a command topic, which only the gate publishes'
+            yield path, expected, step.topic
+
+
+# Fields ------------------------------------------------------------------------------------------
+
+
+def _fields(contract: Contract) -> Iterator[Fault]:
+    """Ask for fields that the pacing, the gate and the evaluator allow."""
+    lockstep = contract.pacing is Pacing.LOCKSTEP
+    if lockstep and not contract.sim_time:
+        hint = 'Lockstep holds the world still, which only simulated time can.'
+        yield ('clock',), 'sim, with `pacing: lockstep`', 'ros', hint
+    for where, field in _sections(contract):
+        by_tf, stale = isinstance(field.source, Lookup), (where, field.name, 'when_stale')
+        if lockstep and by_tf:
+            path = (where, field.name, 'transform')
+            hint = 'Nobody can tell in lockstep whether all transforms have come.'
+            yield path, 'a topic, with `pacing: lockstep`', said('a tf look-up'), hint
+        if where == 'evaluator' and field.when_stale is not WhenStale.MARK:
+            expected = 'mark, since what only the evaluator sees must not act'
+            yield stale, expected, field.when_stale.value
+        elif by_tf and field.when_stale is WhenStale.HOLD:
+            yield stale, 'mark or truncate, since the gate listens to no tf', 'hold'
+
+
+def _waits(contract: Contract) -> Iterator[Fault]:
+    """Ask that a reset waits for a field that there is, and for as many values as it has."""
+    # A derived field and one of the task come into being with the first observation.
+    fields = {f.name: f for f in contract.fields if f.source is not None and not f.is_image}
+    for index, step in enumerate(contract.episode.reset.steps):
+        if not isinstance(step, WaitStep):
+            continue
+        path, field = ('episode', 'reset', 'procedure', index), fields.get(step.field)
+        if field is None:
+            expected = f'a field of numbers of a topic: {", ".join(fields)}'
+            yield (*path, 'wait'), expected, step.field, nearest(step.field, fields)
+        elif len(step.tolerance) != field.size:
+            expected = f'{field.size} values, as {field.name!r} has'
+            yield (*path, 'tolerance'), expected, said(f'{len(step.tolerance)}')

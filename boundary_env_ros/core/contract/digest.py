@@ -1,0 +1,80 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The identity of a contract: a hash over its meaning, not over its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+import hashlib
+import json
+import math
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.safety import Obstacle, Safety
+from boundary_env_ros.core.contract.sources import Array, Joints
+from boundary_env_ros.errors import DigestMismatch
+
+
+def digest_of(contract: Contract) -> str:
+    """
+    Return the digest of a contract, ``sha256:`` and 64 hexadecimal digits.
+
+    It covers everything that the contract says, the task's distribution and version included.
+    Comments, the order of keys, and whether a default was written out make no difference; the
+    order of causes does, since it is their precedence.
+    """
+    text = json.dumps(_meaning(contract), sort_keys=True, separators=(',', ':'), allow_nan=False)
+    return f'sha256:{hashlib.sha256(text.encode()).hexdigest()}'
+
+
+def require_same(ours: str, theirs: str, *, us: str, them: str) -> None:
+    """
+    Refuse to work with a party that has another contract.
+
+    Raises
+    ------
+    DigestMismatch
+        Naming both digests, unless they are equal.
+
+    """
+    if ours != theirs:
+        raise DigestMismatch(
+            f'The contract of {them} is not that of {us} '
+            f'(expected the digest {ours}, got {theirs or "none"}). '
+            'Start both with the same contract file, pacing and task version.'
+        )
+
+
+def _meaning(value: object) -> object:
+    if is_dataclass(value):
+        named = {f.name: _meaning(getattr(value, f.name)) for f in fields(value)}
+        if isinstance(value, Contract):
+            named['causes_in_order'] = list(value.episode.causes)
+            if not value.turns:
+                del named['turns']  # a contract from before there were turns means the same
+        if isinstance(value, Obstacle) and not value.frame:
+            del named['frame']  # and so does one from before sensors had a frame
+        if isinstance(value, Array) and not value.names:
+            del named['names']  # or before a sequence of numbers had names
+        if not named.get('wrap', True):
+            del named['wrap']  # or before angles were told from numbers
+        if isinstance(value, Joints) and value.publishers == 1:
+            del named['publishers']  # or before a topic could have several publishers
+        if isinstance(value, Safety) and value.emergency_stop_heartbeat is None:
+            del named['emergency_stop_heartbeat']  # or before its silence meant something
+        return named
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Mapping):
+        return {str(key): _meaning(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_meaning(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        # A safe command that stays where it is.
+        return 'hold'
+    if isinstance(value, float) and value.is_integer():
+        # 1 and 1.0 mean the same.
+        return int(value)
+    return value

@@ -1,0 +1,1085 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The contract: what crosses the boundary between a policy and a robot, as frozen values.
+
+:mod:`boundary_env_ros.storage.contract.parser` makes a :class:`Contract` from plain data and finds
+everything that is wrong with it; after that, nothing here is checked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+import math
+from typing import Annotated, ClassVar, TypeAlias
+
+from boundary_env_ros.core.contract import change
+from boundary_env_ros.core.contract.grammar import (
+    FLOATS,
+    NAME,
+    PATH,
+    SERVICE,
+    SERVICE_TYPE,
+    TOPIC,
+    TYPE,
+    UNIT,
+    VERSION,
+    WORD,
+)
+from boundary_env_ros.core.contract.key import Key, Section
+from boundary_env_ros.core.contract.safety import Safety
+from boundary_env_ros.core.contract.sources import (
+    Derived,
+    JOINTS,
+    Lookup,
+    OF_ADAPTER,
+    OF_VALUE,
+    Paths,
+    Picture,
+    Source,
+    TRAJECTORY,
+    value_names,
+    Vector,
+)
+from boundary_env_ros.core.environment.causes import Ending
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.errors import ContractError, Problem
+
+Units: TypeAlias = Annotated[
+    tuple[str, ...],
+    Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER),
+    change.OTHER_QUANTITY,
+]
+
+
+class Pacing(IntEnum):
+    """
+    Who waits for whom.
+
+    ``REALTIME``: nobody; the environment ticks at the contract's period. ``LOCKSTEP``: the world,
+    for the gate's decision.
+    """
+
+    REALTIME = 1
+    LOCKSTEP = 2
+
+
+class WhenStale(Enum):
+    """
+    What a stale field does.
+
+    ``MARK``: nothing but to say so. ``HOLD``: the gate holds the robot at the safe command for as
+    long as it lasts. ``TRUNCATE``: the episode ends as ``sensor_lost``.
+    """
+
+    MARK = 'mark'
+    HOLD = 'hold'
+    TRUNCATE = 'truncate'
+
+
+class Beyond(Enum):
+    """What a value outside its declared bounds does."""
+
+    CLIP = 'clip'
+    TRUNCATE = 'truncate'
+    REJECT = 'reject'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """
+    Where the confidence of a field comes from.
+
+    Attributes
+    ----------
+    field
+        A number in [0, 1] in the message.
+    variance
+        Instead: a variance, from which the [confidence](#confidence) is derived.
+    tolerance
+        With ``variance``, the error that would still be good enough.
+
+    """
+
+    field: Annotated[str, Key(spelt=PATH, required=True, one_of=True), change.CONFIDENCE] = ''
+    variance: Annotated[str, Key(spelt=PATH, required=True, one_of=True), change.CONFIDENCE] = ''
+    tolerance: Annotated[
+        float, Key(unit=OF_VALUE, above=0.0, required=True), change.CONFIDENCE
+    ] = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qos:
+    """
+    Quality of service that a sensor topic is listened to with.
+
+    Attributes
+    ----------
+    reliable
+        Best effort is compatible with every publisher.
+    transient_local
+        ``transient_local`` also hears the last message of a publisher that latches.
+    depth
+        Messages kept until they are read.
+
+    """
+
+    reliable: Annotated[
+        bool, Key('reliability', words=('best_effort', 'reliable')), change.MESSAGES
+    ] = False
+    transient_local: Annotated[
+        bool,
+        Key('durability', words=('volatile', 'transient_local')),
+        change.behavioural('The first message may be an old one.'),
+    ] = False
+    depth: Annotated[int, Key(least=1, most=100_000), change.MESSAGES] = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """
+    One field of the observation, of the rest of the state, or of what only the evaluator sees.
+
+    Attributes
+    ----------
+    name
+        Its key in the observation; it stands once in the whole contract.
+    topic
+        Relative name. No command topic, and for one topic the same ``type`` everywhere.
+    type
+        ``package/msg/Name``. ``sensor_msgs/msg/Image`` and ``CompressedImage`` make it an image
+        field.
+    source
+        Where in the message its values are; None for one of the task and a derived one.
+    shape
+        Of an array, in place of ``length``: its sides, row-major; one of another length is
+        refused. Of an image: height, width, channels; one of another size is refused and logged.
+    unit
+        One for each value, for each of a row, or one for all; ``''`` if dimensionless. A ready
+        adapter knows it. Of an image only with ``16UC1`` and ``32FC1``, one for the pixel.
+    frame
+        Coordinate frame of the values; it is recorded, nothing is transformed. It is not held
+        against the header, which may be of another: the speeds of an ``Odometry`` are in its
+        ``child_frame_id``.
+    low
+        Lower bound, part of the space; one for each value, for each of a row, or one for all.
+        Images without a unit have those of their type.
+    high
+        Upper bound, not below ``low``.
+    dtype
+        Element type in the Gymnasium space. That of an image follows from its encoding.
+    beyond
+        ``clip``: a value outside its bounds is brought inside, and the field says ``clipped``, so
+        that all that is delivered is in the space. ``truncate``: so it is, and the episode ends
+        as ``sensor_lost``. A sample with a NaN measured nothing: it is passed over, and the field
+        ages. Not for images, whose pixels are brought inside.
+    max_age
+        Up to this age *since capture* a field is FRESH, beyond it STALE. A capture that is unknown
+        (no header, stamp 0) is STALE. Without the key a field does not age.
+    when_stale
+        ``mark``: the field says STALE and keeps its last values. ``hold``: the gate, which listens
+        to the topic itself, stops the robot for as long as it lasts. ``truncate``: the episode
+        ends, as ``sensor_lost``, or as ``robot_lost`` if every sensor is silent. The last two need
+        ``max_age``; the evaluator's fields only mark.
+    skew
+        All fields that declare one belong together: a field captured more than this before the
+        newest of them is STALE. For several cameras.
+    qos
+        How the topic is listened to, in realtime; in lockstep always reliably.
+    confidence
+        Where the confidence of the field comes from. A scan and a point cloud need none: theirs is
+        the fraction that was measured. Not for images.
+    task
+        The field comes from the task, under this name, sampled at the reset; then only ``unit``
+        (one for each value), ``low``, ``high``, ``frame`` and ``dtype`` go with it. It does not
+        age.
+    derived
+        The field is a pure function of fields of observation and state; shape, unit, frame and
+        bounds follow from them. Besides only ``dtype``. It is as stale as the stalest of them, and
+        captured when the oldest was.
+
+    """
+
+    name: Annotated[str, Key(''), change.SPACE]
+    topic: Annotated[str, Key(spelt=TOPIC, required=True), change.TOPIC] = ''
+    type: Annotated[str, Key(spelt=TYPE, required=True), change.TYPE] = ''
+    source: Annotated[Source | None, Key(''), change.OTHER_VALUES] = None
+    shape: Annotated[tuple[int, ...], Key(shown='whole numbers'), change.SPACE]
+    unit: Units
+    frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
+    low: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
+    high: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
+    dtype: Annotated[str, Key(choices=FLOATS), change.SPACE] = 'float32'
+    beyond: Annotated[
+        Beyond,
+        Key(choices=('clip', 'truncate')),
+        change.behavioural('Values out of bounds end the episode, or do so no more.'),
+    ] = Beyond.CLIP
+    max_age: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
+    when_stale: Annotated[WhenStale, Key(), change.STALE] = WhenStale.MARK
+    skew: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
+    qos: Annotated[Qos, Key(), change.MESSAGES] = Qos()
+    confidence: Annotated[Confidence | None, Key(), change.CONFIDENCE] = None
+    task: Annotated[str, Key(spelt=NAME, one_of=True), change.OTHER_VALUES] = ''
+    derived: Annotated[Derived | None, Key('derive'), change.OTHER_VALUES] = None
+
+    @property
+    def is_image(self) -> bool:
+        """Return whether it is an image, which travels by reference."""
+        return isinstance(self.source, Picture)
+
+    @property
+    def angles(self) -> tuple[int, ...]:
+        """Return which of its values are angles of a quaternion, ``yaw(...)`` and the others."""
+        paths = self.source.paths if isinstance(self.source, Paths) else ()
+        return tuple(i for i, path in enumerate(paths) if split_call(path)[0])
+
+    @property
+    def size(self) -> int:
+        """Return the number of its values."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """
+    What tells what the robot did.
+
+    Attributes
+    ----------
+    topic
+        A sensor topic; its messages need a stamp to be evidence.
+    type
+        Of its messages.
+    source
+        Where the measured value of each dimension of the command is found; of joints, without a
+        key that says it, in those that are commanded.
+    threshold
+        A change towards the command by this much, past the command before it, is evidence of its
+        execution. A command that changes by less than twice this gives none. Choose it well above
+        the noise.
+
+    """
+
+    topic: Annotated[str, Key(spelt=TOPIC), change.TOPIC]
+    type: Annotated[str, Key(spelt=TYPE), change.TYPE]
+    source: Annotated[
+        Source, Key(''), change.breaking('The measured action is of something else.')
+    ]
+    threshold: Annotated[
+        Vector,
+        Key(
+            unit=OF_VALUE,
+            above=0.0,
+            same_as='a twentieth of `high - low`, at most a quarter of `rate * period`',
+        ),
+        change.behavioural('Execution is seen earlier or later, and so are reaction times.'),
+    ]
+
+
+class ActionKind(Enum):
+    """
+    What a policy chooses.
+
+    ``CONTINUOUS``: the command itself, a number for each of its dimensions. ``DELTA``: by how much
+    it shall differ from the last one. ``DISCRETE``: one of the named commands.
+    ``MULTI_DISCRETE``: for each dimension, one of its levels.
+    """
+
+    CONTINUOUS = 'continuous'
+    DELTA = 'delta'
+    DISCRETE = 'discrete'
+    MULTI_DISCRETE = 'multi_discrete'
+
+
+class Interface(Enum):
+    """
+    What a command does to the robot, which decides what it is to stop.
+
+    A position is held; a velocity or an effort moves the robot for as long as it is in force, and
+    is taken to its safe value.
+    """
+
+    VELOCITY = 'velocity'
+    POSITION = 'position'
+    EFFORT = 'effort'
+
+
+#: What a command is, where its type alone says it; that of joints says it by its quantity.
+IMPLIED = {
+    TRAJECTORY: Interface.POSITION,
+    **{
+        f'geometry_msgs/msg/{name}{stamped}': interface
+        for interface, names in (
+            (Interface.VELOCITY, ('Twist',)),
+            (Interface.POSITION, ('Pose', 'Point', 'Quaternion', 'Transform')),
+            (Interface.EFFORT, ('Wrench',)),
+        )
+        for name in names
+        for stamped in ('', 'Stamped')
+    },
+}
+
+
+def implied_interface(
+    type_name: str, quantities: Sequence[str], size: int
+) -> tuple[Interface, ...]:
+    """
+    Return what each dimension of a command is, where its type says it; empty where it does not.
+
+    Parameters
+    ----------
+    type_name
+        Type of its message.
+    quantities
+        Of joints, what of them is commanded.
+    size
+        Number of dimensions.
+
+    """
+    if type_name == JOINTS and quantities:
+        each = size // len(quantities)
+        return tuple(Interface(quantity) for quantity in quantities for _ in range(each))
+    known = IMPLIED.get(type_name)
+    return () if known is None else (known,) * size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionSpec:
+    """
+    One group of the action: the fields of one command topic.
+
+    Attributes
+    ----------
+    name
+        Of the group.
+    topic
+        Command topic, relative. Only the safety gate publishes it; no sensor and no other group
+        may use it.
+    type
+        Of its messages. If it has a header, the gate fills in stamp and ``frame``. A
+        ``trajectory_msgs/msg/JointTrajectory`` gets one point for ``joints``, at ``duration``.
+    source
+        Command topic, its ROS type, and where in the message the dimensions of the command go.
+    kind
+        What the policy chooses. ``continuous``: the command itself. ``delta``: by how much it
+        shall differ from the last command. ``discrete``: one of ``choices``. ``multi_discrete``:
+        for each dimension one of its ``levels``. The rules work on commands, whatever was
+        chosen.
+    most
+        For ``delta``: the most that one action may ask for, either way.
+    choices
+        For ``discrete``: at least two commands by name, within the bounds; the action is an index
+        into them, in their order.
+    levels
+        For ``multi_discrete``: for each dimension at least two values; the action is an index into
+        each.
+    interface
+        What the command does to the robot, for all dimensions or for each; the text of a unit
+        decides nothing. A stop holds a position where it is, and takes a velocity or an effort to
+        ``safe``. Left out where the type says it: a ``Twist`` is a velocity, a ``Wrench`` an
+        effort, a ``Pose``, ``Point``, ``Quaternion``, ``Transform`` or ``JointTrajectory`` a
+        position, and a ``JointState`` what its ``quantity`` says.
+    unit
+        One for each dimension of the command, or one for all. A ready adapter knows it.
+    frame
+        Frame of the command, written to its header.
+    low
+        Lower bound of the command. A bound of 0 is a bound.
+    high
+        Upper bound, not below ``low``.
+    beyond
+        ``clip``: an action outside the bounds is limited, with a reason. ``reject``: such an
+        action is rejected whole, and nothing is published because of it. An index that names
+        nothing is always rejected.
+    safe
+        The command that is always right, within the bounds; every stop ends there. Of a velocity
+        or an effort it is a number. Of a position it is ``hold``, for all or for one dimension: it
+        stays where it is, the last command is repeated, and nothing is published while it is not
+        known where that is. No stop sends a robot to a place: a pose to begin in belongs to the
+        reset.
+    rate
+        Most that the emitted command may change. It bounds the sequence that is published, from
+        the measured state on, whatever is asked for.
+    stop
+        The same while stopping: the stop profile towards ``safe``.
+    acceleration
+        Most that the rate of the emitted command may change. With it, or ``jerk``, the command
+        follows a [profile](nodes/safety_gate.md#rate-acceleration-jerk) that can come to rest
+        within the bounds at any time; it needs the extra ``motion``.
+    jerk
+        Most that the acceleration of the emitted command may change.
+    depart
+        Where the last command and what the robot did differ by more than this, the limits [begin
+        anew](nodes/safety_gate.md#where-the-limits-begin) from what it did; of a speed from no
+        more than was commanded. The feedback is a sensor that the gate needs then: silence stops
+        the robot. Well above what the robot lags behind when all is well.
+    rotation
+        The four dimensions of the group that are x, y, z and w of one unit quaternion: turned as a
+        whole, at most ``rate`` (rad/s, the same for the four); bounds -1 to 1. Only
+        ``continuous``.
+    curvature
+        Dimensions of the group that are scaled together when one is limited: a twist keeps its
+        curvature.
+    wrap
+        Dimensions of the group that are angles of a joint that turns on and on: positions in rad,
+        with at least two turns (12.5) from ``low`` to ``high``. What is asked for within the
+        bounds is taken to mean the same angle by the number nearest to the last command: from 3.1
+        to -3.1 goes by 3.18, the short way, as far as the bounds allow; bounds that are tightened
+        limit it afterwards. What is published goes on where a turn ends and never jumps by one, so
+        bounds, rates and profiles hold for the numbers as they are sent, also of a driver that
+        does not wrap; feedback may be wrapped. Only ``continuous``, which asks for places, and
+        ``delta``, whose sign says the way.
+    probe
+        A small command by which the gate [measures
+        ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming;
+        not before that is it armed. Realtime only.
+    driver_timeout
+        After so long without a command the driver stops by itself. It is what stops the robot when
+        the gate dies; a gate that hung for longer begins anew from the measured state. A claim
+        about your driver, which ``probe`` checks; without one it is taken on trust, and
+        ``boundary-env check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and the robot
+        keeps moving when the gate dies.
+    driver_timeout_acknowledged
+        Must be true for ``driver_timeout: none``: such a robot keeps moving when the gate dies.
+    feedback
+        What tells what the robot did: the measured action, the seed of the rate limits, the
+        evidence of execution. Where the measured value of each dimension is, in the unit of the
+        command, is said as for a field.
+
+    """
+
+    name: Annotated[str, Key(''), change.SPACE]
+    topic: Annotated[str, Key(spelt=TOPIC), change.DRIVER]
+    type: Annotated[str, Key(spelt=TYPE), change.DRIVER]
+    source: Annotated[Source, Key(''), change.OTHER_COMMAND]
+    kind: Annotated[ActionKind, Key(), change.OTHER_COMMAND] = ActionKind.CONTINUOUS
+    most: Annotated[
+        Vector,
+        Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')),
+        change.SPACE,
+    ] = ()
+    choices: Annotated[
+        tuple[tuple[str, Vector], ...],
+        Key(unit=OF_VALUE, item='choice', required=True, when=('kind', 'discrete')),
+        change.OTHER_COMMAND,
+    ] = ()
+    levels: Annotated[
+        tuple[Vector, ...],
+        Key(
+            unit=OF_VALUE,
+            required=True,
+            when=('kind', 'multi_discrete'),
+            shown='lists of numbers, in `unit`',
+        ),
+        change.OTHER_COMMAND,
+    ] = ()
+    interface: Annotated[
+        tuple[Interface, ...],
+        Key(same_as='what the type says'),
+        change.breaking('A stop holds a position, and ends the others.'),
+    ]
+    unit: Units
+    frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
+    low: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
+    high: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
+    beyond: Annotated[
+        Beyond,
+        Key(choices=('clip', 'reject')),
+        change.behavioural('An action out of bounds is limited, or refused whole.'),
+    ] = Beyond.CLIP
+    safe: Annotated[
+        Vector,
+        Key(unit=OF_VALUE, words=('hold',), same_as='0 of a velocity, `hold` of a position'),
+        change.behavioural('A stop ends elsewhere.'),
+    ]
+    rate: Annotated[Vector, Key(unit='unit/s', above=0.0), change.LIMIT]
+    stop: Annotated[
+        Vector,
+        Key(unit='unit/s', above=0.0, same_as='rate'),
+        change.behavioural('A stop takes another time and way.'),
+    ]
+    acceleration: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT] = ()
+    jerk: Annotated[Vector, Key(unit='unit/s^3', above=0.0), change.LIMIT] = ()
+    depart: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
+    rotation: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
+    curvature: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
+    wrap: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
+    probe: Annotated[
+        Vector,
+        Key(unit=OF_VALUE),
+        change.behavioural('The driver is asked otherwise whether it stops.'),
+    ] = ()
+    driver_timeout: Annotated[
+        float | None, Key(unit='s', above=0.0, words=('none',)), change.SAFETY
+    ]
+    driver_timeout_acknowledged: ClassVar[Annotated[bool, Key()]] = False
+    feedback: Annotated[
+        Feedback, Key(), change.behavioural('What the robot did is measured otherwise.')
+    ]
+
+    @property
+    def size(self) -> int:
+        """Return the number of dimensions of the command."""
+        return len(self.low)
+
+    @property
+    def action_size(self) -> int:
+        """Return the number of dimensions of the action."""
+        return 1 if self.kind is ActionKind.DISCRETE else self.size
+
+    @property
+    def options(self) -> tuple[tuple[object, ...], ...]:
+        """
+        Return what each index of an action of choices may name; empty for other actions.
+
+        For ``DISCRETE`` these are the commands, for ``MULTI_DISCRETE`` the levels of each
+        dimension.
+        """
+        if self.kind is ActionKind.DISCRETE:
+            return (tuple(command for _, command in self.choices),)
+        return self.levels
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """
+        Return a name for each dimension of the command: ``base/linear.x``, ``legs/FL_hip``.
+
+        A sequence of numbers without names takes those of the joints that it is measured by.
+        """
+        names = value_names(self.source) or value_names(self.feedback.source)
+        if len(names) != self.size:
+            names = tuple(map(str, range(self.size)))
+        return tuple(f'{self.name}/{name}' for name in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldStep:
+    """
+    Ask a ``ResetWorld`` service (relative name) for the sampled state of the world.
+
+    Attributes
+    ----------
+    service
+        A ``ResetWorld`` service, which is given seed and sampled state; once at most.
+    deadline
+        Of every step but ``publish``; not more than that of the reset.
+
+    """
+
+    service: Annotated[str, Key('world', spelt=SERVICE, one_of=True), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStep:
+    """
+    Call a service, by relative name and type, with a request of plain data.
+
+    Attributes
+    ----------
+    service
+        Any service; one that answers ``success: false`` fails the reset.
+    request
+        Fields of its request, by name.
+    type
+        For ``call`` and ``publish``.
+    deadline
+        Of every step but ``publish``; not more than that of the reset.
+
+    """
+
+    service: Annotated[str, Key('call', spelt=SERVICE, one_of=True), change.RESET]
+    request: Annotated[Mapping[str, object], Key(), change.RESET] = field(default_factory=dict)
+    type: Annotated[str, Key(spelt=SERVICE_TYPE, shown='service or message type'), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishStep:
+    """
+    Publish one message of plain data to a topic, by relative name and type.
+
+    Attributes
+    ----------
+    topic
+        One message is published; never on a command topic.
+    message
+        Its fields, by name.
+    type
+        For ``call`` and ``publish``.
+
+    """
+
+    topic: Annotated[str, Key('publish', spelt=TOPIC, one_of=True), change.RESET]
+    message: Annotated[Mapping[str, object], Key(), change.RESET] = field(default_factory=dict)
+    type: Annotated[str, Key(spelt=TYPE), change.RESET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitStep:
+    """
+    Wait until a field has a value.
+
+    Attributes
+    ----------
+    field
+        Until this field of observation, state or evaluator is within ``tolerance`` of ``target``
+        or ``sampled``. In lockstep the world advances by a period at a time meanwhile.
+    target
+        The value that it is to have.
+    sampled
+        Instead: the name of the sampled value that it is to have.
+    tolerance
+        One for each value of the field, or one for all.
+    wrap
+        Which values of the field are angles (rad), so that 3.14 is near -3.14; those of
+        ``roll(...)``, ``pitch(...)`` and ``yaw(...)`` are known to be.
+    deadline
+        Of every step but ``publish``; not more than that of the reset.
+
+    """
+
+    field: Annotated[
+        str, Key('wait', spelt=NAME, shown='name of a field', one_of=True), change.RESET
+    ]
+    target: Annotated[Vector, Key(unit=OF_VALUE, one_of=True), change.RESET]
+    sampled: Annotated[
+        str, Key(expected='the name of a sampled value', shown='name', one_of=True), change.RESET
+    ]
+    tolerance: Annotated[Vector, Key(unit=OF_VALUE, least=0.0), change.RESET]
+    wrap: Annotated[tuple[int, ...], Key(), change.RESET] = ()
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmStep:
+    """
+    Ask a person to do something and to confirm it.
+
+    Attributes
+    ----------
+    prompt
+        What a person is to do. It stands in ``EpisodeStatus.message`` until somebody confirms it
+        by the service ``environment/confirm_reset``; who did is recorded.
+    deadline
+        Of every step but ``publish``; not more than that of the reset.
+
+    """
+
+    prompt: Annotated[
+        str,
+        Key(
+            'confirm',
+            spelt=WORD,
+            expected='what a person is to do, then to confirm',
+            one_of=True,
+            shown='text',
+        ),
+        change.behavioural('A person is asked to do something else.'),
+    ]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+
+
+ResetStep: TypeAlias = WorldStep | CallStep | PublishStep | WaitStep | ConfirmStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetProcedure:
+    """
+    How the world is reset.
+
+    Attributes
+    ----------
+    service_alone
+        A ``boundary_env_ros/srv/ResetWorld`` of the robot or its simulation: short for a procedure
+        of one step, ``world``.
+    steps
+        Instead of ``service``: what is done, one after the other. Each step has one of ``world``,
+        ``call``, ``publish``, ``wait``, ``confirm``. Where all of them only ``wait``, the robot
+        is taken to follow the gate's last command still; if somebody moves it, let him
+        ``confirm``.
+    settle
+        Time for the world to come to rest before the first observation; in lockstep at least one
+        period.
+    deadline
+        For the whole reset, on the steady clock. Then the episode ends as ``reset_failed``, and
+        says what was still missing.
+    tolerance
+        Greatest difference between sampled and achieved state, by name of the sampled value. One
+        that is not listed is not judged.
+    wrap
+        By name of a sampled value with a tolerance for each place, which places are angles (rad),
+        so that 3.14 is near -3.14: ``{start: [2]}``.
+
+    """
+
+    service_alone: ClassVar[
+        Annotated[str, Key('service', spelt=SERVICE, required=True, one_of=True)]
+    ] = ''
+    steps: Annotated[
+        tuple[ResetStep, ...],
+        Key('procedure', item='step', one_of=True, shown='list of steps'),
+        change.RESET,
+    ]
+    settle: Annotated[float, Key(unit='s', least=0.0), change.RESET] = 0.0
+    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET] = 60.0
+    tolerance: Annotated[
+        Mapping[str, Vector], Key(unit=OF_VALUE, least=0.0, item='value'), change.RESET
+    ] = field(default_factory=dict)
+    wrap: Annotated[Mapping[str, tuple[int, ...]], Key(item='value'), change.RESET] = field(
+        default_factory=dict
+    )
+
+    @property
+    def service(self) -> str:
+        """Return the ``ResetWorld`` service; empty if the procedure asks none."""
+        return next((step.service for step in self.steps if isinstance(step, WorldStep)), '')
+
+    @property
+    def moves_robot(self) -> bool:
+        """Whether the robot may stand elsewhere after it; who only waits moves nothing."""
+        return not all(isinstance(step, WaitStep) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRules:
+    """
+    How episodes end.
+
+    Attributes
+    ----------
+    time_limit
+        At most ``round(time_limit / period)`` steps; the last one is truncated as ``time_limit``.
+        There is no other time limit.
+    causes
+        Causes of your own, and what each is. A built-in cause may be repeated, not changed.
+    on_stop
+        Stops of the gate that end the episode, and the cause that each stands for, by
+        [reason](nodes/safety_gate.md#reasons) in lower case; all others do not.
+    reset
+        How the world is reset.
+
+    """
+
+    time_limit: Annotated[
+        float,
+        Key(unit='s', above=0.0),
+        change.behavioural('More or fewer episodes run out of time.'),
+    ]
+    causes: Annotated[
+        Mapping[str, Ending],
+        Key(item='cause', choices=('terminated', 'truncated')),
+        change.breaking('The same ending has another cause, or counts otherwise.'),
+    ] = field(default_factory=dict)
+    on_stop: Annotated[
+        Mapping[str, str],
+        Key(item='reason', shown='cause'),
+        change.behavioural('Another share of stops ends the episode.'),
+    ] = field(default_factory=dict)
+    reset: Annotated[ResetProcedure, Key(), change.RESET]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    """
+    The task: an installed entry point and its parameters; the code itself is never in a contract.
+
+    Without a name there is none: the reward is 0, and episodes end by the time limit, by a stop,
+    or by the loss of a part.
+    ``distribution`` and ``version`` are those of the package that the entry point comes from.
+
+    Attributes
+    ----------
+    name
+        An entry point of the group ``boundary_env_ros.tasks``, see [tasks](tasks.md). Its
+        distribution and version are part of the digest.
+    parameters
+        Given to the task, which checks them itself when a node is configured.
+    distribution, version
+        Those of the package that the entry point comes from.
+
+    """
+
+    name: Annotated[
+        str,
+        Key(expected='the name of an installed task', shown='name'),
+        change.breaking('Another task: rewards and success mean something else.'),
+    ]
+    parameters: Annotated[Mapping[str, object], Key(), change.TASK] = field(default_factory=dict)
+    distribution: Annotated[
+        str, change.behavioural('The task comes from another package, and may be another.')
+    ] = ''
+    version: Annotated[
+        str,
+        change.behavioural(
+            'The task is of another version, and may reward, end or sample otherwise.'
+        ),
+    ] = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """
+    The whole boundary.
+
+    Attributes
+    ----------
+    name
+        Name of the contract: lower-case letters, digits, ``_``. Part of every record.
+    version
+        Three numbers, ``1.0.0``. Part of every record.
+    period
+        One step. In realtime the environment closes a step every period; in lockstep the world
+        advances by one.
+    sim_time
+        ``ros``: the system clock. ``sim``: ``/clock``; the nodes then set ``use_sim_time``
+        themselves. A node with ``use_sim_time`` under ``clock: ros`` refuses to be configured.
+    pacing
+        ``realtime``: nobody waits for the policy. ``lockstep``: the world stands still until the
+        gate has decided. Nodes and facade can choose another one than the file; that changes the
+        digest.
+    agents
+        Who acts. [Several](agents.md) share one world: every topic is there once for each, in the
+        namespace of its name.
+    turns
+        All agents, in the order in which they [act one after the other](agents.md#in-turn): one in
+        each step, while the gates of the others hold. Without it all act at once. A round must be
+        over before ``safety.hold_after``, and there are no chunks.
+    observation
+        What the policy sees: one key a field, in the order of the observation.
+    state
+        What environment and task know besides, and other fields are derived from: fields as in
+        ``observation``. They are recorded (``Transition.state``) and sent to no policy.
+    evaluator
+        What is recorded and judged on and known to neither policy nor task: fields as in
+        ``observation``, from topics and tf only.
+    action
+        What the policy may ask for: one key a group, in the order of the action. A group is one
+        command topic. Where in its message the dimensions of the command go is said as for a
+        field: ``fields`` (names only, no index), ``parts``, ``joints``, or ``array`` with its
+        ``length`` or ``shape``. Messages, records and reports call a dimension by group and name:
+        ``base/linear.x``, ``legs/FL_hip``; an array without ``joints`` takes the names of those
+        that it is measured by.
+    safety
+        What the gate enforces beyond the bounds of the action. Every timeout has a default.
+    latency_budget
+        What each stage of a step may take.
+    task
+        Reward, endings and resets. Without it the reward is 0, nothing is sampled, and an episode
+        ends by its time limit, by a stop of the gate or the operator, or by the loss of a part.
+    episode
+        How episodes begin and end.
+    chunk
+        Whether one request may cover several steps.
+    lockstep
+        How long anybody is waited for.
+    recorder
+        Whether there must be one.
+    robot
+        Whose clock stamps the sensors.
+    reaction_of
+        The field of the observation whose capture is ``captured`` of a step.
+    horizon
+        Most steps that one request covers. The gate admits its actions one by one as their turn
+        comes, a period apart, each by all the rules; a newer request, a stop and the end of the
+        episode drop the rest. How old the answered observation is is judged when the chunk comes.
+        Not with ``discrete`` or ``multi_discrete`` groups.
+    lockstep_deadline
+        Longest that anybody waits in lockstep, on the steady clock. Then the episode ends
+        (``robot_lost``, ``policy_lost``); the world is never advanced instead.
+    recorder_required
+        Whether an episode waits for a recorder before it runs, and ends when it is lost.
+    robot_host
+        Host whose clock stamps the sensor messages, if not the one of the nodes. Durations across
+        hosts are then marked as of unknown uncertainty.
+
+    """
+
+    name: Annotated[
+        str,
+        Key('contract', spelt=NAME),
+        change.behavioural('Simulated robots and records go by this name.'),
+    ]
+    version: Annotated[
+        str,
+        Key(spelt=VERSION),
+        change.cosmetic('It says something about the contract, and does nothing.'),
+    ] = '0.1.0'
+    period: Annotated[
+        float,
+        Key(unit='s', above=0.0),
+        change.behavioural('Steps, and so rewards, rates and ages, are of another length.'),
+    ]
+    sim_time: Annotated[
+        bool,
+        Key('clock', words=('ros', 'sim')),
+        change.behavioural('Time may pass at another pace than the world has.'),
+    ] = False
+    pacing: Annotated[
+        Pacing, Key(), change.behavioural('Whether the world waits decides what lateness costs.')
+    ] = Pacing.REALTIME
+    agents: Annotated[
+        tuple[str, ...],
+        Key(spelt=NAME, listed='agent', once=True),
+        change.breaking('Who acts, and under which names, is another.'),
+    ] = ('robot',)
+    turns: Annotated[
+        tuple[str, ...], Key(spelt=NAME), change.breaking('Who acts in which step is another.')
+    ] = ()
+    observation: Annotated[tuple[FieldSpec, ...], Key(item='field'), change.SPACE]
+    state: Annotated[
+        tuple[FieldSpec, ...],
+        Key(item='field'),
+        change.behavioural('Records hold more, or task and rules know more.'),
+    ] = ()
+    evaluator: Annotated[
+        tuple[FieldSpec, ...],
+        Key(item='field'),
+        change.behavioural('Records hold more to judge by.'),
+    ] = ()
+    action: Annotated[tuple[ActionSpec, ...], Key(item='group'), change.SPACE]
+    safety: Annotated[Safety, Key(same_as='as follows from `period`'), change.SAFETY]
+    latency_budget: Annotated[
+        Mapping[str, float],
+        Key(choices=STAGES, unit='s', above=0.0),
+        change.behavioural('Other steps count as too slow.'),
+    ] = field(default_factory=dict)
+    chunk: ClassVar[Annotated[Section, Key()]] = Section()
+    lockstep: ClassVar[Annotated[Section, Key()]] = Section()
+    recorder: ClassVar[Annotated[Section, Key()]] = Section()
+    robot: ClassVar[Annotated[Section, Key()]] = Section()
+    task: Annotated[TaskSpec, Key(same_as='no task'), change.TASK]
+    episode: Annotated[EpisodeRules, Key(), change.LOST]
+    reaction_of: Annotated[
+        str,
+        Key(
+            'latency_budget.of',
+            spelt=NAME,
+            shown='name of a field',
+            same_as='the first field of a topic',
+        ),
+        change.breaking('Capture and reaction are measured from another field.'),
+    ]
+    horizon: Annotated[
+        int,
+        Key('chunk.horizon', least=1),
+        change.behavioural('Actions may be older when they are carried out.'),
+    ] = 1
+    lockstep_deadline: Annotated[
+        float, Key('lockstep.deadline', unit='s', above=0.0), change.LOST
+    ] = 10.0
+    recorder_required: Annotated[bool, Key('recorder.required'), change.LOST] = True
+    robot_host: Annotated[
+        str, Key('robot.host'), change.behavioural('Ages carry another uncertainty.')
+    ] = ''
+
+    @property
+    def max_steps(self) -> int:
+        """Return the greatest number of steps of an episode."""
+        return round(self.episode.time_limit / self.period)
+
+    @property
+    def fields(self) -> tuple[FieldSpec, ...]:
+        """Return all fields: of the observation, of the rest of the state, of the evaluator."""
+        return (*self.observation, *self.state, *self.evaluator)
+
+    @property
+    def action_size(self) -> int:
+        """Return the number of dimensions of the action."""
+        return sum(group.action_size for group in self.action)
+
+    @property
+    def command_size(self) -> int:
+        """Return the number of dimensions of the command."""
+        return sum(group.size for group in self.action)
+
+    def flat(self, attribute: str) -> Vector:
+        """Return an attribute of all action groups in their order, for example ``flat('low')``."""
+        return tuple(value for group in self.action for value in getattr(group, attribute))
+
+    @property
+    def heartbeat(self) -> float | None:
+        """
+        Return the silence of the emergency stop, s, after which the robot stops; None: it may be.
+
+        In lockstep the world stands still between two requests, however long that takes.
+        """
+        realtime = self.pacing is Pacing.REALTIME
+        return self.safety.emergency_stop_heartbeat if realtime else None
+
+    @property
+    def angles(self) -> frozenset[int]:
+        """Return the dimensions of the command that are angles and wrap."""
+        found: set[int] = set()
+        start = 0
+        for group in self.action:
+            found.update(start + i for i in group.wrap)
+            start += group.size
+        return frozenset(found)
+
+    @property
+    def interfaces(self) -> tuple[Interface, ...]:
+        """Return what each dimension of the command does to the robot."""
+        return tuple(one for group in self.action for one in group.interface)
+
+    @property
+    def command_unit(self) -> tuple[str, ...]:
+        """Return the unit of each dimension of the command."""
+        return tuple(unit for group in self.action for unit in group.unit)
+
+    @property
+    def command_dimensions(self) -> tuple[str, ...]:
+        """Return a name for each dimension of the command."""
+        return tuple(name for group in self.action for name in group.dimensions)
+
+    def turn_of(self, step: int) -> str:
+        """
+        Return whose turn a step is; empty if all act at once.
+
+        It follows from the number of the step alone, which counts from 1: gates, environment and
+        clients need not tell one another, and whose episode is over keeps its place.
+        """
+        return self.turns[(step - 1) % len(self.turns)] if self.turns else ''
+
+    def has_turn(self, agent: str, step: int) -> bool:
+        """Return whether an agent may act in a step."""
+        return self.turn_of(step) in ('', agent)
+
+    def topic_of(self, agent: str, topic: str) -> str:
+        """
+        Return the relative name of a topic (or service) of one agent.
+
+        With one agent the contract's topics are as they stand; with several, each has a namespace
+        of its own.
+        """
+        return topic if len(self.agents) == 1 else f'{agent}/{topic}'
+
+    def paced(self, pacing: Pacing) -> Contract:
+        """
+        Return the contract under another pacing; lockstep brings simulated time with it.
+
+        The digest changes with it, since results under the two are not the same results.
+
+        Raises
+        ------
+        ContractError
+            If a field is looked up by tf, which lockstep could not wait for.
+
+        """
+        if pacing is self.pacing:
+            return self
+        looked_up = [field.name for field in self.fields if isinstance(field.source, Lookup)]
+        if pacing is Pacing.LOCKSTEP and looked_up:
+            problem = Problem(
+                path=('pacing',),
+                line=None,
+                expected='realtime, with fields that tf looks up',
+                actual=f'lockstep, with {", ".join(looked_up)}',
+                hint='Nobody can tell in lockstep whether all transforms have come.',
+            )
+            raise ContractError([problem], self.name)
+        return replace(self, pacing=pacing, sim_time=pacing is Pacing.LOCKSTEP)

@@ -1,0 +1,457 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The section ``safety`` of a contract, as frozen values: what the gate enforces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+import math
+from typing import Annotated, ClassVar, TypeAlias
+
+from boundary_env_ros.core.contract import change
+from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE, UNIT
+from boundary_env_ros.core.contract.key import Key, Section
+from boundary_env_ros.core.contract.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
+
+#: In place of a unit.
+OF_PLACE = 'in the unit of the place'
+
+Polygon: TypeAlias = tuple[tuple[float, float], ...]
+
+#: Seconds that the stop profile may take when the gate is told to fall silent.
+STOPS_WITHIN = 2.0
+
+#: Type of the topic of an emergency stop.
+STOP_TYPE = 'std_msgs/msg/Bool'
+
+
+# Obstacles ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sector:
+    """
+    Two sectors of a laser scan, ahead and behind, each ``half_angle`` (rad) to both sides.
+
+    Attributes
+    ----------
+    half_angle
+        Of a scan: half the width of the sector that is looked at, ahead and behind; at most pi/2.
+
+    """
+
+    half_angle: Annotated[
+        float, Key(unit='rad', above=0.0, most=math.pi / 2, when=('type', SCAN, '')), change.LIMIT
+    ]
+
+
+class Side(Enum):
+    """The one side that a ``sensor_msgs/msg/Range`` looks at."""
+
+    AHEAD = 'ahead'
+    BEHIND = 'behind'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corridor:
+    """
+    What of a point cloud is in the way, in the frame of the cloud with x forward and z up.
+
+    Attributes
+    ----------
+    half_width
+        Of a point cloud: how far to the left and right of its x axis a point is in the way.
+    bottom, top
+        Of a point cloud: from which height to which a point is in the way.
+
+    """
+
+    half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD)), change.LIMIT]
+    bottom: Annotated[float, Key(unit='m', when=('type', CLOUD)), change.LIMIT]
+    top: Annotated[float, Key(unit='m', when=('type', CLOUD)), change.LIMIT]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """
+    Distance to obstacles along the forward axis of a sensor, and what it means for one dimension.
+
+    Attributes
+    ----------
+    name
+        Of the rule, where there are several; empty for the only one.
+    topic
+        The sensor, which the gate subscribes itself. Its x axis must be the direction of forward
+        motion.
+    type
+        What it is.
+    frame
+        Frame of the sensor. A message whose header names another is [not
+        usable](nodes/safety_gate.md#frames); empty: any may come.
+    zone
+        What of its message is in the way.
+    direction
+        Of a ``Range``: the side that it looks at. Nothing is known of the other, and nothing
+        limited there.
+    dimension
+        Index into the command of the forward speed.
+    slow_distance
+        Nearer than this, the speed towards it is limited to ``slow_speed`` (LIMITED).
+    slow_speed
+        Speed towards what is nearer than ``slow_distance``.
+    stop_distance
+        Nearer than this, measured from the sensor, the robot stops (STOPPED) if it moves, or is
+        asked to move, towards it.
+    time_to_collision
+        The speed is limited to what would take so long to the stop distance (LIMITED), as if the
+        world stood still.
+    min_valid
+        Least fraction of usable beams or points; with fewer the robot stops.
+
+    """
+
+    name: Annotated[str, Key(''), change.NAME] = ''
+    topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
+    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), change.SENSOR] = SCAN
+    frame: Annotated[str, Key(), change.SENSOR] = ''
+    zone: Annotated[Sector | Side | Corridor, Key(''), change.LIMIT]
+    direction: ClassVar[Annotated[Side, Key(required=True, when=('type', RANGE))]]
+    dimension: Annotated[int, Key(least=0), change.LIMIT]
+    slow_distance: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
+    slow_speed: Annotated[float, Key(unit='m/s', least=0.0), change.LIMIT]
+    stop_distance: Annotated[float, Key(unit='m', least=0.0), change.LIMIT]
+    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0), change.LIMIT] = None
+    min_valid: Annotated[float, Key(above=0.0, most=1.0), change.LIMIT] = 0.5
+
+    @property
+    def input(self) -> str:
+        """Return the name of what the gate measures for it."""
+        return f'obstacle.{self.name}' if self.name else 'obstacle'
+
+
+def obstacle_path(rule: Obstacle) -> tuple[str, ...]:
+    """Return the keys that lead to a rule in a contract."""
+    return ('safety', 'obstacles', rule.name) if rule.name else ('safety', 'obstacle')
+
+
+# Workspace ---------------------------------------------------------------------------------------
+
+
+class Moves(Enum):
+    """
+    How a command moves a place.
+
+    ``AXES``: each dimension is the speed along one axis of the place, as for joints, or for a
+    robot that moves in the frame of the place. ``BODY``: the dimensions are the speed forward and,
+    if there is a second, to the left, in the frame of a robot whose heading is the last value of
+    the place (x, y, yaw).
+    """
+
+    AXES = 'axes'
+    BODY = 'body'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """
+    Where a place may be, and what a command must leave to brake in.
+
+    Attributes
+    ----------
+    name
+        Of the rule.
+    topic
+        Where it is measured; the gate subscribes it itself.
+    type
+        Of its messages; for ``body`` the values are x, y and the heading (rad).
+    source
+        Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
+        ``BODY`` x, y and the heading (rad).
+    unit
+        Of the place; a ready adapter knows it.
+    frame
+        Frame of the place and of all that bounds it. A message whose header names another is [not
+        usable](nodes/safety_gate.md#frames); ``''``: any may come.
+    moves
+        ``axes``: each dimension of the command is the speed along one coordinate. ``body``: speed
+        forward, and to the left if there is a second, of a robot at x, y, yaw.
+    dimensions
+        Dimensions of the command that move it.
+    turn
+        For ``body``: the dimension of the command that turns it, rad/s.
+    inside
+        Where it may be.
+    low
+        Least value of each coordinate (for ``body`` x and y).
+    high
+        Greatest value.
+    polygon
+        Area of the first two coordinates, its corners in order.
+    keep_out
+        Areas where it must not be, by name, each by its corners.
+    margin
+        Distance to keep from every boundary: half the size of the robot, and the error of the
+        measurement.
+    delay
+        From a command until the robot follows it.
+    braking
+        What the robot brakes with, for each of ``dimensions``, then for ``turn``; not more than
+        ``rate`` and ``stop`` of the dimension, whose ``safe`` must be 0.
+
+    """
+
+    name: Annotated[str, Key(''), change.NAME]
+    topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
+    type: Annotated[str, Key(spelt=TYPE), change.SENSOR]
+    source: Annotated[Source, Key(''), change.SENSOR]
+    unit: Annotated[
+        tuple[str, ...],
+        Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER),
+        change.LIMIT,
+    ]
+    frame: Annotated[str, Key(), change.LIMIT]
+    moves: Annotated[Moves, Key(), change.LIMIT]
+    dimensions: Annotated[tuple[int, ...], Key(), change.LIMIT]
+    turn: Annotated[int | None, Key(least=0), change.LIMIT] = None
+    inside: ClassVar[Annotated[Section, Key()]] = Section()
+    low: Annotated[
+        tuple[float | None, ...],
+        Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True),
+        change.LIMIT,
+    ]
+    high: Annotated[
+        tuple[float | None, ...],
+        Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True),
+        change.LIMIT,
+    ]
+    polygon: Annotated[
+        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]'), change.LIMIT
+    ] = ()
+    keep_out: Annotated[
+        tuple[tuple[str, Polygon], ...],
+        Key(unit=OF_PLACE, item='area', shown='list of corners [x, y]'),
+        change.LIMIT,
+    ] = ()
+    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0), change.LIMIT]
+    delay: Annotated[float, Key(unit='s', least=0.0), change.LIMIT]
+    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT]
+
+    @property
+    def input(self) -> str:
+        """Return the name of what the gate measures for it."""
+        return f'workspace.{self.name}'
+
+    @property
+    def moved_by(self) -> tuple[int, ...]:
+        """Return every dimension of the command that moves or turns it."""
+        return self.dimensions if self.turn is None else (*self.dimensions, self.turn)
+
+
+# The whole ---------------------------------------------------------------------------------------
+
+
+class Hold(Enum):
+    """
+    What is sent while the next action is late.
+
+    ``LAST``: the last command again. ``RAMP``: the way to the safe command, at the normal rate.
+    ``SAFE``: the safe command at once, whatever the limits on its rate.
+    """
+
+    LAST = 'last'
+    RAMP = 'ramp'
+    SAFE = 'safe'
+
+
+class OnCompeting(Enum):
+    """What a second publisher on a command topic does."""
+
+    STOP = 'stop'
+    REPORT = 'report'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overruns:
+    """
+    ``exceeded`` of the last ``of`` requests may be over the latency budget; more, and stop.
+
+    Attributes
+    ----------
+    exceeded
+        More than so many of the last ``of`` requests, over both budgets together, stop the robot.
+    of
+        How many requests are counted, each when the gate has it.
+
+    """
+
+    exceeded: Annotated[int, Key(least=1), change.SLOW]
+    of: Annotated[int, Key(least=1), change.SLOW]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """
+    A human command source, which goes before the policy while its dead-man switch is held.
+
+    Attributes
+    ----------
+    topic
+        Where the command is: one value for each dimension of the command.
+    type
+        For example ``sensor_msgs/msg/Joy``.
+    source
+        Where the command is: one value for each dimension of the command.
+    scale
+        Command units for one unit of each value.
+    enable
+        The dead-man switch, for example ``buttons[4]``: held while it reads 0.5 or more.
+    timeout
+        Without a message for this long the switch counts as let go.
+
+    """
+
+    topic: Annotated[str, Key(spelt=TOPIC), change.HAND]
+    type: Annotated[str, Key(spelt=TYPE), change.HAND]
+    source: Annotated[Source, Key(''), change.HAND]
+    scale: Annotated[Vector, Key(unit='command units for one unit of the value'), change.HAND]
+    enable: Annotated[str, Key(spelt=PATH), change.HAND]
+    timeout: Annotated[float, Key(unit='s', above=0.0), change.HAND]
+
+
+#: What the reference says of the defaults of timeouts that stop the robot, or end the episode.
+_DEADMAN = 'max(0.1, min(3 x `period`, 0.5))'
+_ENDING = 'max(0.5, 4 x `period`)'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Safety:
+    """
+    What the gate enforces beyond the bounds of the action. Times in seconds, on the steady clock.
+
+    Attributes
+    ----------
+    gate_period
+        Period of the gate's own timer: every timeout of the gate is noticed up to this much later.
+    hold_after
+        Without an acceptable action for this long the gate repeats the last command, once a period
+        (HELD).
+    command_timeout
+        Without an acceptable action for this long the gate stops the robot (STOPPED). In lockstep
+        ``lockstep.deadline`` takes its place.
+    policy_timeout
+        Without any request for this long the environment ends the episode: ``policy_lost``.
+    environment_timeout
+        Without a status of the environment for this long the gate stops the robot; after twice as
+        long the recorder declares ``environment_lost``.
+    gate_timeout
+        Without a status of the gate for this long the environment ends the episode: ``gate_lost``.
+    robot_timeout
+        Without any sensor message for this long the environment ends the episode: ``robot_lost``.
+    recorder_timeout
+        Without a status of a recording recorder for this long the environment ends the episode:
+        ``recorder_lost``, if ``recorder.required``.
+    sensor_timeout
+        A sensor that a rule of the gate needs stops the robot if its last message came, or was
+        captured, longer ago.
+    max_action_age
+        An action that answers an observation frozen longer ago, counted when the gate has it, is
+        rejected; so is one from as far in the future.
+    emergency_stop
+        ``std_msgs/msg/Bool``, relative; true is pressed. It latches. In realtime the gate is not
+        armed while nobody publishes there. ``none``: there is no such topic; the gate's services
+        remain. Empty is the same.
+    emergency_stop_heartbeat
+        For a publisher that repeats itself: silence of it for so long stops the robot, and so does
+        a second publisher. Realtime only.
+    gate_lateness
+        If the gate's own timer ran last longer ago than this, the gate does not trust itself, and
+        stops the robot until it has run again.
+    clock_jump
+        If ROS time has moved further than steady time, or less far, by more than this between two
+        runs of that timer, the robot stops. Of simulated time only its way back is looked at.
+    republish
+        Period at which the command in force is sent again between two actions (HELD), on its way
+        to what was asked for. For drivers that want commands faster than the policy decides. With
+        ``acceleration`` or ``jerk`` it is required, at most ``period - gate_period``.
+    hold
+        What is sent after ``hold_after``. ``last``: the last command again. ``ramp``: the way to
+        ``safe``, at ``rate``. ``safe``: the stop profile, which is the same at ``stop``.
+    overruns
+        When a slow policy stops the robot. Needs the budgets of transport and inference.
+    competing_publisher
+        What a second publisher on a command topic does. ``stop``: it stops the robot, for as long
+        as it is there. ``report``: it is reported alone.
+    obstacle
+        The only rule about obstacles.
+    obstacles
+        Instead: several by name, each with the keys of ``safety.obstacle``.
+    workspaces
+        Places by name that commands move, and where each may be:
+        [the formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a
+        field.
+    operator
+        A human command source that goes before the policy:
+        [takeover](nodes/safety_gate.md#takeover). Where in its message the command is is said as
+        for a field, one value for each dimension of the command.
+
+    """
+
+    gate_period: Annotated[
+        float, Key(unit='s', least=0.001, same_as='0.02, at most `period`'), change.SAFETY
+    ]
+    hold_after: Annotated[
+        float,
+        Key(
+            unit='s',
+            above=0.0,
+            same_as='1.5 periods, at most half way from `period` to `command_timeout`',
+        ),
+        change.SAFETY,
+    ]
+    command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY]
+    policy_timeout: Annotated[
+        float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)'), change.LOST
+    ]
+    environment_timeout: Annotated[
+        float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY
+    ]
+    gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), change.LOST]
+    robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), change.LOST]
+    recorder_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST] = 2.0
+    sensor_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY]
+    max_action_age: Annotated[
+        float,
+        Key(unit='s', above=0.0, same_as=_DEADMAN),
+        change.behavioural('Other late actions are refused.'),
+    ]
+    emergency_stop: Annotated[
+        str, Key(spelt=TOPIC), change.behavioural('Another button stops the robot.')
+    ] = ''
+    emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0), change.SAFETY] = (
+        None
+    )
+    gate_lateness: Annotated[
+        float, Key(unit='s', above=0.0, same_as='command_timeout'), change.SAFETY
+    ]
+    clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout'), change.SAFETY]
+    republish: Annotated[
+        float | None,
+        Key(unit='s', above=0.0),
+        change.behavioural('Commands come in other steps, or more often.'),
+    ] = None
+    hold: Annotated[Hold, Key(), change.SAFETY] = Hold.LAST
+    overruns: Annotated[Overruns | None, Key(), change.SLOW] = None
+    competing_publisher: Annotated[OnCompeting, Key(), change.SAFETY] = OnCompeting.STOP
+    obstacle: ClassVar[Annotated[Obstacle | None, Key()]] = None
+    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), change.LIMIT] = ()
+    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), change.LIMIT] = ()
+    operator: Annotated[Operator | None, Key(), change.HAND] = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Return the names of what the rules about distance and place measure."""
+        return (
+            *(rule.input for rule in self.obstacles),
+            *(place.input for place in self.workspaces),
+        )

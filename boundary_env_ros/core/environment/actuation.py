@@ -1,0 +1,189 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the robot did: the measured action, and the first evidence that a command was executed.
+
+The evidence for a command is the first feedback, captured after the command was published, in
+which some dimension has moved past the previous command towards this one by at least the
+contract's threshold: what the previous command explains, such as the rest of a motion that it
+began, is no evidence for this one. It may be late by the time since the feedback before it: the
+sampling quantum. A command that asks for less than twice the threshold gives no evidence, since
+noise could decide when it is crossed; nor does one whose evidence has not come when it no longer
+counts as in time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from boundary_env_ros.core.angles import all_near
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+
+_HISTORY = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """One measured state of the command's dimensions."""
+
+    captured: Stamp
+    values: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """
+    Evidence that a command was executed.
+
+    Attributes
+    ----------
+    decision
+        The gate's decision that published the command.
+    actuated
+        Capture of the first feedback that shows it.
+    quantum
+        Seconds by which it may have been executed earlier.
+    measured
+        That feedback, command space.
+
+    """
+
+    decision: GateDecision
+    actuated: Stamp
+    quantum: float
+    measured: Vector
+
+
+class Actuation:
+    """
+    Matches commands with feedback.
+
+    Parameters
+    ----------
+    threshold
+        Change towards the command that counts, for each dimension, command units.
+    patience
+        Seconds after which feedback would rather show a later command.
+    angles
+        Dimensions that wrap: the feedback may say them a whole turn further on.
+
+    """
+
+    def __init__(self, threshold: Vector, patience: float, angles: Collection[int] = ()) -> None:
+        self._angles = angles
+        self._threshold = threshold
+        self._patience = to_nanoseconds(patience)
+        self._history: deque[Feedback] = deque(maxlen=_HISTORY)
+        self._open: list[GateDecision] = []
+
+    def clear(self) -> None:
+        """Forget everything: a new episode begins."""
+        self._history.clear()
+        self._open.clear()
+
+    @property
+    def latest(self) -> Feedback | None:
+        """Return the latest feedback."""
+        return self._history[-1] if self._history else None
+
+    @property
+    def open(self) -> bool:
+        """Whether a command still lacks its evidence."""
+        return bool(self._open)
+
+    def commanded(self, decision: GateDecision) -> None:
+        """Take note of a command that was published, if its execution could be seen."""
+        if decision.commanded is not None and decision.published and self._is_change(decision):
+            self._open.append(decision)
+
+    def _is_change(self, decision: GateDecision) -> bool:
+        return any(
+            abs(command - previous) >= 2.0 * least
+            for previous, command, least in zip(
+                decision.previous_command, decision.command, self._threshold, strict=False
+            )
+        )
+
+    def measured(self, feedback: Feedback) -> None:
+        """
+        Take a feedback; those captured before the last one are passed over.
+
+        One of the same capture says more of that instant: it is that of another group of the
+        command, read from the same message.
+        """
+        latest = self.latest
+        if latest is None or feedback.captured.nanoseconds > latest.captured.nanoseconds:
+            self._history.append(feedback)
+        elif feedback.captured.nanoseconds == latest.captured.nanoseconds:
+            self._history[-1] = feedback
+
+    def executions(self) -> tuple[Execution, ...]:
+        """Return what can now be shown to have been executed; each command is returned once."""
+        found = []
+        remaining = []
+        for decision in self._open:
+            execution = self._find(decision)
+            if execution is not None:
+                found.append(execution)
+            elif not self._hopeless(decision):
+                remaining.append(decision)
+        self._open = remaining
+        return tuple(found)
+
+    def _find(self, decision: GateDecision) -> Execution | None:
+        commanded = _nanoseconds(decision.commanded, self.latest)
+        if commanded is None:
+            return None
+        before: Feedback | None = None
+        for feedback in self._history:
+            if feedback.captured.nanoseconds <= commanded:
+                before = feedback
+                continue
+            if before is None or feedback.captured.nanoseconds - commanded > self._patience:
+                return None
+            if self._moved(decision, before.values, feedback.values):
+                quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
+                return Execution(
+                    decision=decision,
+                    actuated=feedback.captured,
+                    quantum=quantum / NANOSECONDS,
+                    measured=feedback.values,
+                )
+            before = feedback
+        return None
+
+    def _moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
+        if self._angles:
+            now = all_near(now, decision.previous_command, self._angles)
+            before = all_near(before, decision.previous_command, self._angles)
+        for previous, command, was, value, least in zip(
+            decision.previous_command, decision.command, before, now, self._threshold, strict=False
+        ):
+            if abs(command - previous) < 2.0 * least:
+                continue
+            sign = 1.0 if command > previous else -1.0
+            # A feedback that was past the previous command already says nothing new.
+            if (was - previous) * sign < least <= (value - previous) * sign:
+                return True
+        return False
+
+    def _hopeless(self, decision: GateDecision) -> bool:
+        """Whether later feedback would rather show a later command."""
+        latest = self.latest
+        commanded = _nanoseconds(decision.commanded, latest)
+        return latest is not None and (
+            commanded is None or latest.captured.nanoseconds - commanded > self._patience
+        )
+
+
+def _nanoseconds(commanded: Instant | None, feedback: Feedback | None) -> int | None:
+    """Return when a command was published, on the clock of the feedback; None if on no such."""
+    if commanded is None or feedback is None or commanded.ros.clock is not feedback.captured.clock:
+        return None
+    if commanded.ros.clock is Clock.STEADY:
+        return None
+    return commanded.ros.nanoseconds

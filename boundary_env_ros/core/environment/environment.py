@@ -1,0 +1,812 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The environment of one agent: it owns observation, episode, reward, ending and record.
+
+Events go in (a sample, a decision of the gate, a tick), effects come out: records to publish, a
+reset or an advance to ask for. It sends no command, and it waits for nothing: what it waits for is
+a state, with a deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+import json
+from typing import TypeAlias
+
+import numpy as np
+
+from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.actuation import Actuation, Feedback
+from boundary_env_ros.core.environment.arrivals import Arrivals
+from boundary_env_ros.core.environment.episode import Episode, EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.environment.observation import (
+    missing,
+    Observation,
+    Sample,
+)
+from boundary_env_ros.core.environment.observation_buffer import Sight, View
+from boundary_env_ros.core.environment.reset import (
+    by_name,
+    out_of_tolerance,
+    tolerances,
+    WorldReset,
+)
+from boundary_env_ros.core.environment.reset_procedure import ResetEffect, Resetting
+from boundary_env_ros.core.environment.silence import Heard, recorder_silent, robot_died, silent
+from boundary_env_ros.core.environment.step_builder import (
+    close,
+    is_on_new_action,
+    late_evidence,
+    Step,
+)
+from boundary_env_ros.core.environment.task import sample, supply, Task
+from boundary_env_ros.core.gate.decision import (
+    GateDecision,
+    GateState,
+    GateStatus,
+    Reason,
+    StepId,
+    Verdict,
+)
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.service_requests import seed_of
+from boundary_env_ros.core.timebase import (
+    Clock,
+    elapsed,
+    Instant,
+    NANOSECONDS,
+    RosTime,
+    Stamp,
+    to_nanoseconds,
+)
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    EvaluatorRecord,
+    Kind,
+    NamedValues,
+    ResetRecord,
+    Transition,
+)
+from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
+
+Effect: TypeAlias = (
+    Observation
+    | Transition
+    | EvaluatorRecord
+    | EpisodeStatus
+    | ActuationEvidence
+    | ResetEffect
+    | WorldAdvance
+)
+Effects = tuple[Effect, ...]
+
+# What the gate of a robot says that it still moves.
+_MOVING = (GateState.RUNNING, GateState.STOPPING, GateState.PROBING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """What a client says when it begins an episode; see ``BeginEpisode.srv``."""
+
+    digest: str
+    client: str
+    client_version: str = ''
+    wrappers: tuple[str, ...] = ()
+    seed: int | None = None
+    options: str = ''
+
+
+class Environment:
+    """
+    The environment of one agent.
+
+    Parameters
+    ----------
+    contract, digest, task
+        The contract, its digest and its task.
+    agent
+        The agent.
+    topics
+        Resolved topic of every topic that the contract names.
+    software_version
+        Goes into every transition.
+    name
+        Name of the node, the declarer of most endings.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        digest: str,
+        task: Task,
+        agent: str,
+        topics: Mapping[str, str],
+        software_version: str,
+        name: str = 'environment',
+    ) -> None:
+        self._contract = contract
+        self._digest = digest
+        self._task = task
+        self._agent = agent
+        self._version = software_version
+        self._name = name
+        self._feedback_topics = tuple(topics[group.feedback.topic] for group in contract.action)
+        self._actuation = Actuation(
+            tuple(value for group in contract.action for value in group.feedback.threshold),
+            patience=contract.safety.command_timeout,
+            angles=contract.angles,
+        )
+        self._episode = Episode()
+        self._reset: Resetting | None = None
+        self._record: ResetRecord | None = None
+        self._begin = Begin(digest=digest, client='')
+        self._sight = Sight(contract, topics)
+        self._arrivals = Arrivals(contract, topics)
+        self._heard = Heard()
+        self._feedback: dict[str, Vector] = {}
+        self._before: View | None = None
+        self._decisions: list[GateDecision] = []
+        self._sequence: int | None = None
+        self._gaps = 0
+        self._gate: GateStatus | None = None
+        self._advance: WorldAdvance | None = None
+        self._advanced: Advanced | None = None
+        self._supplied = False
+        self._started: Instant | None = None
+        self._held_back = ''
+
+    @property
+    def state(self) -> EpisodeState:
+        """Where the episode stands."""
+        return self._episode.state
+
+    @property
+    def message(self) -> str:
+        """What is to be said of the ending of the episode."""
+        return self._episode.message
+
+    @property
+    def observation(self) -> Observation | None:
+        """The last observation of the episode."""
+        return None if self._before is None else self._before.observation
+
+    # Beginning -----------------------------------------------------------------------------------
+
+    def begin(
+        self, begin: Begin, *, episode_id: str, drawn_seed: int, now: Instant
+    ) -> tuple[int, Effects]:
+        """
+        Begin an episode: sample a start and ask the world for it.
+
+        Parameters
+        ----------
+        begin
+            What the client says.
+        episode_id
+            UUID of the new episode.
+        drawn_seed
+            Seed to use if the client gives none.
+
+        Returns
+        -------
+        tuple
+            The seed, and the effects.
+
+        Raises
+        ------
+        Refused
+            If the digest is another, an option is wrong, or another client's episode is running;
+            nothing changes then.
+
+        """
+        if begin.digest != self._digest:
+            raise Refused(
+                f'The contract of the client is another one (expected the digest {self._digest}, '
+                f'got {begin.digest or "none"}). '
+                'Start client and environment with the same contract, pacing and task version.',
+                ResultCode.DIGEST_MISMATCH,
+            )
+        effects: list[Effect] = []
+        active = self.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+        if active and self._episode.client != begin.client:
+            raise Refused(
+                f'An episode is running: {self._episode.client!r} runs '
+                f'{self._episode.episode_id}. Wait for its end, or end it.',
+                ResultCode.LEASE_HELD,
+            )
+        seed = drawn_seed if begin.seed is None else begin.seed
+        sampled = self._sample(seed, begin.options)
+        if active:
+            effects += self.end(causes.ABANDONED, self._name, 'the client began another', now)
+        self._episode = self._episode.begin(episode_id=episode_id, seed=seed, client=begin.client)
+        self._begin = begin
+        self._reset = Resetting(
+            self._contract.episode.reset,
+            seed=seed,
+            sampled=sampled,
+            asked=now,
+            angles={field.name: field.angles for field in self._contract.fields},
+        )
+        self._record = None
+        self._before = None
+        self._sight.forget()
+        self._arrivals.forget()
+        self._feedback.clear()
+        self._actuation.clear()
+        self._decisions.clear()
+        self._supplied = False
+        self._held_back = ''
+        self._advance = None
+        self._advanced = None
+        effects += [self.status(now), *self.go_on(now)]
+        return seed, tuple(effects)
+
+    def _sample(self, seed: int, options: str) -> tuple[NamedValues, ...]:
+        try:
+            parsed = json.loads(options) if options else {}
+        except (ValueError, RecursionError) as error:
+            raise Refused(f'The reset options are not a JSON object: {error}.') from error
+        if not isinstance(parsed, dict):
+            raise Refused(f'The reset options are not a JSON object (got {options}).')
+        try:
+            rng = np.random.default_rng(seed_of(seed))
+            return sample(self._task, self._contract, rng, parsed)
+        except BoundaryError as error:
+            raise Refused(str(error)) from error
+
+    def world_reset(self, answer: WorldReset, now: Instant) -> Effects:
+        """Take the robot's answer to the reset."""
+        reset = self._resetting
+        if reset is None or not isinstance(reset.step, WorldStep):
+            return ()  # the answer to a reset that was given up
+        if answer.error:
+            return self._reset_failed(answer.error, now)
+        effects = reset.world(answer, now)
+        procedure = self._contract.episode.reset
+        wrong = out_of_tolerance(
+            reset.sampled, answer.achieved, tolerances(procedure), procedure.wrap
+        )
+        if wrong:
+            return self._reset_failed('; '.join(wrong), now)
+        return (*effects, *self.go_on(now))
+
+    def called(self, service: str, error: str, now: Instant) -> Effects:
+        """Take the answer of a service that the reset procedure called; empty error: it worked."""
+        reset = self._resetting
+        if reset is None or not reset.calls(service):
+            return ()  # the answer to a reset that was given up
+        if error:
+            return self._reset_failed(f'{service}: {error}', now)
+        return (*reset.called(service, now), *self.go_on(now))
+
+    def confirm(self, who: str, confirmed: bool, message: str, now: Instant) -> Effects:
+        """
+        Take a person's answer to what the reset procedure asked.
+
+        Raises
+        ------
+        Refused
+            If nothing is asked now, or nobody says who answers.
+
+        """
+        reset = self._resetting
+        if reset is None or not reset.prompt:
+            raise Refused('No reset asks for a confirmation.')
+        if not who:
+            raise Refused('The name of whoever confirms is missing.')
+        if not confirmed:
+            return self._reset_failed(f'{who} did not confirm: {message or reset.prompt}', now)
+        effects = reset.confirmed(who, now)
+        return (*effects, self.status(now), *self.go_on(now))
+
+    @property
+    def _resetting(self) -> Resetting | None:
+        return self._reset if self.state is EpisodeState.RESETTING else None
+
+    def _ask(self, seconds: float, command_stamp: RosTime, now: Instant) -> WorldAdvance:
+        self._heard.own = now.steady
+        self._arrivals.begin_to_count()
+        self._advanced = None
+        self._advance = WorldAdvance(
+            id=self._id(self._episode.step + (1 if self.state is EpisodeState.RUNNING else 0)),
+            duration=to_nanoseconds(seconds),
+            command_stamp=command_stamp,
+        )
+        return self._advance
+
+    # Samples and peers ---------------------------------------------------------------------------
+
+    def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
+        """
+        Take a sample of a field, of whatever section of the contract, as it arrives.
+
+        One with a NaN measured nothing: it is passed over, and the field ages.
+        """
+        self.take(name, sample)
+        return self._arrival(f'field {name}', sample.captured, now)
+
+    def feedback(
+        self, group: str, values: Vector, captured: Stamp | None, now: Instant
+    ) -> Effects:
+        """Take the measured state of one group of the command's dimensions, as it arrives."""
+        late = self.measured(group, values, captured)
+        return (*late, *self._arrival(f'feedback {group}', captured, now))
+
+    def heard(self, topic: str, captured: int | None, steady: int) -> bool:
+        """
+        Take note of a message that nobody has looked into, and return whether it is time to.
+
+        What it holds follows by :meth:`take` and :meth:`measured`, then :meth:`go_on`.
+
+        Parameters
+        ----------
+        topic
+            Topic, as the contract names it.
+        captured
+            Its stamp, ns; needed in lockstep only.
+        steady
+            When it arrived, ns.
+
+        """
+        self._heard.robot = steady
+        self._arrivals.note_all(topic, captured)
+        return self.state is EpisodeState.RESETTING or (
+            self._advanced is not None and not self._arrivals.awaited(self._advanced)
+        )
+
+    def take(self, name: str, sample: Sample) -> bool:
+        """Take a sample of a field whose arrival is known; return whether it measured anything."""
+        return self._sight.take(name, sample)
+
+    def measured(self, group: str, values: Vector, captured: Stamp | None) -> Effects:
+        """Take the measured state of a group whose arrival is known; feedback in its order."""
+        self._feedback[group] = values
+        if captured is not None and len(self._feedback) == len(self._contract.action):
+            whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
+            self._actuation.measured(Feedback(captured=captured, values=whole))
+        # While a step is open, its evidence may still be that of its own transition.
+        return () if self._decisions else late_evidence(self._actuation, self._feedback_source)
+
+    @property
+    def _feedback_source(self) -> str:
+        return ' '.join(dict.fromkeys(self._feedback_topics))
+
+    def _arrival(self, use: str, captured: Stamp | None, now: Instant) -> Effects:
+        if self._arrivals.note(use, captured):
+            self._heard.robot = now.steady
+        if self._advanced is not None or self.state is EpisodeState.RESETTING:
+            return self.go_on(now)
+        return ()
+
+    def gate_status(self, status: GateStatus, now: Instant) -> Effects:
+        """Take the gate's sign of life."""
+        if status.digest != self._digest or status.agent != self._agent:
+            return ()
+        self._gate, self._heard.gate = status, now.steady
+        self._heard.gate_falls_silent = (
+            status.state is GateState.INACTIVE or Reason.DEACTIVATED in status.reasons
+        )
+        return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
+
+    def recorder_status(self, now: Instant) -> Effects:
+        """Take the recorder's sign of life."""
+        self._heard.recorder = now.steady
+        return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
+
+    def decision(self, decision: GateDecision, now: Instant) -> Effects:
+        """
+        Take a decision of the gate.
+
+        In lockstep, once it is on the step's action, the world advances, whatever the verdict; or
+        once it is to hold for another agent whose turn the step is.
+        """
+        if self._sequence is not None and decision.sequence > self._sequence + 1:
+            self._gaps += decision.sequence - self._sequence - 1
+        self._sequence = decision.sequence
+        if self.state is not EpisodeState.RUNNING:
+            return ()
+        foreign = decision.id.episode_id != self._episode.episode_id
+        if foreign and (decision.verdict is not Verdict.REJECTED or self._was_before(decision)):
+            return ()  # still braking out of the episode before, or refused while it lasted
+        # What was rejected goes by the name that its request gave itself, and belongs here too.
+        self._decisions.append(decision)
+        self._actuation.commanded(decision)
+        asked = is_on_new_action(decision)
+        if foreign or not (asked or holds_for_another(decision)):
+            return ()
+        if asked:
+            self._heard.policy = now.steady
+        if self._contract.pacing is Pacing.LOCKSTEP and self._advance is None:
+            # What moves the world is the last command, which need not be an answer to the request:
+            # an operator may have taken over.
+            sent = [d.commanded for d in self._decisions if d.commanded is not None]
+            stamp = RosTime(sent[-1].ros.nanoseconds if sent else 0)
+            return (self._ask(self._contract.period, stamp, now),)
+        return ()
+
+    def _was_before(self, decision: GateDecision) -> bool:
+        """Return whether a decision is known to have been made before the episode ran."""
+        since = elapsed(self._started, decision.received)
+        return since is not None and since < 0.0
+
+    def advanced(self, report: Advanced, now: Instant) -> Effects:
+        """Take the world's answer to an advance (lockstep)."""
+        if self._advance is None or report.report.id != self._advance.id:
+            return ()
+        if not report.report.success:
+            message = report.report.message
+            if self.state is EpisodeState.RESETTING:
+                return self._reset_failed(message, now)
+            return self.end(causes.SIMULATION_FAILED, self._name, message, now)
+        self._advanced = report
+        return self.go_on(now)
+
+    # Going on ------------------------------------------------------------------------------------
+
+    def go_on(self, now: Instant) -> Effects:
+        """Start the episode, or close a step of lockstep, if all that it waits for has come."""
+        if self.state is EpisodeState.RESETTING:
+            return self._go_on_resetting(now)
+        if self.state is EpisodeState.RUNNING and self._advanced is not None:
+            if self._arrivals.awaited(self._advanced):
+                return ()
+            at = self._world_time(now)
+            self._advance = self._advanced = None
+            return self._close(at, None, {})
+        return ()
+
+    def _go_on_resetting(self, now: Instant) -> Effects:
+        reset, lockstep = self._reset, self._contract.pacing is Pacing.LOCKSTEP
+        assert reset is not None  # the state says that one goes on
+        effects: list[Effect] = []
+        if not reset.started:
+            if self._gate is not None and self._gate.state in _MOVING:
+                return ()  # what it sends until then would reach the world after its reset
+            effects += reset.start(now)
+            if reset.prompt:
+                effects.append(self.status(now))
+        if reset.finished is None and lockstep and isinstance(reset.step, WaitStep):
+            # The world stands still, and what is waited for comes only if it moves.
+            if self._advance is None:
+                return (*effects, self._ask(self._contract.period, RosTime(0), now))
+            if self._advanced is None or self._arrivals.awaited(self._advanced):
+                return ()
+            self._advance = self._advanced = None
+        if reset.finished is None:
+            effects += reset.seen(self._sight.latest, now)
+        if reset.finished is None:
+            if effects or not lockstep or not isinstance(reset.step, WaitStep):
+                return tuple(effects)
+            return (*effects, self._ask(self._contract.period, RosTime(0), now))
+        if not self._supplied:
+            self._supplied = True
+            try:
+                supplied = supply(self._task, self._contract, by_name(reset.sampled), self._agent)
+                wrong = self._sight.supply(supplied, now)
+            except BoundaryError as error:
+                wrong = str(error)
+            if wrong:
+                return (*effects, *self._reset_failed(wrong, now))
+            if lockstep:
+                settle = max(self._contract.episode.reset.settle, self._contract.period)
+                return (*effects, self._ask(settle, RosTime(0), now))
+        return (*effects, *(() if self._lacking(now) else self._start(now)))
+
+    def _world_time(self, now: Instant) -> Instant:
+        """
+        Return now, by the world's account, which may have overtaken its ``/clock``.
+
+        Its answer to an advance tells how far it is. Before that its sensors do, within the
+        advance that was asked for.
+        """
+        if now.ros.clock is not Clock.ROS:
+            return now
+        if self._advanced is not None:
+            world = self._advanced.now
+        elif self._advance is not None:
+            world = min(self._sight.newest, now.ros.nanoseconds + self._advance.duration)
+        else:
+            return now
+        return replace(now, ros=replace(now.ros, nanoseconds=max(now.ros.nanoseconds, world)))
+
+    def hold_back(self, lacking: str) -> None:
+        """
+        Take what the start of the episode has to wait for besides; empty: nothing.
+
+        For several agents in one world, who start together.
+        """
+        self._held_back = lacking
+
+    def ready(self, now: Instant) -> bool:
+        """Return whether a reset lacks nothing any more but what holds it back."""
+        return self._resetting is not None and self._supplied and not self._own_lacking(now)
+
+    def keep_waiting(self, now: Instant) -> None:
+        """
+        Take note that the world has not been asked to advance before now.
+
+        For several agents in one world: it was another agent that was waited for until now.
+        """
+        self._heard.own = now.steady
+
+    def _lacking(self, now: Instant) -> tuple[str, ...]:
+        """Return what the reset still waits for, in words."""
+        return (*self._own_lacking(now), *filter(None, (self._held_back,)))
+
+    def _own_lacking(self, now: Instant) -> tuple[str, ...]:
+        """Return what the reset waits for apart from others."""
+        reset, procedure = self._reset, self._contract.episode.reset
+        assert reset is not None  # the state says that one goes on
+        if reset.answer is None or reset.finished is None:
+            return (reset.waiting_for(),)
+        lacking: list[str] = []
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            if self._advanced is None:
+                return ('the world to settle (WorldAdvanced)',)
+            lacking += self._arrivals.awaited(self._advanced)
+        elif now.steady - reset.finished.steady < procedure.settle * NANOSECONDS:
+            return (f'{procedure.settle:g} s for the world to settle',)
+        lacking += self._sight.lacking(reset.answer.completed)
+        if self._actuation.latest is None:
+            lacking.append(f'feedback ({self._feedback_source})')
+        gate = self._gate
+        if (
+            gate is None
+            or gate.episode_id != self._episode.episode_id
+            or gate.state not in (GateState.ARMED, GateState.RUNNING)
+        ):
+            lacking.append('the arming of the safety gate for this episode')
+        if recorder_silent(self._contract, self._heard, now):
+            lacking.append('the recorder')
+        # What came after the reset may have grown old while the rest was waited for.
+        return tuple(lacking) or self._sight.unfit(self._world_time(now))
+
+    def _start(self, now: Instant) -> Effects:
+        reset = self._reset
+        assert reset is not None  # _lacking would have said so
+        at = self._world_time(now)
+        self._record = self._reset_record(reset, at)
+        self._episode = self._episode.run()
+        self._reset = self._advance = self._advanced = None
+        self._heard.policy = self._heard.own = now.steady
+        self._started = now
+        self._gaps = 0
+        view = self._sight.view(self._id(0), at)
+        self._keep(view)
+        return (
+            self.status(at),
+            self._reset_transition(view),
+            view.observation,
+            self._sight.evaluator(self._id(0), at),
+        )
+
+    def _keep(self, view: View) -> None:
+        self._before = view
+        self._sight.keep(view)
+
+    def _reset_record(self, reset: Resetting, now: Instant) -> ResetRecord:
+        answer = reset.answer
+        achieved = () if answer is None else answer.achieved
+        procedure = self._contract.episode.reset
+        tolerance = tolerances(procedure)
+        return ResetRecord(
+            seed=reset.seed,
+            seed_given=self._begin.seed is not None,
+            options=self._begin.options or '{}',
+            sampled=reset.sampled,
+            achieved=achieved,
+            tolerance=tolerance,
+            within_tolerance=not out_of_tolerance(
+                reset.sampled, achieved, tolerance, procedure.wrap
+            ),
+            confirmed_by=reset.confirmed_by,
+            duration=(now.steady - reset.asked.steady) / NANOSECONDS,
+        )
+
+    def _reset_transition(self, view: View) -> Transition:
+        observation = view.observation
+        return Transition(
+            contract=self._contract.name,
+            contract_version=self._contract.version,
+            software_version=self._version,
+            client_version=self._begin.client_version,
+            wrappers=self._begin.wrappers,
+            id=observation.id,
+            kind=Kind.RESET,
+            pacing=self._contract.pacing,
+            seed=self._episode.seed,
+            reset=self._record,
+            after=observation.fields,
+            state=view.state,
+            closed=observation.observed,
+        )
+
+    def _reset_failed(self, message: str, now: Instant) -> Effects:
+        reset = self._reset
+        assert reset is not None  # only a reset that goes on can fail
+        self._record = self._reset_record(reset, now)
+        self._episode = self._episode.end(
+            cause=causes.RESET_FAILED,
+            ending=causes.Ending.TRUNCATED,
+            declared_by=self._name,
+            message=message,
+        )
+        self._reset = self._advance = self._advanced = None
+        transition = replace(
+            self._reset_transition(self._sight.view(self._id(0), now)),
+            truncated=True,
+            cause=causes.RESET_FAILED,
+            declared_by=self._name,
+        )
+        return (transition, self.status(now))
+
+    # Stepping ------------------------------------------------------------------------------------
+
+    def tick(self, now: Instant, late: float) -> Effects:
+        """
+        Close a step: to be called every period in realtime pacing.
+
+        Parameters
+        ----------
+        late
+            Seconds by which the tick came after its due time.
+
+        """
+        if self.state is not EpisodeState.RUNNING or self._contract.pacing is not Pacing.REALTIME:
+            return ()
+        return self._close(now, late, {})
+
+    def looks(self, now: Instant) -> bool:
+        """Return whether :meth:`watch` would look at what the sensors sent."""
+        if self.state is EpisodeState.RUNNING:
+            return self._contract.pacing is Pacing.LOCKSTEP and bool(self._silent(now))
+        return self.state is EpisodeState.RESETTING or self._actuation.open
+
+    def watch(self, now: Instant) -> Effects:
+        """
+        Look at the deadlines that no tick sees.
+
+        To be called a few times a period, on the steady clock.
+        """
+        if self.state is EpisodeState.RESETTING:
+            reset = self._reset
+            assert reset is not None  # the state says that one goes on
+            overdue = reset.overdue(now)
+            if overdue:
+                held_back = f'; waiting for {self._held_back}' if self._held_back else ''
+                return self._reset_failed(overdue + held_back, now)
+            deadline = self._contract.episode.reset.deadline
+            if now.steady - reset.asked.steady > deadline * NANOSECONDS:
+                lacking = ', '.join(self._lacking(now)) or 'nothing'
+                return self._reset_failed(
+                    f'The reset timed out after {deadline:g} s (still missing: {lacking})', now
+                )
+            return self.go_on(now)
+        if self.state is EpisodeState.RUNNING and self._contract.pacing is Pacing.LOCKSTEP:
+            found = self._silent(now)
+            if found:
+                at = self._world_time(now)
+                self._advance = self._advanced = None
+                return self._close(at, None, found)
+        return ()
+
+    def end(self, cause: str, declared_by: str, message: str, now: Instant) -> Effects:
+        """
+        End the episode now, for a cause from outside.
+
+        Raises
+        ------
+        Refused
+            If the contract does not declare the cause.
+
+        """
+        declared = self._contract.episode.causes
+        if cause not in declared:
+            raise Refused(
+                f'The contract has no such cause (expected {", ".join(declared)}, got {cause!r}).'
+            )
+        if self.state is EpisodeState.RESETTING:
+            return self._reset_failed(message or cause, now)
+        if self.state is not EpisodeState.RUNNING:
+            return ()
+        at = self._world_time(now)
+        self._advance = self._advanced = None
+        return self._close(at, None, {cause: (declared_by, message)})
+
+    def _close(
+        self, now: Instant, late: float | None, found: Mapping[str, tuple[str, str]]
+    ) -> Effects:
+        contract, before = self._contract, self._before
+        assert before is not None  # a running episode has observed
+        step = self._episode.step + 1
+        view = self._sight.view(self._id(step), now)
+        observation = view.observation
+        record = close(
+            Step(
+                contract=contract,
+                before=before.observation,
+                after=observation,
+                state_before=before.state,
+                state=view.state,
+                captured=self._sight.captured,
+                decisions=tuple(self._decisions),
+                reset=self._record,
+                late=late,
+                gaps=self._gaps,
+                source=self._feedback_source,
+                version=self._version,
+                client_version=self._begin.client_version,
+                wrappers=self._begin.wrappers,
+                seed=self._episode.seed,
+            ),
+            task=self._task,
+            actuation=self._actuation,
+            causes={
+                **self._sensor_causes(view, now),
+                **(self._silent(now) if contract.pacing is Pacing.REALTIME else {}),
+                **found,
+            },
+        )
+        self._decisions.clear()
+        self._gaps = 0
+        self._episode = self._episode.stepped()
+        self._keep(view)
+        self._heard.own = now.steady
+        # What the policy waits for goes first.
+        effects: list[Effect] = [
+            record.transition,
+            observation,
+            self._sight.evaluator(self._id(step), now),
+        ]
+        if record.transition.cause:
+            self._episode = self._episode.end(
+                cause=record.transition.cause,
+                ending=contract.episode.causes[record.transition.cause],
+                declared_by=record.transition.declared_by,
+                message=record.message,
+            )
+        effects += [*record.evidence, self.status(now)]
+        return tuple(effects)
+
+    def _sensor_causes(self, view: View, now: Instant) -> Mapping[str, tuple[str, str]]:
+        why = self._sight.why_lost(view)
+        if not why:
+            return {}
+        if robot_died(self._contract, self._heard, now, self._sight.quickest(view)):
+            return {causes.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
+        return {causes.SENSOR_LOST: (self._name, why)}
+
+    def _silent(self, now: Instant) -> Mapping[str, tuple[str, str]]:
+        """Return which parties have been silent for too long, as causes."""
+        advancing = self._advance is not None
+        found = silent(self._contract, self._heard, now, advancing=advancing)
+        return {cause: (self._name, sentence) for cause, sentence in found.items()}
+
+    # Saying --------------------------------------------------------------------------------------
+
+    def _id(self, step: int) -> StepId:
+        return StepId(
+            digest=self._digest,
+            agent=self._agent,
+            episode_id=self._episode.episode_id,
+            step=step,
+        )
+
+    def status(self, now: Instant) -> EpisodeStatus:
+        """Return the state of the episode, to be latched for the others."""
+        episode = self._episode
+        told = episode.status(self._id(episode.step), pacing=self._contract.pacing, taken=now)
+        if told.message or self._reset is None:
+            return told
+        return replace(told, message=self._reset.prompt)
+
+    def missing(self) -> tuple[str, ...]:
+        """Return the fields that have not come in this episode, for diagnostics."""
+        return () if self._before is None else missing(self._before.observation)

@@ -1,0 +1,138 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The life of an episode: one enum, one table of moves, one ending with one cause.
+
+``reset -> running -> terminated | truncated``. Terminated: the task ended. Truncated: something
+outside it did that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.causes import Ending
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.errors import IllegalMove
+
+
+class EpisodeState(IntEnum):
+    """Where an episode stands."""
+
+    IDLE = 1
+    RESETTING = 2
+    RUNNING = 3
+    TERMINATED = 4
+    TRUNCATED = 5
+
+    @property
+    def over(self) -> bool:
+        """Return whether it has ended."""
+        return self in (EpisodeState.TERMINATED, EpisodeState.TRUNCATED)
+
+
+_MOVES: Mapping[EpisodeState, frozenset[EpisodeState]] = {
+    EpisodeState.IDLE: frozenset({EpisodeState.RESETTING}),
+    EpisodeState.RESETTING: frozenset({EpisodeState.RUNNING, EpisodeState.TRUNCATED}),
+    EpisodeState.RUNNING: frozenset({EpisodeState.TERMINATED, EpisodeState.TRUNCATED}),
+    EpisodeState.TERMINATED: frozenset({EpisodeState.RESETTING}),
+    EpisodeState.TRUNCATED: frozenset({EpisodeState.RESETTING}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeStatus:
+    """State of the episode as it is latched for the others; see ``EpisodeStatus.msg``."""
+
+    id: StepId
+    state: EpisodeState
+    pacing: Pacing
+    client: str = ''
+    seed: int = 0
+    cause: str = ''
+    declared_by: str = ''
+    message: str = ''
+    taken: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """
+    One episode and where it stands.
+
+    Attributes
+    ----------
+    episode_id
+        UUID in text form; empty while idle.
+    state
+        See :class:`EpisodeState`.
+    step
+        The last step that was closed.
+    seed
+        Seed of its reset.
+    cause, declared_by, message
+        How it ended and who says so; empty until then.
+
+    """
+
+    state: EpisodeState = EpisodeState.IDLE
+    episode_id: str = ''
+    step: int = 0
+    seed: int = 0
+    client: str = ''
+    cause: str = ''
+    declared_by: str = ''
+    message: str = ''
+
+    def begin(self, *, episode_id: str, seed: int, client: str) -> Episode:
+        """Return a new episode that is being reset."""
+        self._check(EpisodeState.RESETTING)
+        return Episode(
+            state=EpisodeState.RESETTING, episode_id=episode_id, seed=seed, client=client
+        )
+
+    def run(self) -> Episode:
+        """Return the episode with its reset done."""
+        self._check(EpisodeState.RUNNING)
+        return replace(self, state=EpisodeState.RUNNING)
+
+    def stepped(self) -> Episode:
+        """Return the episode with one more step closed."""
+        if self.state is not EpisodeState.RUNNING:
+            raise IllegalMove(f'Only a running episode steps (got {self.state.name}).')
+        return replace(self, step=self.step + 1)
+
+    def end(self, *, cause: str, ending: Ending, declared_by: str, message: str = '') -> Episode:
+        """Return the episode ended, with its one cause and one declarer."""
+        if not cause or not declared_by:
+            raise IllegalMove(
+                f'Expected an ending with a cause and a declarer, got {cause!r}, {declared_by!r}.'
+            )
+        state = EpisodeState[ending.name]
+        self._check(state)
+        return replace(self, state=state, cause=cause, declared_by=declared_by, message=message)
+
+    def status(self, id_: StepId, *, pacing: Pacing, taken: Instant) -> EpisodeStatus:
+        """Return where it stands, as it is latched for the others."""
+        return EpisodeStatus(
+            id=id_,
+            state=self.state,
+            pacing=pacing,
+            client=self.client,
+            seed=self.seed,
+            cause=self.cause,
+            declared_by=self.declared_by,
+            message=self.message,
+            taken=taken,
+        )
+
+    def _check(self, to: EpisodeState) -> None:
+        if to not in _MOVES[self.state]:
+            allowed = ', '.join(sorted(s.name for s in _MOVES[self.state]))
+            raise IllegalMove(
+                f'No such move from {self.state.name} (expected {allowed}, got {to.name}).'
+            )

@@ -1,0 +1,362 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Events: what a client may want to know of an episode without asking.
+
+They are read out of what environment and gate publish anyway, whoever began the episode:
+transitions, decisions and the state of the episode go in, events come out. They are silent while
+no episode is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.gate.decision import (
+    GateDecision,
+    Reason,
+    RuleResult,
+    StepId,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.gate.explain import sentences
+from boundary_env_ros.core.transition import Kind, NamedValues, Transition
+
+
+class EventKind(IntEnum):
+    """
+    What an event is about.
+
+    ``OBSERVATION``: a step was closed, and this changed. ``REWARD``: what it was worth.
+    ``TERMINATION``: the episode is over. ``SAFETY``: the gate limited, held, stopped or rejected
+    something. ``OPERATOR``: a person took over, gave back, or is asked for something.
+    """
+
+    OBSERVATION = 1
+    REWARD = 2
+    TERMINATION = 3
+    SAFETY = 4
+    OPERATOR = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentEvent:
+    """
+    Something that happened in an episode; see ``EnvironmentEvent.msg``.
+
+    Attributes
+    ----------
+    id
+        The step that it happened in.
+    sequence
+        Counts the events of an episode from 1.
+    delta
+        New values of what changed: fields of the observation, terms of the reward, dimensions of
+        the command; an image is named without values.
+    reason
+        One sentence for a person.
+    action_sequence
+        Number of the request that it belongs to; 0: none.
+
+    """
+
+    id: StepId
+    sequence: int
+    kind: EventKind
+    delta: tuple[NamedValues, ...] = ()
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    reason: str = ''
+    action_sequence: int = 0
+
+
+Happenings = tuple[EnvironmentEvent, ...]
+
+#: Requests that are not of the holder of the lease: their numbers are not those of its actions.
+_STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
+
+_ACTIVE = (EpisodeState.RESETTING, EpisodeState.RUNNING)
+
+_NO_HAND, _HAND = 'the policy has the robot again', 'a person has taken over'
+
+
+class Events:
+    """
+    Makes events of one agent's episodes, in the order in which they are told.
+
+    Parameters
+    ----------
+    contract
+        Names the dimensions of the command and their units.
+    digest
+        What is said under another digest is passed over.
+
+    """
+
+    def __init__(self, contract: Contract, digest: str) -> None:
+        self._contract, self._digest = contract, digest
+        self._units = {spec.name: spec.unit for spec in contract.observation}
+        self._dimensions = contract.command_dimensions
+        self._active = False
+        self._past: list[str] = []
+        self._begin('')
+
+    def _begin(self, episode_id: str) -> None:
+        self._episode_id = episode_id
+        self._sequence = 0
+        self._step = StepId(digest=self._digest, agent='', episode_id=episode_id)
+        self._fields: dict[str, ObservationField] = {}
+        self._told_through = 0
+        self._told: set[int] = set()
+        self._intervention: object = None
+        self._by_hand = False
+        self._prompt = ''
+        self._ending: EpisodeStatus | None = None
+
+    # What is heard -------------------------------------------------------------------------------
+
+    def status(self, status: EpisodeStatus) -> Happenings:
+        """
+        Take a state of the episode.
+
+        An ending is told by the transition that closes the last step, which may come after it. It
+        is waited for until the environment repeats itself, but not if that is dead.
+        """
+        if status.id.digest != self._digest:
+            return ()
+        found = list(self._turn_to(status.id, active=status.state in _ACTIVE))
+        if not self._active or status.id.episode_id != self._episode_id:
+            return tuple(found)
+        if status.state.over:
+            told = status.id.step <= self._step.step and status.cause != causes.RESET_FAILED
+            dead = status.cause == causes.ENVIRONMENT_LOST
+            if told or dead or self._ending is not None:
+                found.append(self._over(status))
+            else:
+                self._ending = status
+        elif status.state is EpisodeState.RESETTING and status.message != self._prompt:
+            self._prompt = status.message
+            if status.message:
+                reason = f'the reset asks for a person: {status.message}'
+                found.append(self._event(EventKind.OPERATOR, status.id, reason=reason))
+        return tuple(found)
+
+    def decision(self, decision: GateDecision) -> Happenings:
+        """Take a decision of the gate."""
+        if (
+            not self._active
+            or decision.id.episode_id != self._episode_id
+            or decision.id.digest != self._digest
+            or decision.sequence <= self._told_through
+            or decision.sequence in self._told
+        ):
+            return ()
+        self._told.add(decision.sequence)
+        return tuple(self._of_decision(decision))
+
+    def transition(self, transition: Transition) -> Happenings:
+        """Take a step that was closed, with decisions that were not heard of before."""
+        if transition.id.digest != self._digest:
+            return ()
+        found = list(self._turn_to(transition.id, active=True))
+        if not self._active or transition.id.episode_id != self._episode_id:
+            return tuple(found)
+        for decision in transition.decisions:
+            if decision.sequence > self._told_through and decision.sequence not in self._told:
+                found += self._of_decision(decision)
+        numbers = [decision.sequence for decision in transition.decisions]
+        self._told_through = max((self._told_through, *numbers))
+        self._told = {number for number in self._told if number > self._told_through}
+        self._step = transition.id
+        over = transition.terminated or transition.truncated
+        if transition.kind is Kind.STEP or not over:
+            found.append(self._observation(transition))
+        if transition.kind is Kind.STEP:
+            found.append(self._reward(transition))
+        if over:
+            found.append(self._termination(transition))
+        return tuple(found)
+
+    # Which episode -------------------------------------------------------------------------------
+
+    def _turn_to(self, id_: StepId, *, active: bool) -> Iterator[EnvironmentEvent]:
+        """Turn to the episode that is told of, if it is a new one that goes on."""
+        if not active or id_.episode_id in ('', self._episode_id, *self._past):
+            return
+        if self._active:
+            # Another one began, and this one's last step was not heard of.
+            yield self._over(self._ending)
+        self._past = [*self._past[-15:], self._episode_id]
+        self._begin(id_.episode_id)
+        self._step = StepId(digest=id_.digest, agent=id_.agent, episode_id=id_.episode_id)
+        self._active = True
+
+    def _over(self, status: EpisodeStatus | None) -> EnvironmentEvent:
+        """Return the ending that only a state of the episode tells."""
+        terminated = status is not None and status.state is EpisodeState.TERMINATED
+        event = self._event(
+            EventKind.TERMINATION,
+            self._step if status is None else status.id,
+            terminated=terminated,
+            truncated=not terminated,
+            reason='another episode began'
+            if status is None
+            else _ending(status.cause, status.declared_by, status.message),
+        )
+        self._active = False
+        return event
+
+    # What happened -------------------------------------------------------------------------------
+
+    def _event(
+        self,
+        kind: EventKind,
+        id_: StepId,
+        *,
+        reason: str,
+        delta: tuple[NamedValues, ...] = (),
+        reward: float = 0.0,
+        terminated: bool = False,
+        truncated: bool = False,
+        action_sequence: int = 0,
+    ) -> EnvironmentEvent:
+        self._sequence += 1
+        return EnvironmentEvent(
+            id=id_,
+            sequence=self._sequence,
+            kind=kind,
+            delta=delta,
+            reward=reward,
+            terminated=terminated,
+            truncated=truncated,
+            reason=reason,
+            action_sequence=action_sequence,
+        )
+
+    def _observation(self, transition: Transition) -> EnvironmentEvent:
+        delta, doubtful = [], []
+        for field in transition.after:
+            before = self._fields.get(field.name)
+            if before is None or (before.values, before.image) != (field.values, field.image):
+                unit = self._units.get(field.name, ())
+                delta.append(NamedValues(name=field.name, values=field.values, unit=unit))
+            if field.status is not FieldStatus.FRESH:
+                doubtful.append(f'{field.name} is {field.status.name}')
+        self._fields = {field.name: field for field in transition.after}
+        what = 'the reset is done' if transition.kind is Kind.RESET else 'a step was closed'
+        if transition.overrun:
+            what += f' without an action, held by the {transition.held_by}'
+        return self._event(
+            EventKind.OBSERVATION,
+            transition.id,
+            delta=tuple(delta),
+            reason='; '.join((what, *doubtful)),
+            action_sequence=_action(transition),
+        )
+
+    def _reward(self, transition: Transition) -> EnvironmentEvent:
+        terms = transition.reward_terms
+        return self._event(
+            EventKind.REWARD,
+            transition.id,
+            delta=tuple(NamedValues(name=term.name, values=(term.value,)) for term in terms),
+            reward=transition.reward,
+            reason=', '.join(f'{term.name} {term.value + 0.0:.4g}' for term in terms),
+            action_sequence=_action(transition),
+        )
+
+    def _termination(self, transition: Transition) -> EnvironmentEvent:
+        event = self._event(
+            EventKind.TERMINATION,
+            transition.id,
+            terminated=transition.terminated,
+            truncated=transition.truncated,
+            reason=_ending(transition.cause, transition.declared_by, ''),
+            action_sequence=_action(transition),
+        )
+        self._active = False
+        return event
+
+    def _of_decision(self, decision: GateDecision) -> Iterator[EnvironmentEvent]:
+        yield from self._hand(decision)
+        intervened = tuple(
+            result
+            for result in decision.rules
+            if result.outcome is not Verdict.ADMITTED
+            and result.reason not in (Reason.REPUBLISHED, Reason.OPERATOR)
+        )
+        what = (decision.verdict, tuple(sorted({(r.rule, r.reason) for r in intervened})))
+        asked = decision.trigger in (Trigger.REQUEST, Trigger.CHUNK)
+        # The gate's timer repeats itself many times a step: what it goes on with is told once.
+        if intervened and (asked or what != self._intervention):
+            yield self._safety(decision, intervened)
+        self._intervention = what
+
+    def _hand(self, decision: GateDecision) -> Iterator[EnvironmentEvent]:
+        refused = any(result.reason is Reason.OPERATOR for result in decision.rules)
+        by_hand = decision.trigger is Trigger.OPERATOR or refused
+        if by_hand is self._by_hand or (decision.trigger is Trigger.TIMER and not by_hand):
+            return
+        self._by_hand = by_hand
+        yield self._event(
+            EventKind.OPERATOR,
+            self._of_step(decision),
+            reason=_HAND if by_hand else _NO_HAND,
+            delta=self._commanded(decision, range(len(decision.command))),
+            action_sequence=_request(decision),
+        )
+
+    def _safety(self, decision: GateDecision, results: Sequence[RuleResult]) -> EnvironmentEvent:
+        touched = sorted({result.dimension for result in results if result.dimension >= 0})
+        if any(result.dimension < 0 for result in results):
+            touched = list(range(len(decision.command)))
+        return self._event(
+            EventKind.SAFETY,
+            self._of_step(decision),
+            delta=self._commanded(decision, touched),
+            reason='; '.join(sentences(decision, self._contract, results)),
+            action_sequence=_request(decision),
+        )
+
+    def _commanded(
+        self, decision: GateDecision, dimensions: Sequence[int]
+    ) -> tuple[NamedValues, ...]:
+        """Return what was commanded in some dimensions; nothing, if nothing was."""
+        units = self._contract.command_unit
+        return tuple(
+            NamedValues(name=self._dimensions[i], values=(decision.command[i],), unit=(units[i],))
+            for i in dimensions
+            if i < len(decision.command)
+        )
+
+    def _of_step(self, decision: GateDecision) -> StepId:
+        # What was rejected goes by the name that its request gave itself.
+        return StepId(
+            digest=self._digest,
+            agent=self._step.agent,
+            episode_id=self._episode_id,
+            step=decision.id.step,
+        )
+
+
+def _ending(cause: str, declared_by: str, message: str) -> str:
+    return f'{cause}, declared by {declared_by}' + (f': {message}' if message else '')
+
+
+def _action(transition: Transition) -> int:
+    """Return the number of the request that closed a step; 0 if none did."""
+    return 0 if transition.answer is None else _request(transition.answer)
+
+
+def _request(decision: GateDecision) -> int:
+    if decision.request is None or any(r.reason in _STRANGERS for r in decision.rules):
+        return 0
+    return decision.request.sequence

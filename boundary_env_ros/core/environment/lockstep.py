@@ -1,0 +1,101 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Lockstep: asking the world to advance, and knowing what to wait for afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
+from boundary_env_ros.errors import RecordError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldAdvance:
+    """
+    Asks the world to advance, once it has the command of that stamp; see ``WorldAdvance.msg``.
+
+    Attributes
+    ----------
+    duration
+        Nanoseconds of simulated time.
+    command_stamp
+        ``header.stamp`` of the command to wait for; 0 if none was published.
+
+    """
+
+    id: StepId
+    duration: int
+    command_stamp: RosTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldAdvanced:
+    """
+    The world's answer: how much was published on each topic, until when, and dropped.
+
+    ``topics`` are fully qualified; the four sequences have equal length. A last stamp of 0 means
+    that the messages of the topic carry none, so that nobody can tell whether they have arrived.
+    """
+
+    id: StepId
+    success: bool
+    message: str
+    topics: tuple[str, ...]
+    published: tuple[int, ...]
+    last_stamp: tuple[RosTime, ...]
+    dropped: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """A :class:`WorldAdvanced` with the simulated time that its header carried, nanoseconds."""
+
+    report: WorldAdvanced
+    now: int
+
+
+def refuse_long(wish: WorldAdvance, contract: Contract) -> None:
+    """
+    Refuse to advance by what no environment asks for: whoever obeyed would be gone for long.
+
+    Raises
+    ------
+    RecordError
+        If the world is to advance backwards, or by more than a period or the settling of a reset.
+
+    """
+    most = to_nanoseconds(max(contract.period, contract.episode.reset.settle))
+    if not 0 <= wish.duration <= most:
+        raise RecordError(
+            f'Wrong advance (expected 0 to {most / NANOSECONDS:g} s, the longest under the '
+            f'contract, got {wish.duration / NANOSECONDS:g} s).'
+        )
+
+
+def awaited(
+    report: WorldAdvanced, interesting: Collection[str], seen: Mapping[str, int]
+) -> tuple[str, ...]:
+    """
+    Return the topics whose last message of an advance has not arrived yet.
+
+    Parameters
+    ----------
+    report
+        The world's answer.
+    interesting
+        Topics that matter to whoever asks.
+    seen
+        Stamp of the last message that arrived, by topic, nanoseconds.
+
+    """
+    return tuple(
+        topic
+        for topic, count, last in zip(
+            report.topics, report.published, report.last_stamp, strict=True
+        )
+        if count and last and topic in interesting and seen.get(topic, -1) < last
+    )

@@ -1,0 +1,323 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Observations: samples come in, and one frozen, aged, bounded view goes out.
+
+The ages are those of the *capture*, not of the arrival: a topic that is punctual with old data is
+stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import le
+
+import numpy as np
+
+from boundary_env_ros.core.contract.model import Beyond, FieldSpec, WhenStale
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.derived import compute, Frames
+from boundary_env_ros.core.sources.usable import is_fresh
+from boundary_env_ros.core.timebase import (
+    between,
+    Clock,
+    Instant,
+    NANOSECONDS,
+    RosTime,
+    Stamp,
+)
+from boundary_env_ros.errors import ClockMismatch
+
+
+class FieldStatus(IntEnum):
+    """How far a field of an observation can be trusted."""
+
+    FRESH = 1
+    STALE = 2
+    MISSING = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageReference:
+    """
+    Which image an observation means: topic, stamp and content.
+
+    Attributes
+    ----------
+    stamp
+        ``header.stamp`` of the image, nanoseconds.
+    sha256
+        Hash of its ``data``.
+    data
+        The processed image, if the contract embeds it.
+
+    """
+
+    topic: str
+    stamp: RosTime
+    height: int
+    width: int
+    encoding: str
+    sha256: bytes
+    data: bytes = b''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationField:
+    """One field of an observation; ``ObservationField.msg`` has the meaning of each attribute."""
+
+    name: str
+    status: FieldStatus
+    values: Vector = ()
+    clipped: bool = False
+    captured: Stamp | None = None
+    published: Stamp | None = None
+    arrived: Stamp | None = None
+    age: float | None = None
+    confidence: float | None = None
+    source: str = ''
+    frame_id: str = ''
+    image: ImageReference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What the policy sees, frozen at one instant."""
+
+    id: StepId
+    observed: Instant
+    fields: tuple[ObservationField, ...]
+
+    def __getitem__(self, name: str) -> ObservationField:
+        """Return the field of that name."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """
+    One value of one field as it came from its source.
+
+    Attributes
+    ----------
+    values
+        In contract order and unit; empty for an image.
+    captured, published, arrived
+        When the sensor measured it, the middleware sent it and the middleware here had it.
+    confidence
+        In [0, 1]; None if the field has none.
+    image
+        Which image it was, for image fields.
+
+    """
+
+    values: Vector
+    captured: Stamp | None
+    published: Stamp | None = None
+    arrived: Stamp | None = None
+    confidence: float | None = None
+    image: ImageReference | None = None
+
+
+def freeze(
+    specs: Sequence[FieldSpec],
+    latest: Mapping[str, Sample],
+    sources: Mapping[str, str],
+    *,
+    observed: Instant,
+    past: Frames = (),
+) -> tuple[ObservationField, ...]:
+    """
+    Freeze the latest samples into the fields of an observation.
+
+    Parameters
+    ----------
+    specs
+        The fields, in contract order; those that others are derived from among them.
+    latest
+        Latest sample of each field that has one.
+    sources
+        Resolved topic, or ``task:<name>``, of each field that has a sample.
+    observed
+        Instant of the observation.
+    past
+        Values of the observations before, the newest last, for derived fields.
+
+    Returns
+    -------
+    tuple
+        One field for each of ``specs``; a field that never came is ``MISSING`` and empty, never
+        filled up. A value outside its bounds is brought inside and marked ``clipped``.
+
+    """
+    newest = _newest_of_skewed(specs, latest)
+    frozen: dict[str, ObservationField] = {
+        spec.name: _field(spec, latest.get(spec.name), sources[spec.name], observed, newest)
+        for spec in specs
+        if spec.derived is None
+    }
+    by_name = {spec.name: spec for spec in specs}
+    frame = {name: field.values for name, field in frozen.items() if field.values}
+    for spec in specs:
+        if spec.derived is not None:
+            _freeze_derived(spec, by_name, frozen, past, frame, observed)
+    return tuple(frozen[spec.name] for spec in specs)
+
+
+def _newest_of_skewed(specs: Sequence[FieldSpec], latest: Mapping[str, Sample]) -> int | None:
+    """Return when the newest of the fields that belong together was captured."""
+    captured = [
+        sample.captured.nanoseconds
+        for spec in specs
+        if spec.skew is not None
+        and (sample := latest.get(spec.name)) is not None
+        and sample.captured is not None
+    ]
+    return max(captured, default=None)
+
+
+def _field(
+    spec: FieldSpec,
+    sample: Sample | None,
+    source: str,
+    observed: Instant,
+    newest: int | None,
+) -> ObservationField:
+    if sample is None:
+        return ObservationField(
+            name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
+        )
+    age = age_of(sample.captured, observed)
+    fresh = spec.max_age is None or is_fresh(age, spec.max_age)
+    if spec.skew is not None and newest is not None:
+        lag = None if sample.captured is None else newest - sample.captured.nanoseconds
+        fresh = fresh and lag is not None and lag <= spec.skew * NANOSECONDS
+    values, clipped = sample.values, False
+    if not spec.is_image:
+        values, clipped = bring_inside(values, spec)
+    return ObservationField(
+        name=spec.name,
+        status=FieldStatus.FRESH if fresh else FieldStatus.STALE,
+        values=values,
+        clipped=clipped,
+        captured=sample.captured,
+        published=sample.published,
+        arrived=sample.arrived,
+        age=age,
+        confidence=sample.confidence,
+        source=source,
+        frame_id=spec.frame,
+        image=sample.image,
+    )
+
+
+def _freeze_derived(
+    spec: FieldSpec,
+    specs: Mapping[str, FieldSpec],
+    frozen: dict[str, ObservationField],
+    past: Frames,
+    frame: dict[str, Vector],
+    observed: Instant,
+) -> None:
+    """Add a derived field, after those that it is derived from, and as good as the worst."""
+    derived = spec.derived
+    if spec.name in frozen or derived is None:
+        return
+    for of in derived.of:
+        _freeze_derived(specs[of], specs, frozen, past, frame, observed)
+    inputs = [frozen[of] for of in derived.of]
+    source = f'derived:{derived.function}'
+    if any(field.status is FieldStatus.MISSING for field in inputs):
+        frozen[spec.name] = ObservationField(
+            name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
+        )
+        return
+    complete = [f for f in (*past, frame) if all(of in f for of in derived.of)]
+    values, clipped = bring_inside(compute(derived, complete), spec)
+    captured = oldest([field.captured for field in inputs])
+    known = [field.confidence for field in inputs if field.confidence is not None]
+    frozen[spec.name] = ObservationField(
+        name=spec.name,
+        status=max(field.status for field in inputs),
+        values=values,
+        clipped=clipped,
+        captured=captured,
+        age=age_of(captured, observed),
+        confidence=min(known, default=None),
+        source=source,
+        frame_id=spec.frame,
+    )
+    frame[spec.name] = values
+
+
+def oldest(stamps: Sequence[Stamp | None]) -> Stamp | None:
+    """Return the oldest of some stamps; None if one is unknown or they are of different clocks."""
+    known = [stamp for stamp in stamps if stamp is not None]
+    if len(known) < len(stamps) or len({(s.clock, s.host) for s in known}) != 1:
+        return None
+    return min(known, key=lambda stamp: stamp.nanoseconds)
+
+
+def age_of(captured: Stamp | None, observed: Instant) -> float | None:
+    """
+    Return the age in seconds of something captured, at an instant; None if it cannot be known.
+
+    A negative age is returned as it is: the clock of the source is ahead, and hiding that hides
+    the fault.
+    """
+    if captured is None or captured.clock is Clock.STEADY:
+        return None
+    try:
+        duration = between(captured, observed.ros)
+    except ClockMismatch:
+        return None
+    return None if duration is None else duration.seconds
+
+
+def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
+    """Return the values within the bounds of the field, and whether that changed any of them."""
+    if (
+        len(values) == len(spec.low)
+        and all(map(le, spec.low, values))
+        and all(map(le, values, spec.high))
+    ):
+        return values, False
+    array = np.asarray(values, dtype=np.float64)
+    inside = np.clip(array, spec.low, spec.high)
+    if np.array_equal(inside, array):
+        return values, False
+    return tuple(inside.tolist()), True
+
+
+def missing(observation: Observation) -> tuple[str, ...]:
+    """Return the names of the fields that never came."""
+    return tuple(f.name for f in observation.fields if f.status is FieldStatus.MISSING)
+
+
+def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tuple[str, ...]:
+    """Return the fields whose staleness or range ends the episode, as the contract says."""
+    ending = []
+    for spec, field in zip(specs, fields, strict=True):
+        stale = field.status is not FieldStatus.FRESH and spec.when_stale is WhenStale.TRUNCATE
+        beyond = spec.beyond is Beyond.TRUNCATE and field.clipped
+        if stale or beyond:
+            ending.append(spec.name)
+    return tuple(ending)
+
+
+def why_lost(spec: FieldSpec, field: ObservationField) -> str:
+    """Return one sentence on a field that :func:`lost` names."""
+    if field.status is FieldStatus.FRESH:
+        why = 'left its bounds'
+    elif field.age is None:
+        why = 'has not come'
+    else:
+        allowed = '' if spec.max_age is None else f', {spec.max_age:g} s is allowed'
+        why = f'is {field.age:.3g} s old{allowed}'
+    return f'{field.name} ({field.source}) {why}' if field.source else f'{field.name} {why}'

@@ -1,0 +1,197 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an environment sees: the latest sample of every field, and views frozen from them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Lookup, Vector
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    freeze,
+    lost,
+    Observation,
+    ObservationField,
+    Sample,
+    why_lost,
+)
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.derived import frames_needed
+from boundary_env_ros.core.sources.inputs import infinite_values
+from boundary_env_ros.core.sources.usable import is_measured
+from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.transition import EvaluatorRecord
+
+#: Observations that are remembered for actions that answer them.
+ANSWERABLE = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One observation, with the rest of the environment's state at the same instant."""
+
+    observation: Observation
+    state: tuple[ObservationField, ...]
+
+
+class Sight:
+    """
+    The fields of a contract, as they come and as they are frozen.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    topics
+        Resolved topic of every topic that the contract names.
+
+    Attributes
+    ----------
+    latest
+        Latest sample of each field that has one.
+    captured
+        When the field of the reaction time was captured, by step of the observation: of the last
+        ones that were kept.
+
+    """
+
+    def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
+        self.latest: dict[str, Sample] = {}
+        self.captured: dict[int, Stamp | None] = {}
+        self._contract = contract
+        self._judged_by = (*contract.observation, *contract.state)
+        self._sources = {
+            spec.name: _source(spec, topics) for spec in contract.fields if spec.derived is None
+        }
+        self._infinite = {spec.name: infinite_values(spec) for spec in contract.fields}
+        needed = (frames_needed(s.derived) - 1 for s in self._judged_by if s.derived is not None)
+        self._frames: deque[Mapping[str, Vector]] = deque(maxlen=max(needed, default=0))
+
+    def forget(self) -> None:
+        """Forget all that was seen: another episode begins."""
+        self.latest.clear()
+        self.captured.clear()
+        self._frames.clear()
+
+    def take(self, name: str, sample: Sample) -> bool:
+        """
+        Take a sample of a field, and return whether it measured anything.
+
+        One that measured nothing is passed over, and the field ages.
+        """
+        if not is_measured(sample.values, infinite=self._infinite[name]):
+            return False
+        self.latest[name] = sample
+        return True
+
+    def supply(self, values: Mapping[str, Vector], now: Instant) -> str:
+        """Take the fields of the task; return one sentence if one is not as it should be."""
+        for spec in self._judged_by:
+            if not spec.task:
+                continue
+            supplied = tuple(values.get(spec.task, ()))
+            if len(supplied) != spec.size or not all(map(math.isfinite, supplied)):
+                return (
+                    f'Wrong values of {spec.task!r} from the task {self._contract.task.name!r} '
+                    f'(expected {spec.size} finite ones, got {list(supplied)})'
+                )
+            self.latest[spec.name] = Sample(values=supplied, captured=now.ros)
+        return ''
+
+    @property
+    def newest(self) -> int:
+        """When the last sample was captured, ns; 0 if none has a stamp."""
+        stamps = (sample.captured for sample in self.latest.values())
+        return max((stamp.nanoseconds for stamp in stamps if stamp is not None), default=0)
+
+    def lacking(self, since: int) -> tuple[str, ...]:
+        """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
+        return tuple(
+            f'{spec.name} ({self._sources[spec.name]})'
+            for spec in self._judged_by
+            if spec.derived is None and not self._is_new(spec, since)
+        )
+
+    def unfit(self, now: Instant) -> tuple[str, ...]:
+        """Return the fields, in words, that would end an episode which began now."""
+        ending = lost(self._judged_by, self._frozen(now))
+        return tuple(
+            f'a fresh value of {spec.name} within its bounds ({self._sources[spec.name]})'
+            for spec in self._judged_by
+            if spec.derived is None and spec.name in ending
+        )
+
+    def _is_new(self, spec: FieldSpec, since: int) -> bool:
+        sample = self.latest.get(spec.name)
+        return sample is not None and (
+            sample.captured is None or bool(spec.task) or sample.captured.nanoseconds >= since
+        )
+
+    def view(self, id_: StepId, now: Instant) -> View:
+        """Freeze observation and state."""
+        fields = self._frozen(now)
+        count = len(self._contract.observation)
+        return View(
+            observation=Observation(id=id_, observed=now, fields=fields[:count]),
+            state=fields[count:],
+        )
+
+    def _frozen(self, now: Instant) -> tuple[ObservationField, ...]:
+        return freeze(
+            self._judged_by, self.latest, self._sources, observed=now, past=tuple(self._frames)
+        )
+
+    def keep(self, view: View) -> None:
+        """Keep a view of the episode, for actions that answer it and fields derived from it."""
+        observation = view.observation
+        step = observation.id.step
+        self.captured[step] = observation[self._contract.reaction_of].captured
+        self.captured.pop(step - ANSWERABLE, None)
+        self._frames.append(
+            {f.name: f.values for f in (*view.observation.fields, *view.state) if f.values}
+        )
+
+    def lost(self, view: View) -> tuple[str, ...]:
+        """Return the fields whose staleness or range ends the episode."""
+        return lost(self._judged_by, (*view.observation.fields, *view.state))
+
+    def why_lost(self, view: View) -> str:
+        """Return those fields in words, and why; empty if there are none."""
+        fields = (*view.observation.fields, *view.state)
+        ending = self.lost(view)
+        return '; '.join(
+            why_lost(spec, field)
+            for spec, field in zip(self._judged_by, fields, strict=True)
+            if spec.name in ending
+        )
+
+    def quickest(self, view: View) -> float | None:
+        """Return the shortest age at which a field that is too old ends an episode; None: none."""
+        specs = {spec.name: spec for spec in self._judged_by}
+        ages = [
+            age
+            for field in (*view.observation.fields, *view.state)
+            if field.name in self.lost(view)
+            and field.status is FieldStatus.STALE
+            and (age := specs[field.name].max_age) is not None
+        ]
+        return min(ages, default=None)
+
+    def evaluator(self, id_: StepId, now: Instant) -> EvaluatorRecord:
+        """Freeze the evaluator's fields."""
+        fields = freeze(self._contract.evaluator, self.latest, self._sources, observed=now)
+        return EvaluatorRecord(id=id_, fields=fields)
+
+
+def _source(spec: FieldSpec, topics: Mapping[str, str]) -> str:
+    """Return what the record names as the source of a field."""
+    if spec.task:
+        return f'task:{spec.task}'
+    if isinstance(spec.source, Lookup):
+        return f'tf:{spec.source.source} in {spec.source.target}'
+    return topics[spec.topic]

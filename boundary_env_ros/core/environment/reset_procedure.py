@@ -1,0 +1,236 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A reset that goes on: the declared procedure, step by step.
+
+Answers come in, what is to be asked for comes out. Every step has a deadline; whoever calls
+:meth:`Resetting.overdue` often enough hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from boundary_env_ros.core.contract.model import (
+    CallStep,
+    ConfirmStep,
+    PublishStep,
+    ResetProcedure,
+    ResetStep,
+    WaitStep,
+    WorldStep,
+)
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import Sample
+from boundary_env_ros.core.environment.reset import by_name, is_within, ResetWorld, WorldReset
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.transition import NamedValues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallService:
+    """Asks for the call of a service, by relative name and type, with plain data."""
+
+    service: str
+    type: str
+    request: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishMessage:
+    """Asks for one message of plain data to be published."""
+
+    topic: str
+    type: str
+    message: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskPerson:
+    """Asks a person to do something and to confirm it."""
+
+    prompt: str
+
+
+ResetEffect: TypeAlias = ResetWorld | CallService | PublishMessage | AskPerson
+ResetEffects: TypeAlias = tuple[ResetEffect, ...]
+
+
+class Resetting:
+    """
+    One run of a reset procedure.
+
+    Parameters
+    ----------
+    procedure
+        The procedure.
+    seed, sampled
+        Seed of the episode, and what the task sampled from it.
+    asked
+        When the reset was asked for.
+    angles
+        By name of a field, which of its values are angles.
+
+    Attributes
+    ----------
+    answer
+        The world's answer; None until it has come, or if the procedure asks no world.
+    started
+        Whether the first step was begun.
+    finished
+        When the last step was done; None until then.
+
+    """
+
+    def __init__(
+        self,
+        procedure: ResetProcedure,
+        *,
+        seed: int,
+        sampled: tuple[NamedValues, ...],
+        asked: Instant,
+        angles: Mapping[str, Collection[int]] | None = None,
+    ) -> None:
+        self._procedure = procedure
+        self._angles = angles or {}
+        self.seed = seed
+        self.sampled = sampled
+        self.asked = asked
+        self.answer: WorldReset | None = None
+        self.started = False
+        self.finished: Instant | None = None
+        self._confirmed: list[str] = []
+        self._index = 0
+        self._since = asked.steady
+
+    @property
+    def step(self) -> ResetStep | None:
+        """The step that goes on; None before the first, and when all are done."""
+        steps = self._procedure.steps
+        return steps[self._index] if self.started and self._index < len(steps) else None
+
+    @property
+    def prompt(self) -> str:
+        """What a person is asked to do now; empty if nothing."""
+        return self.step.prompt if isinstance(self.step, ConfirmStep) else ''
+
+    @property
+    def confirmed_by(self) -> str:
+        """Who says that the world was reset."""
+        own = () if self.answer is None else (self.answer.confirmed_by,)
+        return ', '.join(filter(None, (*own, *self._confirmed)))
+
+    def start(self, now: Instant) -> ResetEffects:
+        """Begin with the first step."""
+        self.started = True
+        return self._enter(now)
+
+    def _next(self, now: Instant) -> ResetEffects:
+        self._index += 1
+        return self._enter(now)
+
+    def _enter(self, now: Instant) -> ResetEffects:
+        """Begin the step that is due, and every one that takes no time before it."""
+        effects: list[ResetEffect] = []
+        while (step := self.step) is not None:
+            self._since = now.steady
+            match step:
+                case PublishStep():
+                    effects.append(
+                        PublishMessage(topic=step.topic, type=step.type, message=step.message)
+                    )
+                    self._index += 1
+                    continue
+                case WorldStep():
+                    effects.append(ResetWorld(seed=self.seed, target=self.sampled))
+                case CallStep():
+                    effects.append(
+                        CallService(service=step.service, type=step.type, request=step.request)
+                    )
+                case ConfirmStep():
+                    effects.append(AskPerson(prompt=step.prompt))
+                case WaitStep():
+                    pass
+            return tuple(effects)
+        self.finished = now
+        if self.answer is None:
+            # Nobody but the procedure itself says that the world was reset.
+            self.answer = WorldReset(completed=now.ros.nanoseconds)
+        return tuple(effects)
+
+    # Answers -------------------------------------------------------------------------------------
+
+    def world(self, answer: WorldReset, now: Instant) -> ResetEffects:
+        """Take the world's answer."""
+        if not isinstance(self.step, WorldStep):
+            return ()
+        self.answer = answer
+        return self._next(now)
+
+    def calls(self, service: str) -> bool:
+        """Return whether the step that goes on is the call of a service."""
+        return isinstance(self.step, CallStep) and self.step.service == service
+
+    def called(self, service: str, now: Instant) -> ResetEffects:
+        """Take the answer of a service that was called."""
+        if not self.calls(service):
+            return ()
+        self._confirmed.append(service)
+        return self._next(now)
+
+    def confirmed(self, who: str, now: Instant) -> ResetEffects:
+        """Take a person's word that it is done."""
+        if not isinstance(self.step, ConfirmStep):
+            return ()
+        self._confirmed.append(who)
+        return self._next(now)
+
+    def seen(self, latest: Mapping[str, Sample], now: Instant) -> ResetEffects:
+        """Look whether what is waited for has come."""
+        step = self.step
+        if not isinstance(step, WaitStep) or self._off(step, latest):
+            return ()
+        self._confirmed.append(f'field {step.field}')
+        return self._next(now)
+
+    def _target(self, step: WaitStep) -> Vector:
+        return by_name(self.sampled).get(step.sampled, ()) if step.sampled else step.target
+
+    def _off(self, step: WaitStep, latest: Mapping[str, Sample]) -> bool:
+        sample, target = latest.get(step.field), self._target(step)
+        if sample is None or len(sample.values) != len(target):
+            return True
+        wrap = {*step.wrap, *self._angles.get(step.field, ())}
+        return not is_within(sample.values, target, step.tolerance, wrap)
+
+    # Deadlines -----------------------------------------------------------------------------------
+
+    def waiting_for(self) -> str:
+        """Return in words what the step that goes on waits for; empty when all are done."""
+        if not self.started:
+            return 'the safety gate to bring the robot to rest'
+        match self.step:
+            case WorldStep(service=service) | CallStep(service=service):
+                return f'the answer of the service {service}'
+            case WaitStep() as step:
+                return (
+                    f'the field {step.field!r} within {list(step.tolerance)} of '
+                    f'{list(self._target(step))}'
+                )
+            case ConfirmStep(prompt=prompt):
+                return f'a person to confirm: {prompt}'
+        return ''
+
+    def overdue(self, now: Instant) -> str:
+        """Return one sentence if the step that goes on is past its deadline; else empty."""
+        step = self.step
+        if step is None or isinstance(step, PublishStep):
+            return ''
+        if now.steady - self._since <= step.deadline * NANOSECONDS:
+            return ''
+        return (
+            f'A step of the reset timed out after {step.deadline:g} s '
+            f'(expected {self.waiting_for()})'
+        )

@@ -1,0 +1,160 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+One world and the environments of all its agents: nobody moves it before the others are ready.
+
+It is reset once all have asked for the same reset; in realtime the episodes start together when
+the last is ready; in lockstep the world advances once all whose episode lasts have asked for that.
+An agent alone in its world never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.environment import Effects, Environment
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.errors import ResetFailed
+
+
+class SharedWorld:
+    """
+    What the environments of one world have asked of it, and whether it is its time.
+
+    Parameters
+    ----------
+    environments
+        The environment of each agent, in the contract's order.
+    contract
+        The contract.
+
+    """
+
+    def __init__(self, environments: Mapping[str, Environment], contract: Contract) -> None:
+        self._environments = environments
+        self._task = contract.task.name
+        # In lockstep nothing happens between the first start and the last.
+        self._start_together = contract.pacing is Pacing.REALTIME
+        self._resets: dict[str, ResetWorld] = {}
+        self._advances: dict[str, WorldAdvance] = {}
+        self._starting = False
+
+    def ask(self, agent: str, what: ResetWorld | WorldAdvance) -> None:
+        """Take note of what an environment asks of the world."""
+        if isinstance(what, ResetWorld):
+            # An advance that it had asked for before belongs to an episode that is over.
+            self._advances.pop(agent, None)
+            self._resets[agent] = what
+        else:
+            self._advances[agent] = what
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the reset that an agent waits for the others to ask for; None if nobody does."""
+        self._forget_ended()
+        return next((reset.seed for reset in self._resets.values()), None)
+
+    def reset(self) -> ResetWorld | None:
+        """
+        Return the reset that is due now, once; None if somebody has not asked for it.
+
+        Raises
+        ------
+        ResetFailed
+            If the agents do not ask for the same.
+
+        """
+        self._forget_ended()
+        if len(self._resets) < len(self._environments):
+            return None
+        first, *others = self._resets.values()
+        self._resets.clear()
+        if any(other != first for other in others):
+            raise ResetFailed(
+                'The agents sampled different worlds from one seed. '
+                f'sample_reset of the task {self._task!r} must depend on its generator '
+                'and options alone.'
+            )
+        if others:
+            self._starting = True
+            for environment in self._environments.values() if self._start_together else ():
+                # Until it is looked at: it could be ready before.
+                environment.hold_back('the other agents to be ready')
+        return first
+
+    def advance(self, now: Instant) -> Mapping[str, WorldAdvance]:
+        """Return what is due now, once, by agent; empty if somebody still has to decide."""
+        self._forget_ended()
+        needed = [
+            agent
+            for agent, environment in self._environments.items()
+            if environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+            # Whose reset waits for the others does not keep them waiting.
+            and agent not in self._resets
+        ]
+        if not needed or any(agent not in self._advances for agent in needed):
+            return {}
+        for agent in needed:
+            self._environments[agent].keep_waiting(now)
+        return {agent: self._advances.pop(agent) for agent in needed}
+
+    def watch(self, agent: str, now: Instant) -> Effects:
+        """
+        Look at the deadlines of one agent.
+
+        To be called for each, a few times a period, and its effects carried before the next: who
+        has not decided in time is to be found before those that wait for it.
+        """
+        environment = self._environments[agent]
+        if agent in self._advances:
+            # The others are waited for, and each of them has a deadline.
+            environment.keep_waiting(now)
+        if len(self._environments) > 1 and environment.state is EpisodeState.RESETTING:
+            ended = self._ended_while_starting(agent)
+            if ended:
+                return environment.end(causes.RESET_FAILED, '', ended, now)
+            environment.hold_back(self._lacking(agent, now))
+        effects = environment.watch(now)
+        if self._starting and not self._in(EpisodeState.RESETTING):
+            self._starting = False
+        return effects
+
+    def _in(self, state: EpisodeState) -> list[str]:
+        return [agent for agent, e in self._environments.items() if e.state is state]
+
+    def _forget_ended(self) -> None:
+        for agent, environment in self._environments.items():
+            if environment.state.over:
+                self._resets.pop(agent, None)
+                self._advances.pop(agent, None)
+
+    def _ended_while_starting(self, agent: str) -> str:
+        """Return which other episode ended before all had started, and why; else empty."""
+        if not self._starting:
+            return ''
+        return '; '.join(
+            f'{other}: {environment.message}'
+            for other, environment in self._environments.items()
+            if other != agent and environment.state.over
+        )
+
+    def _lacking(self, agent: str, now: Instant) -> str:
+        """Return in words whom an agent must wait for before it starts; empty if nobody."""
+        if not self._starting:
+            missing = [a for a in self._environments if a not in self._resets]
+            return f'{", ".join(missing)} to begin as well' if missing else ''
+        if not self._start_together:
+            return ''
+        unready = [
+            other
+            for other in self._in(EpisodeState.RESETTING)
+            if not self._environments[other].ready(now)
+        ]
+        if not unready:
+            return ''
+        return f'{", ".join(a for a in unready if a != agent) or agent} to be ready'

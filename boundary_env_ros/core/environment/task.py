@@ -1,0 +1,217 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a task is to the environment: it samples resets, supplies fields, and judges steps.
+
+A task is a pure judge. It sees the environment's state, never a clock, a robot or a field of the
+evaluator. It is a user's code: it is called only by :func:`sample`, :func:`supply` and
+:func:`judge`, which raise nothing but errors of this package, whatever it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+import math
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.errors import BoundaryError, TaskFailed
+
+T = TypeVar('T')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """
+    What a task may judge a step by.
+
+    Attributes
+    ----------
+    agent
+        Whose step it is.
+    before, after
+        Values of each low-dimensional field of observation and state before and after the step,
+        contract units.
+    commanded
+        Command that the gate published for the step's action, whatever was chosen and asked for;
+        empty if it published none.
+    reset
+        What the reset sampled, by name.
+    step, period
+        Number of the step, and seconds of one.
+
+    """
+
+    agent: str
+    before: Mapping[str, Vector]
+    after: Mapping[str, Vector]
+    commanded: Vector
+    reset: Mapping[str, Vector]
+    step: int
+    period: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """
+    What a task makes of a step.
+
+    Attributes
+    ----------
+    terms
+        Terms of the reward, which is their sum.
+    cause
+        Cause of an ending, one of the contract's; empty while the task goes on.
+
+    """
+
+    terms: tuple[RewardTerm, ...] = ()
+    cause: str = ''
+
+
+class Task(Protocol):
+    """The protocol of a task; see :mod:`boundary_env_ros.tasks` for the shipped ones."""
+
+    def sample_reset(
+        self, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> tuple[NamedValues, ...]:
+        """
+        Return a start state (and whatever else the episode needs), from the generator alone.
+
+        Raises
+        ------
+        BoundaryError
+            If an option is unknown or has a wrong value.
+
+        """
+        ...
+
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        """Return the fields that the task supplies to an agent, by name in the ``task:`` key."""
+        ...
+
+    def judge(self, step: StepView) -> Outcome:
+        """Return reward and ending of one step."""
+        ...
+
+
+class NoTask:
+    """What stands for the task where a contract names none: it samples nothing, and judges 0."""
+
+    def sample_reset(
+        self, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> tuple[NamedValues, ...]:
+        """Return nothing; an option is refused, since nothing would come of it."""
+        if options:
+            raise BoundaryError(
+                f'The contract has no task to take options of a reset (expected none, got '
+                f'{", ".join(map(repr, options))}). Leave them out, or name a task.'
+            )
+        return ()
+
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        """Return no field."""
+        return {}
+
+    def judge(self, step: StepView) -> Outcome:
+        """Return no reward, and no ending."""
+        return Outcome()
+
+
+def sample(
+    task: Task, contract: Contract, rng: np.random.Generator, options: Mapping[str, object]
+) -> tuple[NamedValues, ...]:
+    """
+    Let a task sample a reset; see :meth:`Task.sample_reset`.
+
+    Raises
+    ------
+    BoundaryError
+        If the task refuses the options.
+    TaskFailed
+        If it raises anything else, or returns something else.
+
+    """
+    where = f'the task {contract.task.name!r}, in sample_reset'
+    sampled: object = _call(where, lambda: task.sample_reset(rng, options))
+    if not isinstance(sampled, tuple) or not all(isinstance(v, NamedValues) for v in sampled):
+        raise _wrong(where, 'a tuple of NamedValues', sampled)
+    return sampled
+
+
+def supply(
+    task: Task, contract: Contract, reset: Mapping[str, Vector], agent: str
+) -> Mapping[str, Vector]:
+    """
+    Let a task supply its fields; see :meth:`Task.observe`.
+
+    Raises
+    ------
+    BoundaryError
+        If the task refuses the agent.
+    TaskFailed
+        If it raises anything else, or returns something else.
+
+    """
+    where = f'the task {contract.task.name!r}, in observe'
+    supplied: object = _call(where, lambda: task.observe(reset, agent))
+    if not isinstance(supplied, Mapping):
+        raise _wrong(where, 'a mapping of fields', supplied)
+    return supplied
+
+
+def judge(task: Task, contract: Contract, step: StepView) -> Outcome:
+    """
+    Let a task judge a step; see :meth:`Task.judge`.
+
+    Raises
+    ------
+    TaskFailed
+        If it raises anything, returns a reward that is not finite, or names a cause that the
+        contract does not declare.
+
+    """
+    where = f'the task {contract.task.name!r}, in judge'
+    try:
+        outcome: object = _call(where, lambda: task.judge(step))
+    except TaskFailed:
+        raise
+    except BoundaryError as error:
+        raise TaskFailed(f'{where}: {error}') from error
+    if not isinstance(outcome, Outcome):
+        raise _wrong(where, 'an Outcome', outcome)
+    for term in outcome.terms:
+        if not math.isfinite(term.value):
+            raise _wrong(where, f'a finite reward {term.name!r}', term.value)
+    causes = contract.episode.causes
+    if outcome.cause and outcome.cause not in causes:
+        raise TaskFailed(
+            f'{where}: expected a cause of the contract ({", ".join(causes)}), '
+            f'got {outcome.cause!r}; declare it under episode.causes'
+        )
+    return outcome
+
+
+def _call(where: str, call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except BoundaryError:
+        raise
+    except Exception as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        at = ''
+        if trace is not None:
+            file = trace.tb_frame.f_code.co_filename.rpartition('/')[2]
+            at = f' ({file}, line {trace.tb_lineno})'
+        raise TaskFailed(f'{where}: {type(error).__name__}: {error}{at}') from error
+
+
+def _wrong(where: str, expected: str, got: object) -> TaskFailed:
+    return TaskFailed(f'{where}: expected {expected}, got {got!r:.100}')

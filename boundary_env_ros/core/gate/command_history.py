@@ -1,0 +1,221 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that the gate has sent, and where the next one begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import math
+
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.safety import Safety
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Measurement, Sent, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.braking import at_rest
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.measured import (
+    beside,
+    kept_of,
+    known_of,
+    measured_command,
+)
+from boundary_env_ros.core.gate.rules.pending_motion import Recent
+from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.workspace import looks_back
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+
+
+class Output:
+    """
+    The sequence of commands that goes out.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+
+    Attributes
+    ----------
+    command
+        The last one of a lease; None before the first, and when the lease has come to its end.
+    in_force
+        The last one of all, which the drivers still follow as far as the gate can know: across
+        leases, until a reset may have moved the robot or the gate was deactivated.
+    rate, acceleration
+        Where the sequence is going with it, unit/s and unit/s^2; empty for none.
+    goal
+        What was asked for with it, and is on its way.
+    emitted
+        Steady time at which it was decided on, ns; a moment later it went out.
+
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._period = contract.period
+        self._grid = sooner(contract.safety)
+        self._moved_by_reset = contract.episode.reset.moves_robot
+        # In lockstep the world stands still, and no driver's time runs out.
+        self._driver_timeout = tuple(
+            math.inf if group.driver_timeout is None or self._lockstep else group.driver_timeout
+            for group in contract.action
+            for _ in group.low
+        )
+        self._may_depart = not self._lockstep and any(group.depart for group in contract.action)
+        self._recent = _recent(contract)
+        self._out: int | None = None
+        self.command: Vector | None = None
+        self.in_force: Vector | None = None
+        self.emitted: int | None = None
+        self.rate: Vector = ()
+        self.acceleration: Vector = ()
+        self.goal: Vector = ()
+
+    def forget(self) -> None:
+        """
+        Forget what a lease has asked for.
+
+        What was sent last stays in force, for a driver knows of no lease; unless the reset of the
+        next episode may move the robot. When it was sent is not forgotten: the end of a lease must
+        not save up speed either.
+        """
+        self.command = None
+        self.rate = self.acceleration = self.goal = ()
+        if self._moved_by_reset:
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget all that was sent: the next command starts from the measured state."""
+        self.command = self.in_force = self.emitted = None
+        self.rate = self.acceleration = self.goal = ()
+        if self._recent is not None:
+            self._recent = self._recent.forgotten()
+
+    def hand_over(self) -> None:
+        """Take note that somebody else asks now: he goes on from the last command."""
+        self.goal = self.command or ()
+
+    def sent(self, ruling: Ruling, trigger: Trigger, now: Instant) -> None:
+        """Take note of a command that goes out."""
+        self.rate, self.acceleration = ruling.rate, ruling.acceleration
+        self.command = self.in_force = ruling.command
+        self.emitted = self._out = now.steady
+        if self._recent is not None:
+            self._recent = self._recent.after(ruling.command, self._robot_time(now))
+        if ruling.verdict is Verdict.STOPPED:
+            # Until somebody asks for more it stays where it has braked to.
+            self.goal = ruling.command
+        elif trigger is not Trigger.TIMER or not self.goal:
+            self.goal = ruling.wanted
+
+    def went_out(self, at: Instant) -> None:
+        """Take note of when the last command went out."""
+        if self._out is not None:
+            self._out = max(self._out, at.steady)
+
+    def moving(self, limits: Limits) -> bool:
+        """Return whether the last command is another than the safe one."""
+        return self.command is not None and not at_rest(limits, self.command)
+
+    def previous(
+        self,
+        limits: Limits,
+        trigger: Trigger,
+        measurements: Mapping[str, Measurement],
+        now: Instant,
+    ) -> tuple[Vector | None, bool]:
+        """
+        Return the command that the next one is held against, and whether it is seeded.
+
+        Seeded: it was taken from the measured state, where no command is in force any more.
+        """
+        previous, left = self.in_force, self._left_alone(now)
+        if previous is None or all(left):
+            previous = measured_command(limits, measurements, self._since_sent(now))
+            return previous, previous is not None
+        by_timer = trigger is Trigger.TIMER
+        if any(left):
+            # To stop begins nothing anew: what is still commanded has to be braked.
+            known = known_of(limits, measurements, self._since_sent(now))
+            return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
+        # Only for those who ask for something: to hold, or to stop, is about what was commanded,
+        # and the robot must not follow its own sensors.
+        if self._may_depart and not by_timer:
+            measured = measured_command(limits, measurements)
+            if measured is not None:
+                kept = kept_of(limits, previous, measured)
+                # The robot may do more than was commanded: there is nothing to take back of that.
+                return kept, kept != previous
+        return previous, False
+
+    def _since_sent(self, now: Instant) -> float:
+        """Return the seconds since when the robot may have moved: the last command."""
+        if self._out is None or self._lockstep:
+            return math.inf
+        return (now.steady - self._out) / NANOSECONDS
+
+    def _left_alone(self, now: Instant) -> tuple[bool, ...]:
+        """Return, by dimension, whether its driver has begun to brake by itself."""
+        since = 0.0 if self.emitted is None else (now.steady - self.emitted) / NANOSECONDS
+        return tuple(since > timeout for timeout in self._driver_timeout)
+
+    def driver_took_over(self, now: Instant) -> bool:
+        """
+        Return whether a driver has begun to brake by itself since the last command.
+
+        Its part of the robot then no longer does what was commanded last: to brake from there, or
+        to go on from there, would set in motion what had come to rest.
+        """
+        return any(self._left_alone(now))
+
+    def time_step(self, now: Instant) -> float:
+        """
+        Return the seconds since the last command went out, at most one period.
+
+        More would let a pause save up speed; in lockstep a step is a period, however long it took.
+        Less than none, from callers whose readings of the clock overtook each other, is none.
+        """
+        return min(max(self._since_sent(now), 0.0), self._period)
+
+    def due(self, now: Instant, period: float) -> bool:
+        """
+        Return whether a period has passed since the last command went out.
+
+        The gate's timer runs on a grid of its own: that a command went out a moment after its
+        decision must not cost a whole tick.
+        """
+        return self._out is None or now.steady - self._out > ((period - self._grid) * NANOSECONDS)
+
+    def recent(self, now: Instant) -> tuple[Sent, ...]:
+        """Return what may still be under way, as far as a rule asks for it."""
+        return () if self._recent is None else self._recent.at(self._robot_time(now))
+
+    @property
+    def looks_back(self) -> float:
+        """For how many seconds a command that is in force no more is remembered."""
+        return 0.0 if self._recent is None else self._recent.seconds
+
+    def recall(self, sent: tuple[Sent, ...], now: Instant) -> None:
+        """Take what is under way from what a decision says of it."""
+        if self._recent is not None:
+            self._recent = self._recent.recalled(sent, self._robot_time(now))
+
+    def _robot_time(self, now: Instant) -> int:
+        """Return the time by which the robot acts, ns: in lockstep only the world's own."""
+        return now.ros.nanoseconds if self._lockstep else now.steady
+
+
+def sooner(safety: Safety) -> float:
+    """Return how much sooner than declared a command may be sent again, s: a quarter tick."""
+    return safety.gate_period / 4.0
+
+
+def _recent(contract: Contract) -> Recent | None:
+    """Return the memory of what was sent, if a rule asks for it."""
+    if not contract.safety.workspaces:
+        return None
+    fastest = tuple(
+        max(abs(low), abs(high))
+        for low, high in zip(contract.flat('low'), contract.flat('high'), strict=True)
+    )
+    return Recent(looks_back(contract.safety, fastest))

@@ -1,0 +1,387 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+From an action to a command, and from a command to its message.
+
+The action is what the policy chooses: a command, a difference to the last one, or an index. The
+command is what the robot gets; the rules of the gate work on commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+import math
+from typing import Any
+
+import numpy as np
+
+from boundary_env_ros.core.angles import short_way
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Beyond
+from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
+from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.timebase import NANOSECONDS
+
+Results = tuple[RuleResult, ...]
+
+
+def translate(
+    groups: Sequence[ActionSpec], action: Vector, previous: Vector | None
+) -> tuple[Vector | None, Results]:
+    """
+    Return the command that an action means, before any rule but that of its own bounds.
+
+    Parameters
+    ----------
+    groups
+        Groups of the action.
+    action
+        A well-formed action.
+    previous
+        Last command, which a difference is added to.
+
+    Returns
+    -------
+    tuple
+        The command, or None if there is none: an index that names nothing, or a difference to an
+        unknown command. And what the rule ``bounds`` did, in command space.
+
+    """
+    command: list[float] = []
+    results: list[RuleResult] = []
+    known = True
+    for group, values, start in _slices(groups, action):
+        before = None if previous is None else previous[start : start + group.size]
+        if group.kind is ActionKind.CONTINUOUS:
+            command += turned(group, values, before)
+        elif group.kind is ActionKind.DELTA:
+            if before is None:
+                known = False
+                continue
+            found, limited = _difference(group, values, before, start)
+            command += found
+            results += limited
+        else:
+            chosen, refusal = _chosen(group, values, start)
+            command += chosen
+            if refusal is not None:
+                results.append(refusal)
+                known = False
+    return (tuple(command) if known else None), tuple(results)
+
+
+def turned(group: ActionSpec, values: Vector, previous: Vector | None) -> Vector:
+    """Return a command of one group, with each angle that wraps on the short way from before."""
+    if not group.wrap or not previous:
+        return values
+    return tuple(
+        short_way(value, was, low, high) if i in group.wrap else value
+        for i, (value, was, low, high) in enumerate(
+            zip(values, previous, group.low, group.high, strict=True)
+        )
+    )
+
+
+def turned_all(groups: Sequence[ActionSpec], command: Vector, previous: Vector | None) -> Vector:
+    """Return the same of a command of all groups; one of another size as it is."""
+    if len(command) != sum(group.size for group in groups):
+        return command
+    found: list[float] = []
+    for group in groups:
+        part = slice(len(found), len(found) + group.size)
+        found += turned(group, command[part], previous and previous[part])
+    return tuple(found)
+
+
+def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | None) -> Vector:
+    """
+    Return the action that means a command; NaN where none does.
+
+    Parameters
+    ----------
+    groups
+        Groups of the action.
+    command
+        A command, as it was published.
+    previous
+        The command before it.
+
+    """
+    action: list[float] = []
+    start = 0
+    for group in groups:
+        values = command[start : start + group.size]
+        if group.kind is ActionKind.CONTINUOUS:
+            action += values
+        elif group.kind is ActionKind.DELTA:
+            before = values if previous is None else previous[start : start + group.size]
+            action += (value - was for value, was in zip(values, before, strict=True))
+        elif group.kind is ActionKind.DISCRETE:
+            (commands,) = group.options
+            action.append(commands.index(values) if values in commands else math.nan)
+        else:
+            action += (
+                float(levels.index(value)) if value in levels else math.nan
+                for levels, value in zip(group.levels, values, strict=True)
+            )
+        start += group.size
+    return tuple(map(float, action))
+
+
+def admitted_action(
+    groups: Sequence[ActionSpec],
+    asked: Vector,
+    command: Vector,
+    previous: Vector | None,
+) -> Vector:
+    """
+    Return what was left of an action by the rules.
+
+    What no rule touched is as it was asked for, to the last digit; see :func:`as_action` for what
+    one did.
+
+    Parameters
+    ----------
+    groups
+        Groups of the action.
+    asked
+        The action.
+    command, previous
+        The command that was published, and the one before it.
+
+    """
+    left = as_action(groups, command, previous)
+    admitted: list[float] = []
+    taken = 0
+    for group, values, start in _slices(groups, asked):
+        end = start + group.size
+        rest = left[taken : taken + group.action_size]
+        taken += group.action_size
+        if group.kind is ActionKind.CONTINUOUS and group.wrap and previous is not None:
+            meant = turned(group, values, previous[start:end])
+            rest = tuple(
+                value if goal == published else published
+                for value, goal, published in zip(values, meant, rest, strict=True)
+            )
+        if group.kind is ActionKind.DELTA and previous is not None:
+            # A sum less one of its parts is the other part but for rounding.
+            rest = tuple(
+                value if was + value == published else min(max(found, -most), most)
+                for value, found, was, published, most in zip(
+                    values, rest, previous[start:end], command[start:end], group.most, strict=True
+                )
+            )
+        admitted += rest
+    return tuple(admitted)
+
+
+def _slices(
+    groups: Sequence[ActionSpec], action: Vector
+) -> Iterator[tuple[ActionSpec, Vector, int]]:
+    """Yield each group with its part of the action, and where its part of the command begins."""
+    taken = start = 0
+    for group in groups:
+        yield group, action[taken : taken + group.action_size], start
+        taken += group.action_size
+        start += group.size
+
+
+def _difference(
+    group: ActionSpec, values: Vector, before: Vector, start: int
+) -> tuple[list[float], list[RuleResult]]:
+    command, results = [], []
+    refused = group.beyond is Beyond.REJECT
+    for index, (value, was, most) in enumerate(zip(values, before, group.most, strict=True)):
+        allowed = min(max(value, -most), most)
+        # What is too small to be seen in a sum limits nothing.
+        if allowed != value and (refused or was + allowed != was + value):
+            results.append(
+                RuleResult(
+                    rule='bounds',
+                    outcome=Verdict.REJECTED if refused else Verdict.LIMITED,
+                    reason=Reason.OUT_OF_BOUNDS,
+                    dimension=start + index,
+                    before=was + value,
+                    after=None if refused else was + allowed,
+                    value=value,
+                    limit=math.copysign(most, value),
+                    unit=group.unit[index],
+                )
+            )
+        command.append(was + allowed)
+    return command, results
+
+
+def _chosen(
+    group: ActionSpec, values: Vector, start: int
+) -> tuple[Sequence[float], RuleResult | None]:
+    """Return the command that indices name; nothing, and why, if one of them names none."""
+    picked: list[Any] = []
+    for index, (value, options) in enumerate(zip(values, group.options, strict=True)):
+        if not (value.is_integer() and 0 <= value < len(options)):
+            return (), RuleResult(
+                rule='bounds',
+                outcome=Verdict.REJECTED,
+                reason=Reason.OUT_OF_BOUNDS,
+                dimension=-1 if group.kind is ActionKind.DISCRETE else start + index,
+                value=value,
+                limit=float(len(options) - 1),
+                unit='index',
+            )
+        picked.append(options[int(value)])
+    return (picked[0] if group.kind is ActionKind.DISCRETE else picked), None
+
+
+# Messages ----------------------------------------------------------------------------------------
+
+
+def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
+    """
+    Return the fields of the message that carries a command, as nested mappings; no header.
+
+    Parameters
+    ----------
+    group
+        The group of the action.
+    values
+        Its part of the command.
+
+    """
+    match group.source:
+        case Paths(paths=paths):
+            return _nested(paths, values)
+        case Joints(names=names, quantities=quantities):
+            count = len(names)
+            return {
+                'name': list(names),
+                **{
+                    quantity: list(values[place * count : (place + 1) * count])
+                    for place, quantity in enumerate(quantities)
+                },
+            }
+        case Trajectory(names=names, duration=duration):
+            seconds, nanoseconds = divmod(round(duration * NANOSECONDS), NANOSECONDS)
+            point = {
+                'positions': list(values),
+                'time_from_start': {'sec': seconds, 'nanosec': nanoseconds},
+            }
+            return {'joint_names': list(names), 'points': [point]}
+        case Array(path=path):
+            return _nested((path,), (list(values),))
+    raise TypeError(f'Expected a source that can be written to, got {group.source}.')
+
+
+def said_besides(group: ActionSpec, message: Any) -> str:
+    """
+    Return what a command message says besides the command of its group; empty if nothing.
+
+    A robot may go by every field. What the gate does not command it leaves at zero, and at no
+    rotation.
+
+    Parameters
+    ----------
+    group
+        The group of the action.
+    message
+        Anything with the attributes and slots of the message.
+
+    """
+    zeros = message_fields(group, (0.0,) * group.size)
+    for path, value in _besides(message, zeros, ''):
+        if path == 'header.frame_id':
+            if value != group.frame:
+                return f'{path} {value!r} (expected {group.frame!r})'
+        elif not path.startswith('header.') and not _says_nothing(path, value):
+            return f'{path} {value!r} (expected none, since the contract does not command it)'
+    return ''
+
+
+def _says_nothing(path: str, value: Any) -> bool:
+    if hasattr(value, '__len__') and not isinstance(value, (str, bytes)):
+        return not any(value)  # an array of fixed size is never empty
+    return not value or (path.endswith('.w') and value == 1)
+
+
+def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a message that are not in some fields, each with its path."""
+    for slot in message.__slots__:
+        name = slot.lstrip('_')
+        if name == 'check_fields':
+            continue
+        value: Any = getattr(message, name)
+        known, path = fields.get(name, {}), f'{prefix}{name}'
+        if isinstance(known, list) and known and isinstance(known[0], Mapping):
+            for i, (item, inner) in enumerate(zip(value, known, strict=False)):
+                yield from _besides(item, inner, f'{path}[{i}].')
+            if len(value) > len(known):
+                yield path, f'{len(value)} elements'
+        elif not isinstance(known, Mapping):
+            continue
+        elif hasattr(value, '__slots__') and not isinstance(value, (str, bytes)):
+            yield from _besides(value, known, f'{path}.')
+        else:
+            yield path, value
+
+
+def as_sent(group: ActionSpec, values: Vector, single: Sequence[bool]) -> Vector:
+    """
+    Return a command in the precision of its message, rounded inwards.
+
+    A float32 next to a bound may be beyond it. A value that is outside already is a place that
+    stays there, and is the nearest.
+
+    Parameters
+    ----------
+    group
+        The group of the action.
+    values
+        Its part of the command.
+    single
+        Which of them its message holds as float32.
+
+    """
+    sent = list(values)
+    for i, value in enumerate(values):
+        if not single[i]:
+            continue
+        low, high = group.low[i], group.high[i]
+        rounded = np.float32(value)
+        if value <= high < float(rounded):
+            rounded = np.nextafter(rounded, np.float32(-np.inf))
+        elif float(rounded) < low <= value:
+            rounded = np.nextafter(rounded, np.float32(np.inf))
+        sent[i] = float(rounded)
+    return tuple(sent)
+
+
+def _nested(paths: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    angles: dict[str, dict[str, float]] = {}
+    for path, value in zip(paths, values, strict=True):
+        function, inner = split_call(path)
+        if function:
+            angles.setdefault(inner, {})[function] = value
+        else:
+            _put(tree, inner, value)
+    for path, named in angles.items():
+        _put(tree, path, quaternion(**named))
+    return tree
+
+
+def _put(tree: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split('.')
+    for name in parents:
+        tree = tree.setdefault(name, {})
+    tree[last] = value
+
+
+def quaternion(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> dict[str, float]:
+    """Return the unit quaternion of Z-Y-X angles (rad); see :func:`core.sources.paths.yaw`."""
+    cr, cp, cy = (math.cos(angle / 2.0) for angle in (roll, pitch, yaw))
+    sr, sp, sy = (math.sin(angle / 2.0) for angle in (roll, pitch, yaw))
+    return {
+        'x': sr * cp * cy - cr * sp * sy,
+        'y': cr * sp * cy + sr * cp * sy,
+        'z': cr * cp * sy - sr * sp * cy,
+        'w': cr * cp * cy + sr * sp * sy,
+    }

@@ -1,0 +1,394 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What goes into the safety gate and what comes out of it, as values.
+
+They mirror ``ActionRequest``, ``RuleResult``, ``Measurement``, ``GateDecision`` and ``GateStatus``
+field by field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.timebase import Instant, Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepId:
+    """Which step of which episode of which agent, under which contract."""
+
+    digest: str
+    agent: str
+    episode_id: str = ''
+    step: int = 0
+
+
+class Source(IntEnum):
+    """Who chose an action."""
+
+    POLICY = 1
+    OPERATOR = 2
+    REPLAY = 3
+
+
+class Verdict(IntEnum):
+    """
+    What the gate made of an action, from the mildest to the strictest.
+
+    ``ADMITTED``: published as requested. ``LIMITED``: published, at least one dimension changed.
+    ``HELD``: the previous command again. ``STOPPED``: a step of the stop profile towards the safe
+    command. ``REJECTED``: not a command; nothing was published because of it.
+    """
+
+    ADMITTED = 1
+    LIMITED = 2
+    HELD = 3
+    STOPPED = 4
+    REJECTED = 5
+
+
+class Trigger(IntEnum):
+    """
+    What made the gate decide.
+
+    ``REQUEST``: a request came. ``TIMER``: the gate's own timer. ``CHUNK``: the turn of a later
+    action of a chunk that was admitted before. ``OPERATOR``: a command of the human source.
+    ``PROBE``: the measurement of a driver's timeout.
+    """
+
+    REQUEST = 1
+    TIMER = 2
+    CHUNK = 3
+    OPERATOR = 4
+    PROBE = 5
+
+
+class Reason(IntEnum):
+    """Why a rule touched an action; texts are in :data:`REASON_TEXT`."""
+
+    NOT_FINITE = 1
+    WRONG_SHAPE = 2
+    WRONG_DIGEST = 3
+    WRONG_AGENT = 4
+    WRONG_EPISODE = 5
+    WRONG_LEASE = 6
+    OUT_OF_ORDER = 7
+    NOT_ARMED = 8
+    ACTION_TOO_OLD = 9
+    OUT_OF_BOUNDS = 10
+    RATE_LIMIT = 11
+    ACCELERATION_LIMIT = 12
+    JERK_LIMIT = 13
+    WORKSPACE = 14
+    OBSTACLE_SLOW = 15
+    OBSTACLE_STOP = 16
+    SENSOR_INVALID = 17
+    OBSERVATION_TIMEOUT = 18
+    COMMAND_LATE = 19
+    COMMAND_TIMEOUT = 20
+    ENVIRONMENT_TIMEOUT = 21
+    EMERGENCY_STOP = 22
+    EPISODE_OVER = 23
+    COMPETING_PUBLISHER = 24
+    LATENCY_BUDGET = 25
+    GATE_LATE = 26
+    OPERATOR = 27
+    CLOCK = 28
+    DEACTIVATED = 29
+    TIME_TO_COLLISION = 30
+    REPUBLISHED = 31
+    NOT_A_ROTATION = 32
+    CURVATURE = 33
+    PROBE = 34
+    STILL_STOPPED = 35
+
+
+REASON_TEXT: dict[Reason, str] = {
+    Reason.NOT_FINITE: 'the action holds a number that is not finite',
+    Reason.WRONG_SHAPE: 'the action has another number of values than the contract declares',
+    Reason.WRONG_DIGEST: 'the action was made under another contract',
+    Reason.WRONG_AGENT: 'the action is for another agent',
+    Reason.WRONG_EPISODE: 'the action is for another episode',
+    Reason.WRONG_LEASE: 'the sender does not hold the lease',
+    Reason.OUT_OF_ORDER: 'the action repeats, precedes or leaps ahead, or is out of turn',
+    Reason.NOT_ARMED: 'the gate is not armed, or the episode does not run yet',
+    Reason.ACTION_TOO_OLD: 'the action, or the observation that it answers, is too old',
+    Reason.OUT_OF_BOUNDS: 'the value lies outside the bounds of the contract',
+    Reason.RATE_LIMIT: 'the command would change faster than the contract allows',
+    Reason.ACCELERATION_LIMIT: 'the acceleration would exceed its limit',
+    Reason.JERK_LIMIT: 'the jerk would exceed its limit',
+    Reason.WORKSPACE: 'the robot would leave its workspace',
+    Reason.OBSTACLE_SLOW: 'an obstacle is inside the slow-down distance',
+    Reason.OBSTACLE_STOP: 'an obstacle is inside the stop distance',
+    Reason.SENSOR_INVALID: 'a sensor that a rule needs gives no usable value',
+    Reason.OBSERVATION_TIMEOUT: 'a sensor that a rule needs has been silent for too long',
+    Reason.COMMAND_LATE: 'no new action came in time; the last command is held',
+    Reason.COMMAND_TIMEOUT: 'the policy has been silent for too long',
+    Reason.ENVIRONMENT_TIMEOUT: 'the environment has been silent for too long',
+    Reason.EMERGENCY_STOP: 'the emergency stop is latched',
+    Reason.EPISODE_OVER: 'the episode is over, or its lease has ended',
+    Reason.COMPETING_PUBLISHER: 'another publisher was found on a topic that only one may have',
+    Reason.LATENCY_BUDGET: 'the latency budget was exceeded too often',
+    Reason.GATE_LATE: "the gate's own timer came too late",
+    Reason.OPERATOR: 'an operator has taken over',
+    Reason.CLOCK: 'the ROS clock jumped, or went backwards',
+    Reason.DEACTIVATED: 'the gate is being deactivated',
+    Reason.TIME_TO_COLLISION: 'an obstacle would be reached too soon at that speed',
+    Reason.REPUBLISHED: 'the command in force is sent again, on its way to what was asked for',
+    Reason.NOT_A_ROTATION: 'four of the numbers are not a unit quaternion',
+    Reason.CURVATURE: 'scaled along with another dimension, to keep the curvature',
+    Reason.PROBE: 'the timeout of the driver is measured',
+    Reason.STILL_STOPPED: 'it was stopped, and nothing acceptable was asked for since',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyValue:
+    """One thing worth keeping, in words."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionRequest:
+    """
+    What a policy asks the robot to do.
+
+    Attributes
+    ----------
+    id
+        The step that the action is meant for.
+    lease_id
+        Lease that the gate granted.
+    sequence
+        Counts the requests of one lease from 1.
+    action
+        Shape ``(horizon * n,)``, action space of the contract.
+    observed, delivered, requested
+        When the observation that it answers was frozen, when the policy process had it, and when
+        it sent this.
+    unresolved
+        Image fields that could not be resolved in time.
+    observed_step
+        Step of the observation that it answers.
+    skipped
+        Actions that the policy left out before the first one here, since their step was over.
+    blended
+        Predictions that the first action is the weighted mean of; 0: not said.
+    metadata
+        Goes into the diagnostics of the transition.
+
+    """
+
+    id: StepId
+    lease_id: str
+    sequence: int
+    action: Vector
+    observed: Instant | None
+    delivered: Instant | None
+    requested: Instant | None
+    source: Source = Source.POLICY
+    client: str = ''
+    client_version: str = ''
+    horizon: int = 1
+    unresolved: tuple[str, ...] = ()
+    observed_step: int = 0
+    skipped: int = 0
+    blended: int = 0
+    metadata: tuple[KeyValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """
+    What one rule did, and the numbers that made it do so.
+
+    Attributes
+    ----------
+    rule
+        Name of the rule.
+    outcome
+        The verdict that this rule alone asked for.
+    reason
+        Why.
+    dimension
+        Index into the command; -1 if the rule concerns the whole action.
+    before, after
+        The value of that dimension before and after the rule, command space.
+    value, limit, unit
+        The number that triggered the rule and the limit it was held against.
+
+    """
+
+    rule: str
+    outcome: Verdict
+    reason: Reason
+    dimension: int = -1
+    before: float | None = None
+    after: float | None = None
+    value: float | None = None
+    limit: float | None = None
+    unit: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """
+    One sensor value that the gate used, subscribed by the gate itself.
+
+    Attributes
+    ----------
+    values
+        As the rule used them; empty if nothing was received.
+    captured
+        Stamp of the source.
+    received_steady
+        Gate's steady clock when it had the message, nanoseconds.
+    age
+        Steady seconds from there to the decision; None if nothing was received.
+
+    """
+
+    name: str
+    topic: str
+    values: Vector = ()
+    captured: Stamp | None = None
+    received_steady: int = 0
+    age: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tightened:
+    """
+    Limits that were made stricter than the contract's while the gate runs.
+
+    Attributes
+    ----------
+    low, high, rate
+        For each dimension of the command; empty: as in the contract.
+    command_timeout
+        Seconds; None: as in the contract.
+
+    """
+
+    low: Vector = ()
+    high: Vector = ()
+    rate: Vector = ()
+    command_timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """
+    A command that the robot may still be acting on.
+
+    Attributes
+    ----------
+    since
+        Seconds since it was sent; it was in force until the next one was.
+    command
+        The command.
+
+    """
+
+    since: float
+    command: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateDecision:
+    """
+    One decision of the gate, with all that is needed to compute it again.
+
+    ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It
+    holds until the next decision that publishes one, or until the driver's own timeout.
+    ``wanted_command`` is what was asked for in command space, before any rule.
+    """
+
+    id: StepId
+    sequence: int
+    verdict: Verdict
+    trigger: Trigger
+    request: ActionRequest | None = None
+    received: Instant | None = None
+    commanded: Instant | None = None
+    requested_action: Vector = ()
+    admitted_action: Vector = ()
+    wanted_command: Vector = ()
+    command: Vector = ()
+    rules: tuple[RuleResult, ...] = ()
+    time_step: float | None = None
+    previous_command: Vector = ()
+    previous_rate: Vector = ()
+    previous_acceleration: Vector = ()
+    seeded: bool = False
+    emergency_stop: bool = False
+    armed: bool = False
+    since_request: float | None = None
+    since_environment: float | None = None
+    since_tick: float | None = None
+    clock_error: float | None = None
+    competing_publishers: int = 0
+    overruns: int = 0
+    tightened: Tightened = Tightened()
+    recent: tuple[Sent, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    software_version: str = ''
+
+    @property
+    def published(self) -> bool:
+        """Return whether a command went out with this decision."""
+        return bool(self.command)
+
+    @property
+    def clipped(self) -> bool:
+        """Return whether the action was out of bounds and limited for that."""
+        return any(
+            r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in self.rules
+        )
+
+    @property
+    def decided(self) -> Instant | None:
+        """Return when it was taken, where the record says so: on a request, when that came."""
+        return self.received if self.trigger is Trigger.REQUEST else None
+
+
+class GateState(IntEnum):
+    """State of the gate towards its agent."""
+
+    DISARMED = 1
+    ARMED = 2
+    RUNNING = 3
+    STOPPING = 4
+    EMERGENCY_STOPPED = 5
+    PROBING = 6
+    INACTIVE = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateStatus:
+    """
+    State of the gate, as it latches it for the others.
+
+    ``taken_over`` says whether a person has; ``driver_timeouts`` is what the probe
+    measured, for each group, seconds, NaN where it was not measured.
+    """
+
+    digest: str
+    agent: str
+    state: GateState
+    lease_id: str = ''
+    episode_id: str = ''
+    holder: str = ''
+    taken_over: bool = False
+    sequence: int = 0
+    command: Vector = ()
+    reasons: tuple[Reason, ...] = ()
+    competing_publishers: int = 0
+    driver_timeouts: Vector = ()
+    tightened: Tightened = Tightened()
+    taken: Instant | None = None

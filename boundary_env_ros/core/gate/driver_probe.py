@@ -1,0 +1,182 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The measurement of what stops the robot when the gate does not: the timeout of its driver.
+
+The gate sends the small command that the contract declares as ``probe`` until the robot follows
+it, falls silent, and looks how long it takes until the robot departs from it by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+import math
+
+from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+
+#: Seconds that may pass before the first command, until all that the rules need has come.
+_BEGINS = 10.0
+
+#: Seconds that the robot may take to follow the probe once that is on the wire.
+_FOLLOWS = 3.0
+
+
+class Phase(Enum):
+    """Where a probe stands."""
+
+    MOVING = 'moving'
+    SILENT = 'silent'
+    DONE = 'done'
+    FAILED = 'failed'
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One group that is probed, which of the groups it is, and where in the command it begins."""
+
+    group: ActionSpec
+    index: int
+    start: int
+
+    def follows(self, measured: Vector) -> bool:
+        """Return whether the robot does what the probe asks for."""
+        return not any(self._apart(measured))
+
+    def departs(self, measured: Vector) -> bool:
+        """Return whether the robot no longer does so, but is on its way to the safe command."""
+        values = measured[self.start : self.start + self.group.size]
+        return any(
+            # One that is faster than it was asked to be has not begun to brake.
+            math.copysign(1.0, asked - safe) * (asked - value) > threshold
+            for value, asked, safe, threshold in zip(
+                values,
+                self.group.probe,
+                self.group.safe,
+                self.group.feedback.threshold,
+                strict=True,
+            )
+            if asked != safe
+        )
+
+    def _apart(self, measured: Vector) -> list[bool]:
+        values = measured[self.start : self.start + self.group.size]
+        return [
+            abs(value - asked) > threshold
+            for value, asked, threshold in zip(
+                values, self.group.probe, self.group.feedback.threshold, strict=True
+            )
+        ]
+
+
+class DriverProbe:
+    """
+    One probe of all drivers whose groups declare one.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    now
+        When it begins.
+
+    Attributes
+    ----------
+    phase
+        Where it stands.
+    timeouts
+        Measured timeout of each group of the action, seconds; NaN where none was measured.
+    why
+        Why it failed.
+    held_back
+        What asks for a stop before the first command.
+
+    """
+
+    def __init__(self, contract: Contract, now: Instant) -> None:
+        self.phase = Phase.MOVING
+        self.why = ''
+        self.timeouts: Vector = (math.nan,) * len(contract.action)
+        self._contract = contract
+        self._parts: list[_Part] = []
+        start = 0
+        for index, group in enumerate(contract.action):
+            if group.probe:
+                self._parts.append(_Part(group, index, start))
+            start += group.size
+        self._since = now.steady
+        self._began = False
+        self.held_back = ''
+
+    @property
+    def running(self) -> bool:
+        """Return whether it goes on."""
+        return self.phase in (Phase.MOVING, Phase.SILENT)
+
+    def command(self, stay: Vector) -> Vector:
+        """Return the command to be sent while it moves; ``stay`` is what stops the others."""
+        command = list(stay)
+        for part in self._parts:
+            command[part.start : part.start + part.group.size] = part.group.probe
+        return tuple(command)
+
+    def look(self, measured: Vector | None, emitted: int | None, now: Instant) -> None:
+        """
+        Look at what the robot does.
+
+        Parameters
+        ----------
+        measured
+            What it does, command units; None if that is not known.
+        emitted
+            Steady time of the last command, ns; None before the first.
+        now
+            When the gate knows it.
+
+        """
+        if emitted is not None and not self._began:
+            self._began, self._since = True, emitted
+        passed = (now.steady - self._since) / NANOSECONDS
+        if self.phase is Phase.MOVING:
+            if (
+                emitted is not None
+                and measured is not None
+                and all(part.follows(measured) for part in self._parts)
+            ):
+                # The driver's time runs from the last command that it was sent.
+                self.phase, self._since = Phase.SILENT, emitted
+            elif not self._began:
+                if passed > _BEGINS:
+                    self.fail(
+                        f'it could not begin within {_BEGINS:g} s '
+                        f'({self.held_back or "the feedback is missing"})'
+                    )
+            elif passed > _FOLLOWS:
+                self.fail(f'the robot did not follow the probe within {_FOLLOWS:g} s')
+        elif self.phase is Phase.SILENT:
+            self._listen(measured, passed)
+
+    def _listen(self, measured: Vector | None, passed: float) -> None:
+        for part in self._parts:
+            group, index = part.group, part.index
+            if not math.isnan(self.timeouts[index]):
+                continue
+            declared = group.driver_timeout or 0.0
+            if passed > declared + self._contract.safety.sensor_timeout:
+                self.fail(
+                    f'the driver of {group.topic} did not brake by itself within '
+                    f'{passed:.3g} s (expected after {declared:g} s without a command, as '
+                    'the contract says)'
+                )
+                return
+            if measured is not None and part.departs(measured):
+                before, after = self.timeouts[:index], self.timeouts[index + 1 :]
+                self.timeouts = (*before, passed, *after)
+        if not any(math.isnan(self.timeouts[part.index]) for part in self._parts):
+            self.phase = Phase.DONE
+
+    def fail(self, why: str) -> None:
+        """Give up."""
+        self.phase, self.why = Phase.FAILED, why

@@ -1,0 +1,198 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whom the gate hears: the lease, its episode, and the emergency stop that ends both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import ActionRequest, RuleResult, StepId
+from boundary_env_ros.core.gate.rules.admission import authority, Lease
+from boundary_env_ros.errors import Refused, ResultCode
+
+
+class Authority:
+    """
+    Who may ask for something now.
+
+    Parameters
+    ----------
+    digest, agent
+        Under which contract, and for which agent.
+
+    Attributes
+    ----------
+    lease
+        Who holds the lease; None if nobody does.
+    braking
+        As whose the robot is still braked after the end of a lease; None if it is not.
+    emergency
+        The emergency stop is latched.
+
+    """
+
+    def __init__(self, digest: str, agent: str) -> None:
+        self._digest = digest
+        self._agent = agent
+        self.episode: EpisodeStatus | None = None
+        self.lease: Lease | None = None
+        self.braking: StepId | None = None
+        self.emergency = False
+        self._pressed = False
+
+    # Arming --------------------------------------------------------------------------------------
+
+    def check(self, digest: str, agent: str) -> None:
+        """
+        Check that somebody means this contract and this agent.
+
+        Raises
+        ------
+        Refused
+            If he does not.
+
+        """
+        if digest != self._digest:
+            raise Refused(
+                f'The contract of the client is another one (expected the digest {self._digest}, '
+                f'got {digest or "none"}). '
+                'Start client and gate with the same contract, pacing and task version.',
+                ResultCode.DIGEST_MISMATCH,
+            )
+        if agent != self._agent:
+            raise Refused(
+                f'The gate has another agent (expected {self._agent!r}, got {agent!r}).',
+                ResultCode.UNKNOWN_AGENT,
+            )
+
+    def check_released(self) -> None:
+        """
+        Check that the emergency stop is not latched.
+
+        Raises
+        ------
+        Refused
+            If it is.
+
+        """
+        if self.emergency:
+            raise Refused(
+                'The emergency stop is latched. Release it and call ~/clear_emergency_stop.',
+                ResultCode.EMERGENCY_STOPPED,
+            )
+
+    def lease_of(self, episode_id: str, client: str) -> Lease | None:
+        """
+        Return the lease that a client holds for an episode; None if there is none yet.
+
+        A client may ask again as long as it has used the lease for nothing, since an answer may
+        get lost. Whoever asks by its name afterwards is another process.
+
+        Raises
+        ------
+        Refused
+            If the client has no name, the episode is another, or another client holds the lease.
+
+        """
+        if not client:
+            raise Refused(
+                'The name of the client is missing. Let each process arm by a name of its own.',
+                ResultCode.INVALID_ARGUMENT,
+            )
+        episode, lease = self.episode, self.lease
+        known = '' if episode is None or episode.state.over else episode.id.episode_id
+        if not known or episode_id != known:
+            over = episode is not None and episode_id == episode.id.episode_id
+            raise Refused(
+                'The episode is not the one that the environment announced '
+                f'(expected {known or "none"}, got {episode_id or "none"}'
+                f'{", which is over" if over else ""}). '
+                'Begin an episode first, and arm while it lasts.',
+                ResultCode.UNKNOWN_EPISODE,
+            )
+        if lease is None or lease.episode_id != episode_id:
+            return None
+        if lease.holder == client and not lease.last_sequence:
+            return lease
+        raise Refused(
+            f'{lease.holder!r} holds the lease for this episode.',
+            ResultCode.LEASE_HELD,
+        )
+
+    # The episode ---------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether the holder of the lease may ask for something."""
+        episode, lease = self.episode, self.lease
+        return (
+            episode is not None
+            and lease is not None
+            and self.braking is None
+            and episode.state is EpisodeState.RUNNING
+            and episode.id.episode_id == lease.episode_id
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether the lease has outlived its episode."""
+        episode, lease = self.episode, self.lease
+        if lease is None:
+            return True
+        return episode is not None and (
+            episode.id.episode_id != lease.episode_id or episode.state.over
+        )
+
+    @property
+    def id(self) -> StepId:
+        """As whose a decision counts that nobody has asked for."""
+        if self.braking is not None:
+            return self.braking
+        if self.episode is not None and self.lease is not None:
+            return replace(self.episode.id, agent=self._agent, episode_id=self.lease.episode_id)
+        return self.nobody
+
+    @property
+    def nobody(self) -> StepId:
+        """As whose a decision counts outside of every episode."""
+        return StepId(digest=self._digest, agent=self._agent)
+
+    # Requests ------------------------------------------------------------------------------------
+
+    def refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
+        """Return why a request is not heard."""
+        return authority(
+            request, lease=self.lease, running=running, digest=self._digest, agent=self._agent
+        )
+
+    def hear(self, request: ActionRequest) -> None:
+        """Take note of a request that is heard: sent again, or overtaken, it is not."""
+        assert self.lease is not None  # refused without one
+        self.lease = replace(self.lease, last_sequence=request.sequence)
+
+    # The emergency stop --------------------------------------------------------------------------
+
+    def press(self, pressed: bool) -> bool:
+        """Take the state of the emergency stop; return whether that latches it."""
+        self._pressed = pressed
+        if pressed and not self.emergency:
+            self.emergency = True
+            return True
+        return False
+
+    def clear(self) -> None:
+        """
+        Unlatch the emergency stop.
+
+        Raises
+        ------
+        Refused
+            If it is still pressed, or the episode that it stopped has not ended.
+
+        """
+        if self._pressed:
+            raise Refused('The emergency stop is still pressed. Release it first.')
+        if self.running:
+            raise Refused('The episode still runs. Wait for its end.')
+        self.emergency = False

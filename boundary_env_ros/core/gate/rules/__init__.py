@@ -1,0 +1,23 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The rules of the safety gate, as pure functions.
+
+They run in one fixed order, and the strictest outcome wins:
+
+1. :mod:`.admission`: ``well_formed``, ``authority``, ``turn``, ``operator``, ``age``. Is it heard?
+   If not it is REJECTED, and nothing is published because of it.
+2. :mod:`.stopping`: ``emergency_stop``, ``authority``, ``gate``, ``clock``,
+   ``competing_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
+   ``latency_budget``, ``silence``. Must the robot stop? Then the stop profile is followed,
+   whatever was asked for: STOPPED.
+3. :mod:`.evaluate`: an index that names nothing, what is beyond bounds that refuse it, four
+   numbers that are no rotation. Is it a command? If not it is REJECTED.
+4. :mod:`.limiting`: ``bounds``, ``rotation``, ``obstacle_slow``, ``time_to_collision``,
+   ``workspace``, ``curvature``, ``rate``, ``acceleration``. What may be published of what was
+   asked for? LIMITED if that is less.
+
+:func:`.evaluate.rule` needs nothing but the contract, a :class:`.rule_input.Situation` and the
+wanted action, all of which a recorded ``GateDecision`` carries; so every decision can be computed
+again from its record.
+"""

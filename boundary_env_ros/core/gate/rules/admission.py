@@ -1,0 +1,162 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Is it a command at all? If not it is REJECTED, and nothing is published because of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, Verdict
+
+#: How far the sequence of a request may be ahead of the last that was heard; others got lost.
+MOST_SKIPPED = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """
+    The right to be heard, for one client in one episode.
+
+    Attributes
+    ----------
+    lease_id, holder, episode_id
+        Whose it is, and for what.
+    last_sequence
+        Sequence of the last request that was heard.
+
+    """
+
+    lease_id: str
+    holder: str
+    episode_id: str
+    last_sequence: int = 0
+
+
+def well_formed(
+    action: Vector, size: int, horizon: int = 1, most: int = 1
+) -> tuple[RuleResult, ...]:
+    """
+    Refuse an action of another size, or with a number that is not finite.
+
+    Parameters
+    ----------
+    action
+        The action, or ``horizon`` of them, one after the other.
+    size
+        Dimensions of one action.
+    horizon, most
+        How many it claims to be, and how many the contract allows.
+
+    """
+    name = 'well_formed'
+    if not 1 <= horizon <= most:
+        return (
+            _reject(
+                name,
+                Reason.WRONG_SHAPE,
+                value=float(horizon),
+                limit=float(most),
+                unit='steps',
+            ),
+        )
+    size *= horizon
+    if len(action) != size:
+        return (
+            _reject(
+                name,
+                Reason.WRONG_SHAPE,
+                value=float(len(action)),
+                limit=float(size),
+                unit='values',
+            ),
+        )
+    return tuple(
+        _reject(name, Reason.NOT_FINITE, dimension=index % (size // horizon))
+        for index, value in enumerate(action)
+        if not math.isfinite(value)
+    )
+
+
+def authority(
+    request: ActionRequest, *, lease: Lease | None, running: bool, digest: str, agent: str
+) -> tuple[RuleResult, ...]:
+    """
+    Refuse whoever does not hold the lease of this episode, under this contract, for this agent.
+
+    The sequence must grow: a request that was sent twice, or overtaken, must not move the robot.
+    Nor may it leap: after one request with an absurd number no other would be heard.
+    """
+    name = 'authority'
+    if request.id.digest != digest:
+        return (_reject(name, Reason.WRONG_DIGEST),)
+    if request.id.agent != agent:
+        return (_reject(name, Reason.WRONG_AGENT),)
+    if lease is None or not running:
+        return not_armed()
+    if request.id.episode_id != lease.episode_id:
+        return (_reject(name, Reason.WRONG_EPISODE),)
+    if request.lease_id != lease.lease_id:
+        return (_reject(name, Reason.WRONG_LEASE),)
+    if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:
+        return out_of_order(request, lease.last_sequence + 1)
+    return ()
+
+
+def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
+    """Refuse a request whose sequence number is below the one that is due, or far ahead."""
+    return (
+        _reject(
+            'authority',
+            Reason.OUT_OF_ORDER,
+            value=float(request.sequence),
+            limit=float(due),
+        ),
+    )
+
+
+def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
+    """
+    Refuse an action that answers an observation of an age that cannot be right.
+
+    Too old, unknown, or as far in the future.
+    """
+    if observation_age is not None and abs(observation_age) <= limit:
+        return ()
+    return (_reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
+
+
+def never_came(deadline: float) -> tuple[RuleResult, ...]:
+    """Refuse a request whose sensors did not come within a deadline, s (lockstep)."""
+    return (_reject('sensors', Reason.OBSERVATION_TIMEOUT, limit=deadline, unit='s'),)
+
+
+def not_armed() -> tuple[RuleResult, ...]:
+    """Refuse whatever is asked for while nobody may ask for anything."""
+    return (_reject('authority', Reason.NOT_ARMED),)
+
+
+def precedence(*, taken_over: bool) -> tuple[RuleResult, ...]:
+    """Refuse the policy while an operator goes before it."""
+    return (_reject('operator', Reason.OPERATOR),) if taken_over else ()
+
+
+def _reject(
+    rule_name: str,
+    reason: Reason,
+    *,
+    dimension: int = -1,
+    value: float | None = None,
+    limit: float | None = None,
+    unit: str = '',
+) -> RuleResult:
+    return RuleResult(
+        rule=rule_name,
+        outcome=Verdict.REJECTED,
+        reason=reason,
+        dimension=dimension,
+        value=value,
+        limit=limit,
+        unit=unit,
+    )

@@ -1,0 +1,42 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whose turn it is: out of it nothing is heard, and while the others act the robot is held."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
+
+_RULE = 'turn'
+
+#: Why the gate decides in lockstep though nobody has asked: the step is the turn of another.
+HELD = RuleResult(rule=_RULE, outcome=Verdict.HELD, reason=Reason.REPUBLISHED)
+#: The same beside the reasons of a stop, which is what becomes of it.
+BESIDE_A_STOP = RuleResult(rule=_RULE, outcome=Verdict.ADMITTED, reason=Reason.REPUBLISHED)
+
+
+def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, ...]:
+    """Refuse an action for a step that is the turn of another agent."""
+    if contract.has_turn(agent, step):
+        return ()
+    due = next(i for i in range(len(contract.turns)) if contract.has_turn(agent, step + i))
+    return (
+        RuleResult(
+            rule=_RULE,
+            outcome=Verdict.REJECTED,
+            reason=Reason.OUT_OF_ORDER,
+            value=float(step),
+            limit=float(step + due),
+            unit='step',
+        ),
+    )
+
+
+def intervenes(decision: GateDecision) -> bool:
+    """Return whether the gate did anything else than was asked for, by whomever it was."""
+    return decision.verdict is not Verdict.ADMITTED and decision.rules != (HELD,)
+
+
+def holds_for_another(decision: GateDecision) -> bool:
+    """Return whether a decision was made because a step is the turn of another (lockstep)."""
+    return any(r.rule == _RULE and r.outcome is not Verdict.REJECTED for r in decision.rules)

@@ -1,0 +1,180 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the gate, all of them, on one action or on silence."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
+from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
+from boundary_env_ros.core.gate.rules.limiting import shape
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.motion import brake_to, rest, start_anew
+from boundary_env_ros.core.gate.rules.rotation import refuse_what_is_none
+from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.stopping import stops
+
+
+def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
+    """
+    Rule on an action that is a command, or on silence.
+
+    Parameters
+    ----------
+    limits
+        Limits of the contract.
+    situation
+        The rest of what matters.
+    wanted
+        For a request, or a later action of a chunk, the action, well formed; for the operator,
+        the command that he gives; for the timer, the command that is in force, or None.
+
+    """
+    if situation.trigger is Trigger.TIMER:
+        stop = stop_in_silence(limits, situation, wanted)
+        return hold(limits, situation, wanted or ()) if stop is None else stop
+    command = wanted
+    translated: tuple[RuleResult, ...] = ()
+    if wanted is not None and situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+        command, translated = translate(limits.groups, wanted, situation.previous)
+    elif wanted is not None and situation.trigger is Trigger.OPERATOR:
+        command = turned_all(limits.groups, wanted, situation.previous)
+    results = stops(limits, situation, command)
+    if results or wanted is None:
+        return _stopped(limits, situation, command or (), results)
+    refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
+    if command is not None:
+        refused += _beyond(limits, situation, command) + refuse_what_is_none(limits, command)
+    if refused or command is None:
+        return Ruling(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
+    shaped, results, rate, acceleration = shape(limits, situation, command)
+    if situation.trigger in _BESIDES:
+        results = (_BESIDES[situation.trigger], *results)
+        admitted = as_action(limits.groups, shaped, situation.previous)
+    else:
+        results = (*translated, *results)
+        admitted = admitted_action(limits.groups, wanted, shaped, situation.previous)
+    return Ruling(
+        verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),
+        admitted=admitted,
+        wanted=command,
+        command=shaped,
+        rate=rate,
+        acceleration=acceleration,
+        results=results,
+    )
+
+
+def stop_in_silence(
+    limits: Limits, situation: Situation, in_force: Vector | None
+) -> Ruling | None:
+    """Rule on silence, as far as it stops the robot; None if the command in force is held."""
+    results = stops(limits, situation, in_force)
+    if not results and in_force is not None:
+        return None
+    because = (BESIDE_A_STOP,) if situation.others_turn else ()
+    return _stopped(limits, situation, in_force or (), (*because, *results))
+
+
+#: Why something is sent that no policy has asked for.
+_BESIDES = {
+    Trigger.OPERATOR: RuleResult(
+        rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR
+    ),
+    Trigger.PROBE: RuleResult(rule='probe', outcome=Verdict.ADMITTED, reason=Reason.PROBE),
+}
+
+
+def _stopped(
+    limits: Limits, situation: Situation, wanted: Vector, results: tuple[RuleResult, ...]
+) -> Ruling:
+    command = brake(limits, situation)
+    previous = situation.previous or command
+    rate, acceleration = start_anew(limits, previous, command, situation.time_step)
+    idle = situation.deactivated and not situation.armed and situation.previous is not None
+    if idle and at_rest(limits, previous):
+        command = ()  # nothing to brake, and somebody may have moved the robot since
+    return Ruling(
+        verdict=Verdict.STOPPED,
+        wanted=wanted,
+        command=command,
+        rate=rate,
+        acceleration=acceleration,
+        results=results,
+    )
+
+
+def hold(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
+    """Send the command in force again; what that is when the next is late, the contract says."""
+    if situation.others_turn:
+        return _sent_again(limits, situation, in_force, HELD, shape(limits, situation, in_force))
+    since, hold_after = situation.since_request, limits.safety.hold_after
+    late = since is None or since > hold_after
+    why = RuleResult(
+        rule='silence' if late else 'republish',
+        outcome=Verdict.HELD,
+        reason=Reason.COMMAND_LATE if late else Reason.REPUBLISHED,
+        value=since,
+        limit=hold_after,
+        unit='s',
+    )
+    previous, hold = situation.previous or in_force, limits.safety.hold
+    if not late:
+        goal = in_force
+    elif hold is Hold.LAST:
+        goal = rest(limits, situation)
+    else:
+        goal = safe_from(limits.safe, previous)
+    if late and hold is Hold.SAFE:
+        return _sent_again(limits, situation, goal, why, brake_to(limits, situation, goal))
+    return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))
+
+
+def _sent_again(
+    limits: Limits,
+    situation: Situation,
+    goal: Vector,
+    why: RuleResult,
+    shaped: tuple[Vector, tuple[RuleResult, ...], Vector, Vector],
+) -> Ruling:
+    command, results, rate, acceleration = shaped
+    return Ruling(
+        verdict=Verdict.HELD,
+        admitted=as_action(limits.groups, command, situation.previous),
+        wanted=goal,
+        command=command,
+        rate=rate,
+        acceleration=acceleration,
+        results=(why, *results),
+    )
+
+
+def _beyond(limits: Limits, situation: Situation, command: Vector) -> tuple[RuleResult, ...]:
+    """
+    Return what is out of the bounds of groups that refuse that.
+
+    These are the bounds of the contract, which a policy knows. What only a tightened bound is in
+    the way of is limited: to refuse it would leave the robot at what it does beyond that bound.
+    """
+    results = []
+    for i, value in enumerate(command):
+        low, high = limits.declared[i]
+        if limits.reject_beyond[i] and not low <= value <= high:
+            least, most = limits.room(i, situation.previous)
+            if not least <= value <= most:
+                results.append(
+                    RuleResult(
+                        rule='bounds',
+                        outcome=Verdict.REJECTED,
+                        reason=Reason.OUT_OF_BOUNDS,
+                        dimension=i,
+                        before=value,
+                        value=value,
+                        limit=low if value < low else high,
+                        unit=limits.unit[i],
+                    )
+                )
+    return tuple(results)

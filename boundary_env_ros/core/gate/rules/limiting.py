@@ -1,0 +1,56 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What may be published of what was asked for? LIMITED if that is less."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Reason, RuleResult
+from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.motion import follow
+from boundary_env_ros.core.gate.rules.obstacles import slow_down
+from boundary_env_ros.core.gate.rules.rotation import normalise
+from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
+from boundary_env_ros.core.gate.rules.workspace import keep_inside
+
+
+def shape(
+    limits: Limits, situation: Situation, wanted: Vector
+) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
+    """
+    Return as much of a wanted command as may be published.
+
+    Returns
+    -------
+    tuple
+        The command, what was taken from the wanted one, and the rate (unit/s) and acceleration
+        (unit/s^2) that the emitted commands have with it.
+
+    """
+    shaped = Shaped(wanted)
+    _bounds(limits, situation.previous, shaped)
+    normalise(limits, shaped)
+    slow_down(limits, situation, shaped)
+    keep_inside(limits, situation, shaped)
+    keep_curvature(limits, wanted, shaped)
+    rate, acceleration = follow(limits, situation, shaped)
+    return tuple(shaped.values), tuple(shaped.results), rate, acceleration
+
+
+def _bounds(limits: Limits, previous: Vector | None, shaped: Shaped) -> None:
+    for i in limits.bounded:
+        value = shaped.values[i]
+        low, high = limits.room(i, previous)
+        bound = min(max(value, low), high)
+        if bound != value:
+            shaped.limit(
+                'bounds',
+                Reason.OUT_OF_BOUNDS,
+                i,
+                bound,
+                value=value,
+                limit=bound,
+                unit=limits.unit[i],
+            )

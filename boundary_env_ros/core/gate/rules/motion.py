@@ -1,0 +1,229 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the sequence of emitted commands may change: rate, acceleration, jerk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Reason, RuleResult
+from boundary_env_ros.core.gate.motion_profile import advance, MotionLimits, MotionState, settle
+from boundary_env_ros.core.gate.rules.braking import brake, towards
+from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.rotation import turn
+from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.scale_together import slow_together
+
+#: Below the full rate by this part, a profile counts as being at it.
+_NEARLY = 2e-6
+#: Shortest time (s) by which a change is divided to say how fast it would have been.
+_SHORTEST = 1e-9
+
+
+def follow(limits: Limits, situation: Situation, shaped: Shaped) -> tuple[Vector, Vector]:
+    """
+    Limit how far the command may go from the one before it.
+
+    Returns
+    -------
+    tuple
+        Where the commands are going with it: rate (unit/s) and acceleration (unit/s^2). Of a
+        dimension that follows a profile these are the derivatives of the profile, of any other
+        the mean rate from the last command to this one.
+
+    """
+    previous, step = situation.previous, situation.time_step
+    if previous is None:
+        return (), ()
+    alone: Sequence[int] = limits.plain
+    if limits.curvatures:
+        together = slow_together(limits, previous, step, shaped)
+        alone = [i for i in alone if i not in together]
+    for i in alone:
+        # As fast as the driver is told to go there: within the time of its trajectory.
+        told = min(step, limits.within[i])
+        after = towards(previous[i], shaped.values[i], limits.rate[i] * told)
+        if after != shaped.values[i]:
+            _limit_rate(limits, shaped, i, previous[i], after, told)
+    turn(limits, previous, step, shaped)
+    if limits.profile is None:
+        return rate_between(previous, tuple(shaped.values), step), ()
+    return _follow_profile(limits, limits.profile, situation, previous, shaped)
+
+
+def rest(limits: Limits, situation: Situation) -> Vector:
+    """Return the command at which the sequence comes to rest if nothing more is asked for."""
+    previous = situation.previous or ()
+    if limits.profile is None or not previous:
+        return previous
+    place = settle(limits.profile, _state(limits, situation, previous))
+    return _put(previous, limits.profiled, place)
+
+
+def brake_to(
+    limits: Limits, situation: Situation, safe: Vector
+) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
+    """Return the next command of the stop profile, why it is not the safe one, and its rate."""
+    previous, step = situation.previous or safe, situation.time_step
+    shaped = Shaped(safe)
+    for i, (was, after) in enumerate(zip(previous, brake(limits, situation), strict=True)):
+        if after != safe[i]:
+            _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
+    command = tuple(shaped.values)
+    return command, tuple(shaped.results), *start_anew(limits, previous, command, step)
+
+
+def start_anew(
+    limits: Limits, previous: Vector, command: Vector, time_step: float
+) -> tuple[Vector, Vector]:
+    """
+    Return where the commands are going after one that was on no profile: a stop, or a jump.
+
+    A profile begins anew from rest there, since the commands before are none of its path: what
+    follows keeps the limits on its own.
+    """
+    rate = rate_between(previous, command, time_step)
+    return tuple(0.0 if i in limits.profiled else value for i, value in enumerate(rate)), ()
+
+
+def rate_between(previous: Vector, command: Vector, time_step: float) -> Vector:
+    """Return the mean rate of change from one command to the next, unit/s."""
+    if not time_step:
+        return (0.0,) * len(command)
+    return tuple((value - was) / time_step for value, was in zip(command, previous, strict=True))
+
+
+# Profiles ----------------------------------------------------------------------------------------
+
+
+def _follow_profile(
+    limits: Limits,
+    profile: MotionLimits,
+    situation: Situation,
+    previous: Vector,
+    shaped: Shaped,
+) -> tuple[Vector, Vector]:
+    """Go the next step of the profile of each dimension that has one, and tell why."""
+    dimensions, step = limits.profiled, situation.time_step
+    start = _state(limits, situation, previous)
+    # To where it may go, not only as far as its rate reaches now: it would brake for that.
+    end = advance(profile, start, tuple(shaped.values[i] for i in dimensions), step)
+    for place, i in enumerate(dimensions):
+        if end.position[place] != shaped.values[i]:
+            _explain(limits, shaped, i, _at(start, place), _at(end, place), step)
+    rate = rate_between(previous, tuple(shaped.values), step)
+    still = (0.0,) * len(previous)
+    return _put(rate, dimensions, end.velocity), _put(still, dimensions, end.acceleration)
+
+
+def _explain(
+    limits: Limits,
+    shaped: Shaped,
+    dimension: int,
+    start: tuple[float, float, float],
+    end: tuple[float, float, float],
+    time_step: float,
+) -> None:
+    """Take from a dimension what its profile leaves out, by the limit that is in the way."""
+    was, rate, acceleration = start
+    place, rate_then, _ = end
+    missing, step = shaped.values[dimension] - was, max(time_step, _SHORTEST)
+    value, limit = _acceleration_needed(missing, rate, step), limits.acceleration[dimension]
+    reason, unit = Reason.ACCELERATION_LIMIT, 's^2'
+    if limits.jerk[dimension] < math.inf:
+        jerk = _jerk_needed(missing, rate, acceleration, step)
+        if jerk > limits.jerk[dimension] or value <= limit:
+            value, limit = jerk, limits.jerk[dimension]
+            reason, unit = Reason.JERK_LIMIT, 's^3'
+    fastest = limits.rate[dimension]
+    at_it = math.copysign(rate_then, rate_then * missing) >= (1.0 - _NEARLY) * fastest
+    if at_it or (value <= limit and abs(missing) > fastest * time_step):
+        _limit_rate(limits, shaped, dimension, was, place, time_step)
+        return
+    shaped.limit(
+        'acceleration',
+        reason,
+        dimension,
+        place,
+        value=value,
+        limit=limit,
+        unit=f'{limits.unit[dimension]}/{unit}',
+    )
+
+
+def _acceleration_needed(missing: float, rate: float, step: float) -> float:
+    """
+    Return the least bound on acceleration within which a path comes to rest in its place in time.
+
+    It accelerates one way, then the other: A^2 T^2 - 4 d A - v^2 = 0 with d = x - v T / 2, of the
+    way x that is missing, the rate v and the time T.
+    """
+    beyond = abs(missing - 0.5 * rate * step)
+    return (2.0 * beyond + math.hypot(2.0 * beyond, rate * step)) / (step * step)
+
+
+def _jerk_needed(missing: float, rate: float, acceleration: float, step: float) -> float:
+    """
+    Return a bound on jerk below which no path comes to rest in its place in time.
+
+    For any p(t), t being the time that is left, the integral of p j is at most that of abs(p)
+    times the greatest jerk; and for a polynomial it follows from what is missing. Those of the
+    least such integral are the Chebyshev polynomials of the second kind: 1, t - T / 2 and
+    t^2 - T t + 3 T^2 / 16. From rest to rest the bound is reached: 32 x / T^3.
+    """
+    zeroth, first = -acceleration, -(rate + acceleration * step)
+    second = 2.0 * (missing - step * (rate + 0.5 * acceleration * step))
+    return max(
+        abs(zeroth) / step,
+        4.0 * abs(first - 0.5 * step * zeroth) / step**2,
+        16.0 * abs(second - step * (first - 3.0 / 16.0 * step * zeroth)) / step**3,
+    )
+
+
+def _limit_rate(
+    limits: Limits,
+    shaped: Shaped,
+    dimension: int,
+    was: float,
+    after: float,
+    step: float,
+    rate: float | None = None,
+) -> None:
+    shaped.limit(
+        'rate',
+        Reason.RATE_LIMIT,
+        dimension,
+        after,
+        value=abs(shaped.values[dimension] - was) / max(step, _SHORTEST),
+        limit=limits.rate[dimension] if rate is None else rate,
+        unit=f'{limits.unit[dimension]}/s',
+    )
+
+
+def _state(limits: Limits, situation: Situation, previous: Vector) -> MotionState:
+    """Return where the profiles are; what is not known of their motion is none."""
+    still = (0.0,) * len(previous)
+    position, velocity, acceleration = (
+        tuple(vector[i] for i in limits.profiled)
+        for vector in (
+            previous,
+            situation.previous_rate or still,
+            situation.previous_acceleration or still,
+        )
+    )
+    return MotionState(position=position, velocity=velocity, acceleration=acceleration)
+
+
+def _at(state: MotionState, place: int) -> tuple[float, float, float]:
+    return state.position[place], state.velocity[place], state.acceleration[place]
+
+
+def _put(vector: Vector, dimensions: Sequence[int], values: Vector) -> Vector:
+    """Return a vector with other values in some dimensions."""
+    found = list(vector)
+    for i, value in zip(dimensions, values, strict=True):
+        found[i] = value
+    return tuple(found)

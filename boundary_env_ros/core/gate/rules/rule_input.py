@@ -1,0 +1,118 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a ruling depends on besides contract and action, and the ruling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Measurement, RuleResult, Sent, Trigger, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """
+    Everything but the action that a ruling depends on; recorded with every decision.
+
+    Attributes
+    ----------
+    trigger
+        What made the gate decide.
+    time_step
+        Seconds for the rate limits.
+    previous
+        Command before this one; None if neither a command nor a measured state is known.
+    seeded
+        It was taken from the measured state.
+    previous_rate, previous_acceleration
+        Rate of change of the emitted commands up to there, unit/s, and of that, unit/s^2; empty
+        for none.
+    recent
+        What was sent and may still be under way, the oldest first, for the rules about places.
+        Empty: ``previous`` is all that matters.
+    emergency_stop, over, deactivated
+        The emergency stop is latched; the lease has ended; the gate is being deactivated.
+    armed
+        There is a lease.
+    stopped
+        The robot was stopped, and nothing that may be published was asked for since.
+    others_turn
+        In lockstep, the step is the turn of another agent: the robot is held, under all rules.
+    since_request, since_environment
+        Steady seconds since the last acceptable request and the last sign of life of the
+        environment.
+    since_tick
+        Steady seconds between the last two runs of the protecting timer; None before there were
+        two.
+    clock_error
+        Seconds by which ROS time has moved further than steady time between the two.
+    competing
+        Publishers on the command topics that are not the gate.
+    crowded
+        How many publishers there are beyond one, by the topic that the gate goes by.
+    overruns
+        How many of the last requests were over the latency budget.
+    measurements
+        Sensor values, by name, as far as the rules need them.
+
+    """
+
+    trigger: Trigger
+    time_step: float
+    previous: Vector | None
+    seeded: bool = False
+    previous_rate: Vector = ()
+    previous_acceleration: Vector = ()
+    recent: tuple[Sent, ...] = ()
+    emergency_stop: bool = False
+    over: bool = False
+    deactivated: bool = False
+    armed: bool = True
+    stopped: bool = False
+    others_turn: bool = False
+    since_request: float | None = None
+    since_environment: float | None = None
+    since_tick: float | None = None
+    clock_error: float | None = None
+    competing: int = 0
+    crowded: Mapping[str, int] = field(default_factory=dict)
+    overruns: int = 0
+    measurements: Mapping[str, Measurement]
+
+    @property
+    def foreign(self) -> int:
+        """Return how many publishers there are that there must not be."""
+        return self.competing + sum(self.crowded.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """
+    What the rules make of an action in a situation.
+
+    Attributes
+    ----------
+    verdict
+        The strictest outcome.
+    admitted
+        Action after the rules; empty for STOPPED and REJECTED.
+    wanted
+        The command that was asked for, before any rule; empty if none was.
+    command
+        What is to be published; empty for REJECTED.
+    rate, acceleration
+        Where the emitted commands are going with it, unit/s and unit/s^2; empty without a command.
+    results
+        Every rule that touched something, in order.
+
+    """
+
+    verdict: Verdict
+    admitted: Vector = ()
+    wanted: Vector = ()
+    command: Vector = ()
+    rate: Vector = ()
+    acceleration: Vector = ()
+    results: tuple[RuleResult, ...] = ()

@@ -1,0 +1,166 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Must the robot stop, whatever was asked for? STOPPED if so."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.safety import OnCompeting
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
+from boundary_env_ros.core.gate.rules.obstacles import obstacle_stops
+from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.workspace import workspace_stops
+
+#: Rule about other publishers; of a topic that the gate goes by, its name follows after a dot.
+COMPETING = 'competing_publisher'
+#: Rule about what the gate goes by; the name of the input follows after a dot.
+SENSORS = 'sensors'
+
+
+def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
+    """Return why the robot must stop, whatever was asked for; empty if it need not."""
+    results: list[RuleResult] = []
+    if situation.emergency_stop:
+        results.append(_stop('emergency_stop', Reason.EMERGENCY_STOP))
+    if situation.over:
+        results.append(_stop('authority', Reason.EPISODE_OVER))
+    if situation.deactivated:
+        results.append(_stop('gate', Reason.DEACTIVATED))
+    lockstep = limits.pacing is Pacing.LOCKSTEP
+    if not lockstep:
+        # In lockstep the world stands still between two requests, however long that takes.
+        results += _gate_and_clock(limits, situation)
+    results += _competing(limits, situation)
+    if situation.trigger is not Trigger.PROBE:  # before the first episode
+        results += _environment(limits, situation)
+    by_timer = situation.trigger is Trigger.TIMER
+    if situation.others_turn or not (by_timer and lockstep):
+        # What the world shows in lockstep is judged with the next request: a timer of another
+        # clock would make the record depend on how long it took.
+        results += _sensors(limits, situation)
+        results += obstacle_stops(limits, situation, wanted)
+        results += workspace_stops(limits, situation)
+    if by_timer:
+        if not situation.others_turn:  # of whom nothing was to be heard
+            results += _silence(limits, situation)
+        if situation.stopped and not results and (situation.others_turn or not lockstep):
+            # What stopped it may be gone in an instant. To go on then at what it had braked to is
+            # nothing that anybody asked for.
+            results.append(_stop('silence', Reason.STILL_STOPPED))
+    elif situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+        results += _overruns(limits, situation)  # of the policy, and no one else's
+    return tuple(results)
+
+
+def _stop(
+    rule_name: str,
+    reason: Reason,
+    value: float | None = None,
+    limit: float | None = None,
+    unit: str = '',
+) -> RuleResult:
+    return RuleResult(
+        rule=rule_name, outcome=Verdict.STOPPED, reason=reason, value=value, limit=limit, unit=unit
+    )
+
+
+def _gate_and_clock(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when the gate itself ran too late, or ROS time and steady time disagree."""
+    results = []
+    since, limit = situation.since_tick, limits.safety.gate_lateness
+    if since is not None and since > limit:
+        results.append(_stop('gate', Reason.GATE_LATE, since, limit, 's'))
+    error, limit = situation.clock_error, limits.safety.clock_jump
+    if error is not None and abs(error) > limit:
+        results.append(_stop('clock', Reason.CLOCK, error, limit, 's'))
+    return results
+
+
+def _competing(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """
+    Stop when another node publishes commands, or what the gate goes by.
+
+    What it commands passes no gate; and of two sensors on one topic one may hide what the other
+    sees.
+    """
+    if limits.safety.competing_publisher is not OnCompeting.STOP:
+        return []
+    found = {f'{COMPETING}.{topic}': others for topic, others in situation.crowded.items()}
+    if situation.competing:
+        found = {COMPETING: situation.competing, **found}
+    return [
+        _stop(name, Reason.COMPETING_PUBLISHER, float(others), 0.0, 'publishers')
+        for name, others in found.items()
+    ]
+
+
+def _overruns(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when too many of the last requests were over the latency budget."""
+    rule = limits.safety.overruns
+    if rule is None or situation.overruns <= rule.exceeded:
+        return []
+    return [
+        _stop(
+            'latency_budget',
+            Reason.LATENCY_BUDGET,
+            float(situation.overruns),
+            float(rule.exceeded),
+            f'of {rule.of} requests',
+        )
+    ]
+
+
+def _environment(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when the environment, which would end the episode, gives no sign of life."""
+    since, limit = situation.since_environment, limits.safety.environment_timeout
+    if since is not None and since <= limit:
+        return []
+    return [_stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')]
+
+
+def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when a sensor that a rule needs is silent, frozen, ahead of time or not usable."""
+    results = []
+    for name, need in limits.needs.items():
+        if name.startswith(FEEDBACK) and name not in limits.followed:
+            # Only needed to seed the limits: its absence shows as an unknown previous command.
+            continue
+        measurement = situation.measurements.get(name)
+        rule_name = name if name == EMERGENCY_STOP else f'{SENSORS}.{name}'
+        if not need.fresh(measurement):
+            age = None if measurement is None else measurement.age
+            results.append(_stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
+        elif not need.usable(measurement):
+            results.append(_stop(rule_name, Reason.SENSOR_INVALID))
+    if situation.previous is None:
+        limit = limits.safety.sensor_timeout
+        results += [
+            _stop(name, Reason.OBSERVATION_TIMEOUT, None, limit, 's')
+            for name in _not_seeding(limits, situation) or [SENSORS]
+        ]
+    return results
+
+
+def _not_seeding(limits: Limits, situation: Situation) -> list[str]:
+    """Return the feedback that keeps the limits from being seeded."""
+    return [
+        f'{SENSORS}.{name}'
+        for name, need in limits.needs.items()
+        if name.startswith(FEEDBACK) and name not in limits.followed
+        for measurement in (situation.measurements.get(name),)
+        if not (need.fresh(measurement) and need.usable(measurement))
+    ]
+
+
+def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """Stop when the policy has been silent for too long. In lockstep it may think for longer."""
+    if limits.pacing is Pacing.LOCKSTEP:
+        limit = limits.lockstep_deadline
+    else:
+        limit = limits.safety.command_timeout
+    since = situation.since_request
+    if since is not None and since > limit:
+        return [_stop('silence', Reason.COMMAND_TIMEOUT, since, limit, 's')]
+    return []

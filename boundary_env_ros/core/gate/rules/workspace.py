@@ -1,0 +1,494 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where a place may be, with what it needs to brake in: stop, and slow down before a boundary.
+
+From the measured place, from what was sent before and from a command follows a convex area that
+the place cannot leave before the robot rests, whatever the gate does afterwards, even if it dies.
+The command may go out if that area keeps the margin from every boundary. What is slowed down is
+what was asked for, all that moves the place in the same proportion, until what the other rules
+leave of it (:func:`.motion.follow`) keeps it.
+
+A place that is nearer to a boundary than the margin already, or beyond it, may move but not come
+nearer: the margin is then what is left of it; and from beyond the edge of a polygon it may move
+only towards the nearest place inside, over that edge alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+import math
+
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.safety import Moves, Polygon, Safety, Workspace
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Sent, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.motion import follow
+from boundary_env_ros.core.gate.rules.pending_motion import under_way, UnderWay
+from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.geometry import (
+    added,
+    around,
+    distances,
+    is_inside,
+    nearest,
+    Point,
+    sector,
+    Shape,
+)
+
+#: How much nearer than it may is taken for rounding, in the unit of the place.
+_ROUNDING = 1e-9
+#: Nearer to an edge than this a place counts as beyond it: what is kept from it is not measurable.
+_AT_THE_EDGE = 1e-6
+#: The speed that is left is found to within one of so many parts of what was asked for.
+_PARTS = 2**16
+#: A polygon around what may be reached in all directions goes beyond it by less than this part.
+_AROUND = 1.01
+
+
+def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
+    """
+    Stop when what was commanded last leads out of a workspace faster than it can slow down.
+
+    Judged is the least that the limits on the rate let follow, until the gate looks again; for the
+    timer the last command itself, since it may send no other.
+    """
+    if situation.previous is None:
+        return []
+    results = []
+    for place in limits.safety.workspaces:
+        course = _Course.of(limits, situation, place, hold=_until_next_look(limits))
+        if course is None:
+            continue
+        least = situation.previous
+        if situation.trigger is not Trigger.TIMER:
+            if course.is_far(_fastest(limits, least)):
+                continue
+            least = _what_follows(limits, situation, least, place.moved_by, 0.0)
+        elif course.is_far(least):
+            continue
+        gap = min(rule(least) for rule, _ in course.rules)
+        if gap.missing:
+            results.append(
+                RuleResult(
+                    rule='workspace_stop',
+                    outcome=Verdict.STOPPED,
+                    reason=Reason.WORKSPACE,
+                    value=gap.distance,
+                    limit=gap.kept,
+                    unit=place.unit[0],
+                )
+            )
+    return results
+
+
+def keep_inside(limits: Limits, situation: Situation, shaped: Shaped) -> None:
+    """
+    Limit the speed towards a boundary to what can be braked before it.
+
+    Where each dimension moves the place along an axis of its own and only that axis is bounded,
+    only that dimension is slowed down.
+    """
+    for place in limits.safety.workspaces:
+        course = _Course.of(limits, situation, place, hold=_until_the_driver_brakes(limits))
+        if course is None or course.is_far(_fastest(limits, situation.previous)):
+            continue
+        for rule, dimensions in course.rules:
+            _slow_down(limits, situation, shaped, place, rule, dimensions)
+
+
+def looks_back(safety: Safety, fastest: Vector) -> float:
+    """
+    Return for how many seconds a command that is in force no more still matters.
+
+    Parameters
+    ----------
+    safety
+        With the workspaces.
+    fastest
+        Greatest magnitude of each dimension of the command.
+
+    """
+    return max(
+        (
+            safety.sensor_timeout + place.delay + fastest[dimension] / braking
+            for place in safety.workspaces
+            for dimension, braking in zip(place.moved_by, place.braking, strict=True)
+        ),
+        default=0.0,
+    )
+
+
+def _until_next_look(limits: Limits) -> float:
+    return limits.period if limits.pacing is Pacing.LOCKSTEP else limits.safety.gate_period
+
+
+def _until_the_driver_brakes(limits: Limits) -> float:
+    """
+    Return how long a command may be in force if the gate sends no other: it may be gone.
+
+    A driver without a timeout of its own would go on for ever; with it the gate is trusted to come
+    back, and to stop for having been late.
+    """
+    if limits.pacing is Pacing.LOCKSTEP:
+        return limits.period  # without the gate the world stands still
+    late = limits.safety.gate_lateness
+    timeouts = [group.driver_timeout for group in limits.groups]
+    return max(late if timeout is None else timeout for timeout in timeouts)
+
+
+# Slowing down ------------------------------------------------------------------------------------
+
+
+def _slow_down(
+    limits: Limits,
+    situation: Situation,
+    shaped: Shaped,
+    place: Workspace,
+    rule: _Rule,
+    dimensions: Sequence[int],
+) -> None:
+    """Leave the greatest part of some dimensions that a rule lets pass."""
+    wanted = tuple(shaped.values)
+    gap = rule(_what_follows(limits, situation, wanted, dimensions, 1.0))
+    if not gap.missing:
+        return
+    passes = _most_that_passes(
+        lambda part: rule(_what_follows(limits, situation, wanted, dimensions, part)).spare,
+        gap.spare,
+    )
+    for dimension in dimensions:
+        if wanted[dimension] != 0.0:
+            shaped.limit(
+                'workspace',
+                Reason.WORKSPACE,
+                dimension,
+                passes * wanted[dimension],
+                value=gap.distance,
+                limit=gap.kept,
+                unit=place.unit[0],
+            )
+
+
+def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
+    """
+    Return the greatest part of something that is not too much, on a grid of ``_PARTS``.
+
+    None of it is as little as can be: if that were too much, the robot would be stopped.
+
+    Parameters
+    ----------
+    spare
+        What a part leaves to spare.
+    at_most
+        What all of it leaves, which is too little.
+
+    """
+    # Chandrupatla's method: a parabola through the last three where that is safe, else a half.
+    (here, left), (across, beyond) = (_PARTS, at_most + _ROUNDING), (0, spare(0.0) + _ROUNDING)
+    share = 0.5
+    while abs(across - here) > 1:
+        part = here + round(share * (across - here))
+        part = min(max(part, min(here, across) + 1), max(here, across) - 1)
+        found = spare(part / _PARTS) + _ROUNDING
+        last, lasted = here, left
+        if (found >= 0.0) is not (left >= 0.0):
+            last, lasted, across, beyond = across, beyond, here, left
+        here, left = part, found
+        share = _share((here, left), (across, beyond), (last, lasted))
+    return min(here, across) / _PARTS
+
+
+def _share(one: Point, other: Point, third: Point) -> float:
+    """Return at which part of the way from one to the other a function may be 0."""
+    (x1, f1), (x2, f2), (x3, f3) = one, other, third
+    if not (math.isfinite(f2) and math.isfinite(f3)) or f2 == f3 or f1 == f3:
+        return 0.5
+    along, change = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+    if not (change * change < along and (1.0 - change) ** 2 < 1.0 - along):
+        return 0.5
+    return f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (
+        f3 - f2
+    )
+
+
+def _fastest(limits: Limits, previous: Vector | None) -> Vector:
+    """Return the greatest magnitude that each dimension of the next command can have."""
+    before = previous or (0.0,) * len(limits.low)
+    return tuple(
+        max(-low, high, abs(value))
+        for low, high, value in zip(limits.low, limits.high, before, strict=True)
+    )
+
+
+def _what_follows(
+    limits: Limits, situation: Situation, wanted: Vector, dimensions: Sequence[int], part: float
+) -> Vector:
+    """Return what would be sent if only a part of some dimensions were asked for."""
+    slower = Shaped(
+        tuple(part * v if i in dimensions else v for i, v in enumerate(wanted)),
+    )
+    follow(limits, situation, slower)
+    return tuple(slower.values)
+
+
+# What a command needs ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Gap:
+    """
+    How far what is needed stays from a boundary.
+
+    Attributes
+    ----------
+    spare
+        ``distance`` less ``kept``.
+    distance
+        Of what is needed, from the boundary; less than 0 beyond it.
+    kept
+        The distance that is to be kept.
+
+    """
+
+    spare: float
+    distance: float
+    kept: float
+
+    @classmethod
+    def of(cls, distance: float, kept: float) -> _Gap:
+        return cls(distance - kept, distance, kept)
+
+    @property
+    def missing(self) -> bool:
+        """Return whether that is too near."""
+        return not self.spare >= -_ROUNDING
+
+
+_ANY = _Gap(math.inf, math.inf, 0.0)
+#: From a command to how near it may bring the place to a boundary.
+_Rule = Callable[[Vector], _Gap]
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """
+    Where a place is, and what of the commands before is under way there.
+
+    Attributes
+    ----------
+    place, at
+        The workspace, and where the place was measured.
+    ways
+        For each dimension that moves it, what is under way up and down.
+    hold
+        Seconds that the next command may be in force.
+
+    """
+
+    place: Workspace
+    at: Vector
+    ways: tuple[tuple[UnderWay, UnderWay], ...]
+    hold: float
+
+    @classmethod
+    def of(
+        cls, limits: Limits, situation: Situation, place: Workspace, *, hold: float
+    ) -> _Course | None:
+        """Return it; None if there is no measurement, for which the rule ``sensors`` stops."""
+        found = situation.measurements.get(place.input)
+        if found is None or found.age is None or not limits.needs[place.input].usable(found):
+            return None
+        sent = situation.recent
+        if situation.previous is not None and (not sent or sent[-1].command != situation.previous):
+            # It was measured, or nothing is known of what was before.
+            sent = (*sent, Sent(since=0.0, command=situation.previous))
+        ways = []
+        for dimension, braking in zip(place.moved_by, place.braking, strict=True):
+            up, down = (
+                under_way(
+                    tuple((one.since, sign * one.command[dimension]) for one in sent),
+                    age=max(found.age, 0.0),
+                    delay=place.delay,
+                    braking=braking,
+                )
+                for sign in (1.0, -1.0)
+            )
+            ways.append((up, down))
+        return cls(place, found.values, tuple(ways), hold)
+
+    @property
+    def borders(self) -> Iterator[_Border]:
+        """Return what bounds it in the plane."""
+        place, x, y = self.place, self.at[0], self.at[1]
+        for _, area in place.keep_out:
+            yield _Border.of(area, (x, y), place.margin, inside=False)
+        if place.polygon:
+            yield _Border.of(place.polygon, (x, y), place.margin, inside=True)
+
+    @property
+    def rules(self) -> tuple[tuple[_Rule, tuple[int, ...]], ...]:
+        """Return what is to be kept, each with the dimensions that are slowed down for it."""
+        place = self.place
+        plane: tuple[tuple[_Rule, tuple[int, ...]], ...] = ()
+        if place.moves is Moves.BODY:
+            return ((self._in_the_plane, place.moved_by),)
+        if place.polygon or place.keep_out:
+            plane = ((self._in_the_plane, place.dimensions[:2]),)
+        axes = tuple(
+            (self._along(index), (dimension,)) for index, dimension in enumerate(place.dimensions)
+        )
+        return (*axes, *plane)
+
+    def is_far(self, command: Vector) -> bool:
+        """
+        Return whether no boundary is near enough for any command that is no greater.
+
+        A rough figure, as most of the time it is enough: the sum of all ways in all directions.
+        """
+        place = self.place
+        ways = list(zip(place.moved_by, self.ways, strict=True))
+        if place.turn is not None:
+            ways.pop()
+        reach = _AROUND * sum(
+            way.needs(abs(command[dimension]), self.hold)
+            for dimension, both in ways
+            for way in both
+        )
+        bounds = zip(self.at, place.low, place.high, strict=False)
+        return all(
+            (low is None or at - low - reach >= place.margin)
+            and (high is None or high - at - reach >= place.margin)
+            for at, low, high in bounds
+        ) and (
+            self._is_far_from_areas(reach + max(place.margin, _AT_THE_EDGE))
+            or all(
+                border.back is None and border.apart - reach >= max(border.kept)
+                for border in self.borders
+            )
+        )
+
+    def _is_far_from_areas(self, distance: float) -> bool:
+        """Return whether all there is in the plane are areas to keep out of, so far away."""
+        x, y = self.at[:2]
+        return not self.place.polygon and all(
+            math.hypot(x - middle_x, y - middle_y) - radius >= distance
+            for (middle_x, middle_y), radius in (around(area) for _, area in self.place.keep_out)
+        )
+
+    def _needs(self, index: int, command: Vector) -> tuple[float, float]:
+        """Return how far a command may lead up and down one of the dimensions."""
+        speed = command[self.place.moved_by[index]]
+        up, down = self.ways[index]
+        return up.needs(speed, self.hold), down.needs(-speed, self.hold)
+
+    def _along(self, index: int) -> _Rule:
+        def rule(command: Vector) -> _Gap:
+            up, down = self._needs(index, command)
+            return self._bounds(index, self.at[index] - down, self.at[index] + up)
+
+        return rule
+
+    def _bounds(self, index: int, least: float, most: float) -> _Gap:
+        """Return how far from the bounds of one coordinate a range of it stays."""
+        place, at = self.place, self.at[index]
+        gaps = [_ANY]
+        low, high = place.low[index], place.high[index]
+        if low is not None:
+            gaps.append(_Gap.of(least - low, min(place.margin, at - low)))
+        if high is not None:
+            gaps.append(_Gap.of(high - most, min(place.margin, high - at)))
+        return min(gaps)
+
+    def _in_the_plane(self, command: Vector) -> _Gap:
+        shape = self._shape(command)
+        gaps = [_ANY]
+        if self.place.moves is Moves.BODY:
+            for index in range(2):
+                values = [corner[index] for corner in shape]
+                gaps.append(self._bounds(index, min(values), max(values)))
+        gaps += [border.gap(shape) for border in self.borders]
+        return min(gaps)
+
+    def _shape(self, command: Vector) -> Shape:
+        """Return the area of the plane that a command may lead to."""
+        x, y = self.at[:2]
+        needs = [self._needs(index, command) for index in range(len(self.ways))]
+        if self.place.moves is Moves.AXES:
+            (up_x, down_x), (up_y, down_y) = needs[:2]
+            return added(
+                added(((-down_x, 0.0), (up_x, 0.0)), ((0.0, -down_y), (0.0, up_y))), ((x, y),)
+            )
+        # However it turns, each part of its way has one of the headings that it may have, or is
+        # across it. So what it moves is a sum of vectors between these, of that length together.
+        heading, left, right = self.at[2], 0.0, 0.0
+        if self.place.turn is not None:
+            left, right = needs.pop()
+        shape: Shape = ((x, y),)
+        for index, (up, down) in enumerate(needs):
+            for way, turned in ((up, 0.0), (down, math.pi)):
+                middle = heading + turned + index * 0.5 * math.pi
+                shape = added(shape, sector(way, middle - right, middle + left))
+        return shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Border:
+    """
+    The edges of a polygon that a place is not to cross, or, from beyond them, to come back over.
+
+    Attributes
+    ----------
+    polygon, at
+        The polygon, and where the place is.
+    kept
+        What is to be kept from each edge, in their order.
+    apart
+        Distance from the nearest place of an edge.
+    back
+        Direction of the way back from beyond the edges; None if it is not beyond.
+
+    """
+
+    polygon: Polygon
+    at: Point
+    kept: Vector
+    apart: float
+    back: Point | None
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, polygon: Polygon, at: Point, margin: float, *, inside: bool) -> _Border:
+        """Return it; the gate asks more often than the place is measured."""
+        apart, foot, inward = nearest(polygon, at)
+        # What is kept is seen from what it is kept from, so none at all would be none too few.
+        margin = max(margin, _AT_THE_EDGE)
+        now = distances((at,), polygon)
+        if is_inside(polygon, at) is inside and apart >= _AT_THE_EDGE:
+            return cls(polygon, at, tuple(min(margin, d) for d in now), apart, None)
+        back = inward if inside else (-inward[0], -inward[1])
+        if apart >= _AT_THE_EDGE:
+            back = ((foot[0] - at[0]) / apart, (foot[1] - at[1]) / apart)
+        crossed = apart + _AT_THE_EDGE
+        kept = tuple(-math.inf if d < crossed else min(margin, d) for d in now)
+        return cls(polygon, at, kept, apart, back)
+
+    def gap(self, shape: Shape) -> _Gap:
+        """Return how far what may be reached stays from it."""
+        x, y = self.at
+        farthest = max(math.hypot(a - x, b - y) for a, b in shape)
+        kept = max(self.kept)
+        if self.back is None and self.apart - farthest >= kept:
+            return _Gap.of(self.apart - farthest, kept)  # whatever its directions are
+        gaps = [
+            _Gap.of(d, k) for d, k in zip(distances(shape, self.polygon), self.kept, strict=True)
+        ]
+        if self.back is not None:
+            way = self.back
+            gaps.append(_Gap.of(min((a - x) * way[0] + (b - y) * way[1] for a, b in shape), 0.0))
+        return min(gaps)

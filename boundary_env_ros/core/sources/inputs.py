@@ -1,0 +1,272 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which topics gate and environment listen to under a contract, and what they read there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from boundary_env_ros.core.contract.model import Contract, FieldSpec, Qos, WhenStale
+from boundary_env_ros.core.contract.safety import Obstacle, Operator, STOP_TYPE, Workspace
+from boundary_env_ros.core.contract.sources import (
+    JOINTS,
+    Joints,
+    Lookup,
+    Paths,
+    publishers_of,
+    Source,
+    value_names,
+    Vector,
+)
+from boundary_env_ros.core.gate.rules.limits import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
+from boundary_env_ros.core.sources.obstacle_distance import distance_reader
+from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.sources.readers import adapter, frame_of, reader, Reading, stamp_of
+from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
+from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """
+    One use of one topic.
+
+    Attributes
+    ----------
+    name
+        What the reading is for: a field of the contract, a group of the action, or an input of the
+        gate's rules.
+    topic, type
+        Relative topic and ROS type.
+    read
+        From the message to the reading.
+    qos
+        How the topic is listened to.
+    infinite
+        How many of its values, from the first one on, may be infinite.
+    publishers
+        How many nodes may publish the topic.
+
+    """
+
+    name: str
+    topic: str
+    type: str
+    read: Callable[[Message], Reading]
+    qos: Qos = Qos()
+    infinite: int = 0
+    publishers: int = 1
+
+
+def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
+    """
+    Return the inputs of the fields of observation, state and evaluator.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    topics
+        Resolved name of each relative topic, which image references carry.
+
+    """
+    return tuple(
+        Input(
+            name=s.name,
+            topic=s.topic,
+            type=s.type,
+            read=adapter(s, topics[s.topic]),
+            qos=s.qos,
+            infinite=infinite_values(s),
+        )
+        for s in contract.fields
+        if s.topic
+    )
+
+
+def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
+    """Return the inputs that tell what the robot did, one for each group of the action."""
+    return tuple(
+        Input(
+            name=group.name,
+            topic=group.feedback.topic,
+            type=group.feedback.type,
+            read=_plain(group.feedback.source),
+            publishers=publishers_of(group.feedback.source),
+        )
+        for group in contract.action
+    )
+
+
+def gate_inputs(contract: Contract) -> tuple[Input, ...]:
+    """
+    Return the inputs of the gate's rules, which the gate subscribes itself.
+
+    A message that cannot be read gives a reading without values, which the rules cannot go by: of
+    another frame than that which the contract declares for the sensor of an obstacle or a place
+    (the same numbers would bound something else), without a joint, of another size, or with a
+    header that was never stamped (nobody knows how old it is). Only of the operator's device such
+    a message raises :class:`RecordError`, and is passed over: a person may let go of it at any
+    time.
+    """
+    inputs = [
+        replace(i, name=f'{FEEDBACK}.{i.name}', read=_or_nothing(i.read))
+        for i in feedback_inputs(contract)
+    ]
+    safety = contract.safety
+    for rule in safety.obstacles:
+        read = _or_nothing(_in_frame(_stamped(distance_reader(rule)), rule, contract))
+        inputs.append(Input(name=rule.input, topic=rule.topic, type=rule.type, read=read))
+    for place in safety.workspaces:
+        read = _or_nothing(_in_frame(_plain(place.source), place, contract))
+        inputs.append(
+            Input(
+                name=place.input,
+                topic=place.topic,
+                type=place.type,
+                read=read,
+                publishers=publishers_of(place.source),
+            )
+        )
+    if safety.operator is not None:
+        hand = safety.operator
+        inputs.append(Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand)))
+    inputs += [
+        Input(
+            name=f'{ALIVE}.{s.name}',
+            topic=s.topic,
+            type=s.type,
+            read=_alive(s),
+            qos=s.qos,
+            publishers=publishers_of(s.source),
+        )
+        for s in (*contract.observation, *contract.state)
+        if s.when_stale is WhenStale.HOLD
+    ]
+    if contract.heartbeat is not None:
+        pressed = _or_nothing(_stamped(reader(Paths(paths=('data',)))))
+        stop = safety.emergency_stop
+        inputs.append(Input(name=EMERGENCY_STOP, topic=stop, type=STOP_TYPE, read=pressed))
+    return tuple(inputs)
+
+
+def looked_up_fields(contract: Contract) -> tuple[FieldSpec, ...]:
+    """Return the fields that tf is asked for."""
+    return tuple(spec for spec in contract.fields if isinstance(spec.source, Lookup))
+
+
+def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
+    """Return the fields that a client has to resolve to images itself."""
+    return tuple(spec for spec in contract.observation if spec.is_image)
+
+
+def sensor_topics(contract: Contract) -> Mapping[str, str]:
+    """
+    Return the type of every sensor topic of the contract, by relative name.
+
+    Commands are not among them, nor is the emergency stop.
+    """
+    found = {s.topic: s.type for s in contract.fields if s.topic}
+    found.update({i.topic: i.type for i in gate_inputs(contract) if i.name != EMERGENCY_STOP})
+    return found
+
+
+def _plain(source: Source) -> Callable[[Message], Reading]:
+    return _stamped(reader(source))
+
+
+def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
+    """
+    Return a reader of one value, 1, for a message in which a field was measured.
+
+    What was not measured is returned as it came, which no rule can go by, with what is wrong.
+    """
+    if spec.is_image:
+        # What is in it is for the policy to see, and takes longer than the gate has.
+        return _or_nothing(_stamped(lambda message: (1.0,)))
+    read, infinite = adapter(spec, spec.topic), infinite_values(spec)
+
+    def alive(message: Message) -> Reading:
+        reading = read(message)
+        if is_measured(reading.values, infinite=infinite):
+            return Reading(values=(1.0,), stamp=reading.stamp)
+        told = not_measured(reading.values, value_names(spec.source), infinite=infinite)
+        problem = (
+            f'{spec.name} is not usable (expected finite values, got {told}); let the driver '
+            'leave out what it could not measure.'
+        )
+        return Reading(values=reading.values, stamp=reading.stamp, problem=problem)
+
+    return _or_nothing(alive)
+
+
+def infinite_values(spec: FieldSpec) -> int:
+    """Return how many values of a field may be infinite: all of ranges, none of anything else."""
+    return spec.size if spec.type in RANGES else 0
+
+
+def _or_nothing(read: Callable[[Message], Reading]) -> Callable[[Message], Reading]:
+    """Return a reader that gives no values for a message that cannot be read, whatever it is."""
+
+    def read_or_nothing(message: Message) -> Reading:
+        try:
+            reading = read(message)
+            if reading.stamp is None and hasattr(message, 'header'):
+                raise RecordError(
+                    'The stamp in the header is 0. Let the driver stamp what it measures.'
+                )
+        except OfAnother:
+            raise  # nothing that it should have said is missing
+        except (BoundaryError, *WRONG_INPUT) as error:
+            problem = str(error) if isinstance(error, BoundaryError) else repr(error)
+            return Reading(values=(), stamp=stamp_of(message), problem=problem)
+        return reading
+
+    return read_or_nothing
+
+
+def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
+    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+
+
+def _in_frame(
+    read: Callable[[Message], Reading], rule: Obstacle | Workspace, contract: Contract
+) -> Callable[[Message], Reading]:
+    """
+    Return a reader that refuses a message of another frame than that of a rule.
+
+    A message without a frame does not contradict the contract, and the header of joints says
+    nothing of their positions. Of several agents each may put its name before its frames.
+    """
+    angles = isinstance(rule, Workspace) and (
+        rule.type == JOINTS or isinstance(rule.source, Joints)
+    )
+    if angles or not rule.frame:
+        return read
+    prefixes = contract.agents if len(contract.agents) > 1 else ()
+    frames = frozenset(('', rule.frame, *(f'{agent}/{rule.frame}' for agent in prefixes)))
+
+    def checked(message: Message) -> Reading:
+        actual = frame_of(message)
+        if actual not in frames:
+            raise RecordError(
+                f'Wrong frame in the header of {rule.topic} ({rule.input}; expected '
+                f'{rule.frame!r}, got {actual!r}). Such a message is not used. Let it be '
+                'published in the frame of the contract, or change `frame` there and all that '
+                'it bounds.'
+            )
+        return read(message)
+
+    return checked
+
+
+def _operator(hand: Operator) -> Callable[[Message], Reading]:
+    """Return the reader of a command in command units, and, as the last value, of the switch."""
+    values, switch = reader(hand.source), reader(Paths(paths=(hand.enable,)))
+
+    def read(message: Message) -> Reading:
+        command = tuple(v * scale for v, scale in zip(values(message), hand.scale, strict=True))
+        return Reading(values=(*command, *switch(message)), stamp=stamp_of(message))
+
+    return read

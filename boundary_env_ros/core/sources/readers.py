@@ -1,0 +1,247 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""From a message to the values that the contract asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+import math
+from typing import Any
+
+from boundary_env_ros.core.contract.model import Confidence, FieldSpec
+from boundary_env_ros.core.contract.sources import (
+    Array,
+    Beams,
+    Joints,
+    Lookup,
+    Paths,
+    Picture,
+    Points,
+    Source,
+    Trajectory,
+    Vector,
+)
+from boundary_env_ros.core.environment.observation import ImageReference
+from boundary_env_ros.core.sources import images
+from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
+from boundary_env_ros.core.sources.paths import getter, getters, Message
+from boundary_env_ros.core.sources.point_cloud import evenly_taken
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import OfAnother, RecordError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """
+    What an adapter makes of one message.
+
+    Attributes
+    ----------
+    values
+        In contract order; empty for an image.
+    stamp
+        ``header.stamp`` in nanoseconds; None if the message has no header, or its stamp is zero,
+        which ROS uses for a time never set.
+    confidence
+        In [0, 1]; None if the field has none.
+    image
+        For an image.
+    problem
+        Why the message could not be read, where that is no error; there are no values then.
+
+    """
+
+    values: Vector
+    stamp: int | None
+    confidence: float | None = None
+    image: ImageReference | None = None
+    problem: str = ''
+
+
+def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
+    """
+    Return the function that reads a field of the contract from its message.
+
+    Parameters
+    ----------
+    spec
+        The field, of a topic or of tf.
+    topic
+        Its resolved topic, which image references name.
+
+    """
+    source = spec.source
+    assert source is not None  # a field of the task and a derived one are read from no message
+    if isinstance(source, Picture):
+        return _image_adapter(spec, topic)
+    if isinstance(source, Beams):
+        beams = source.count
+        return _with_fraction(lambda message: nearest_of_sectors(message, beams))
+    if isinstance(source, Points):
+        points = source
+        return _with_fraction(lambda message: evenly_taken(message, points))
+    read, confidence = reader(source), _confidence(spec.confidence)
+    return lambda message: Reading(
+        values=read(message), stamp=stamp_of(message), confidence=confidence(message)
+    )
+
+
+def _image_adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
+    def read(message: Message) -> Reading:
+        stamp = stamp_of(message)
+        image = images.reference(message, spec, topic, stamp or 0)
+        return Reading(values=(), stamp=stamp, image=image)
+
+    return read
+
+
+def _with_fraction(
+    read: Callable[[Message], tuple[Vector, float]],
+) -> Callable[[Message], Reading]:
+    """Return the adapter of a source whose confidence is the fraction that was measured."""
+
+    def adapt(message: Message) -> Reading:
+        values, fraction = read(message)
+        return Reading(values=values, stamp=stamp_of(message), confidence=fraction)
+
+    return adapt
+
+
+def reader(source: Source) -> Callable[[Message], Vector]:
+    """
+    Return the function that reads the values of a source from a message.
+
+    Raises
+    ------
+    RecordError
+        When called with a message that has not what the source asks for.
+
+    """
+    match source:
+        case Paths(paths=paths):
+            return getters(paths)
+        case Lookup(paths=paths):
+            # Of the transform of a TransformStamped.
+            return getters(tuple(_within('transform', path) for path in paths))
+        case Joints():
+            return lambda message: _joints(message, source)
+        case Trajectory(names=names):
+            return lambda message: _trajectory(message, names)
+        case Array(path=path, length=length):
+            get = getter(path)
+            return lambda message: _array(get(message), path, length)
+        case Beams(count=count):
+            return lambda message: nearest_of_sectors(message, count)[0]
+        case Points() as points:
+            return lambda message: evenly_taken(message, points)[0]
+        case Picture():
+            raise TypeError('Expected a source of numbers, got an image.')
+
+
+def _within(field: str, path: str) -> str:
+    """Return the path of something inside a field; a function stays outside."""
+    if path.endswith(')'):
+        function, inner = path[:-1].split('(', 1)
+        return f'{function}({field}.{inner})'
+    return f'{field}.{path}'
+
+
+def stamp_of(message: Message) -> int | None:
+    """Return ``header.stamp`` in nanoseconds; None if there is none or it was never set."""
+    header = getattr(message, 'header', None)
+    if header is None:
+        return None
+    stamp: int = header.stamp.sec * NANOSECONDS + header.stamp.nanosec
+    return stamp or None
+
+
+def frame_of(message: Message) -> str:
+    """Return ``header.frame_id``; empty if there is none, or it says nothing."""
+    return str(getattr(getattr(message, 'header', None), 'frame_id', ''))
+
+
+def _joints(message: Message, source: Joints) -> Vector:
+    if source.publishers > 1 and not set(source.names) & set(message.name):
+        raise OfAnother(
+            f'Joints of another publisher (expected some of {", ".join(source.names)}, got '
+            f'{", ".join(message.name) or "none"}).'
+        )
+    places = _places(message.name, source.names)
+    values: list[float] = []
+    for quantity in source.quantities:
+        column = getattr(message, quantity)
+        if len(column) != len(message.name):
+            raise RecordError(
+                f'The {quantity} of joints is missing (expected {len(message.name)} values, got '
+                f'{len(column)}). Does the driver report it?'
+            )
+        values += [float(column[place]) for place in places]
+    return tuple(values)
+
+
+def _trajectory(message: Message, names: tuple[str, ...]) -> Vector:
+    places = _places(message.joint_names, names)
+    if len(message.points) != 1 or len(message.points[0].positions) != len(message.joint_names):
+        raise RecordError(
+            'Wrong trajectory (expected one point with a position for each joint, got '
+            f'{len(message.points)} points).'
+        )
+    positions = message.points[0].positions
+    return tuple(float(positions[place]) for place in places)
+
+
+def _places(there: Any, names: tuple[str, ...]) -> list[int]:
+    index = {name: place for place, name in enumerate(there)}
+    try:
+        return [index[name] for name in names]
+    except KeyError as error:
+        raise RecordError(
+            f'The joint {error.args[0]!r} is missing (got {", ".join(index) or "none"}). '
+            'Change `joints` in the contract.'
+        ) from None
+
+
+def _array(found: Any, path: str, length: int) -> Vector:
+    try:
+        values = tuple(map(float, found))
+    except (TypeError, ValueError):
+        raise RecordError(
+            f'The field {path!r} is not made of numbers (got {type(found).__name__}).'
+        ) from None
+    if len(values) != length:
+        raise RecordError(
+            f'Wrong length of the field {path!r} (expected {length} numbers, got {len(values)}). '
+            'Change the shape in the contract.'
+        )
+    return values
+
+
+def _confidence(spec: Confidence | None) -> Callable[[Message], float | None]:
+    if spec is None:
+        return lambda message: None
+    if spec.field:
+        read = getters((spec.field,))
+        return lambda message: _probability(read(message)[0])
+    variance = getters((spec.variance,))
+    tolerance = spec.tolerance
+    return lambda message: probability_within(tolerance, variance(message)[0])
+
+
+def _probability(value: float) -> float | None:
+    """Return a probability; None for a number that is none, which says nothing."""
+    return value if 0.0 <= value <= 1.0 else None
+
+
+def probability_within(tolerance: float, variance: float) -> float | None:
+    """
+    Return the probability that a normal error of that variance is at most the tolerance.
+
+    ``erf(tolerance / sqrt(2 variance))``; None for a variance that is negative or not finite,
+    which ROS messages use for unknown.
+    """
+    if not math.isfinite(variance) or variance < 0.0:
+        return None
+    if variance == 0.0:
+        return 1.0
+    return math.erf(tolerance / math.sqrt(2.0 * variance))

@@ -1,0 +1,739 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Contracts from plain data: what is read, and what is refused, by key path, with the way out."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+import math
+from typing import Any
+
+from core_world import drop, put, shipped, shipped_data, TASKS
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.contract.model import Beyond, Pacing, TaskSpec, WhenStale
+from boundary_env_ros.core.contract.sources import Array, Beams, Joints
+from boundary_env_ros.core.environment.causes import BUILT_IN, Ending
+from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
+
+Path = tuple[str | int, ...]
+MISSING = object()
+
+
+def problems_of(changes: dict[Path, object], **arguments: Any) -> tuple[Problem, ...]:
+    """Return what is wrong with the shipped contract after some changes."""
+    data = shipped_data()
+    for path, value in changes.items():
+        if value is MISSING:
+            drop(data, path)
+        else:
+            put(data, path, value)
+    with pytest.raises(ContractError) as caught:
+        parse(data, tasks=TASKS, **arguments)
+    return caught.value.problems
+
+
+# What is read ------------------------------------------------------------------------------------
+
+
+def test_the_shipped_contract_says_what_its_file_says() -> None:
+    contract = shipped()
+    data: dict[str, Any] = shipped_data()
+    assert contract.name == data['contract'] == 'warehouse_cart'
+    assert contract.period == data['period']
+    assert contract.pacing is Pacing.REALTIME
+    assert not contract.sim_time
+    assert [f.name for f in contract.observation] == list(data['observation'])
+    assert [f.name for f in contract.evaluator] == list(data['evaluator'])
+    assert contract.flat('low') == (-0.3, -1.5)
+    assert contract.action_size == 2
+    assert contract.command_unit == ('m/s', 'rad/s')
+    assert contract.action[0].beyond is Beyond.CLIP
+    assert contract.observation[0].when_stale is WhenStale.TRUNCATE
+    assert contract.observation[2].source == Beams(count=36)
+    assert contract.observation[2].low == (0.0,) * 36
+    assert contract.observation[3].is_image
+    assert contract.observation[3].shape == (48, 64, 3)
+    assert contract.observation[3].dtype == 'uint8'
+    assert contract.observation[4].task == 'goal'
+    assert contract.safety.recorder_timeout == 2.0
+    assert contract.reaction_of == 'pose'
+    assert contract.task.distribution == 'boundary_env_ros'
+    assert contract.episode.on_stop['OBSTACLE_STOP'] == 'safety_stop'
+    assert contract.max_steps == round(contract.episode.time_limit / contract.period)
+
+
+@pytest.mark.parametrize(
+    ('path', 'attribute', 'default'),
+    [
+        (('clock',), 'sim_time', False),
+        (('pacing',), 'pacing', Pacing.REALTIME),
+        (('evaluator',), 'evaluator', ()),
+        (('lockstep',), 'lockstep_deadline', 10.0),
+        (('recorder',), 'recorder_required', True),
+        (('latency_budget',), 'latency_budget', {}),
+        (('latency_budget', 'of'), 'reaction_of', 'pose'),
+    ],
+)
+def test_what_is_left_out_has_its_default(path: Path, attribute: str, default: object) -> None:
+    data = shipped_data()
+    drop(data, path)
+    assert getattr(parse(data), attribute) == default
+
+
+def test_one_number_stands_for_all_dimensions() -> None:
+    contract = shipped({('action', 'base', 'rate'): 4.0})
+    assert contract.flat('rate') == (4.0, 4.0)
+
+
+def test_a_declared_cause_goes_before_the_verdicts_of_the_task_and_after_losses() -> None:
+    contract = shipped({('episode', 'causes'): {'dropped_load': 'terminated'}})
+    order = list(contract.episode.causes)
+    assert order.index('policy_lost') < order.index('dropped_load') < order.index('failure')
+    assert contract.episode.causes['dropped_load'] is Ending.TERMINATED
+    assert set(order) == {*BUILT_IN, 'dropped_load'}
+
+
+def test_a_built_in_cause_may_be_written_out_as_it_is() -> None:
+    contract = shipped({('episode', 'causes'): {'success': 'terminated'}})
+    assert list(contract.episode.causes) == list(BUILT_IN)
+
+
+def test_a_driver_without_a_timeout_must_be_acknowledged() -> None:
+    contract = shipped(
+        {
+            ('action', 'base', 'driver_timeout'): 'none',
+            ('action', 'base', 'driver_timeout_acknowledged'): True,
+        }
+    )
+    assert contract.action[0].driver_timeout is None
+
+
+def test_a_robot_without_an_emergency_stop_may_say_so() -> None:
+    without = shipped_data()
+    drop(without, ('safety', 'emergency_stop'))
+    contract = shipped({('safety', 'emergency_stop'): 'none'})
+    assert contract.safety.emergency_stop == ''
+    assert contract == parse(without, tasks=TASKS)
+
+
+def test_a_safe_command_need_not_be_zero() -> None:
+    contract = shipped({('action', 'base', 'safe'): [0.0, -0.2]})
+    assert contract.flat('safe') == (0.0, -0.2)
+
+
+def test_lockstep_with_simulated_time_is_read() -> None:
+    contract = shipped({('pacing',): 'lockstep', ('clock',): 'sim'})
+    assert contract.pacing is Pacing.LOCKSTEP
+
+
+def test_parsing_does_not_change_the_data() -> None:
+    data = shipped_data()
+    before = deepcopy(data)
+    parse(data)
+    assert data == before
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+BROKEN: list[tuple[str, Path, object, Path, str]] = [
+    ('no name', ('contract',), MISSING, ('contract',), 'a name in lower case'),
+    ('bad name', ('contract',), 'Warehouse Cart', ('contract',), 'a name in lower case'),
+    ('name is a number', ('contract',), 7, ('contract',), 'a name in lower case'),
+    ('bad version', ('version',), '1.0', ('version',), 'a version of three numbers'),
+    ('no period', ('period',), MISSING, ('period',), 'a finite number (s) greater than 0'),
+    ('zero period', ('period',), 0, ('period',), 'a finite number (s) greater than 0'),
+    ('text for period', ('period',), '100ms', ('period',), 'a finite number (s)'),
+    ('period is true', ('period',), True, ('period',), 'a finite number (s)'),
+    ('infinite period', ('period',), float('inf'), ('period',), 'a finite number (s)'),
+    ('period is NaN', ('period',), float('nan'), ('period',), 'a finite number (s)'),
+    ('huge period', ('period',), 10**400, ('period',), 'a finite number (s)'),
+    ('unknown clock', ('clock',), 'gps', ('clock',), 'one of ros, sim'),
+    ('unknown pacing', ('pacing',), 'fast', ('pacing',), 'one of realtime, lockstep'),
+    ('lockstep on ros time', ('pacing',), 'lockstep', ('clock',), 'sim, with `pacing: lockstep`'),
+    ('no agents', ('agents',), [], ('agents',), 'at least one agent'),
+    ('agent twice', ('agents',), ['cart', 'cart'], ('agents',), 'every agent once'),
+    ('bad agent', ('agents',), ['Cart 1'], ('agents', 0), 'a name in lower case'),
+    ('no observation', ('observation',), MISSING, ('observation',), 'a mapping of keys'),
+    ('empty observation', ('observation',), {}, ('observation',), 'at least one field'),
+    ('observation is a list', ('observation',), [], ('observation',), 'a mapping of keys'),
+    ('bad field name', ('observation', 'Front-2'), {}, ('observation', 'Front-2'), 'a name in'),
+    (
+        'absolute topic', ('observation', 'scan', 'topic'), '/scan',
+        ('observation', 'scan', 'topic'), 'a relative topic name',
+    ),
+    (
+        'topic beyond ASCII', ('observation', 'scan', 'topic'), 'scän',
+        ('observation', 'scan', 'topic'), 'a relative topic name',
+    ),
+    (
+        'bad type', ('observation', 'scan', 'type'), 'LaserScan',
+        ('observation', 'scan', 'type'), 'a message type',
+    ),
+    (
+        'bad path', ('observation', 'velocity', 'fields'), ['twist..x', 'twist.twist.angular.z'],
+        ('observation', 'velocity', 'fields', 0), 'a field path',
+    ),
+    (
+        'an index beyond any array', ('observation', 'velocity', 'fields'),
+        ['a[' + '1' * 5000 + ']', 'b'],
+        ('observation', 'velocity', 'fields', 0), 'a field path',
+    ),
+    (
+        'unknown function', ('observation', 'pose', 'fields'), ['tilt(a)', 'b', 'c'],
+        ('observation', 'pose', 'fields', 0), 'a field path',
+    ),
+    (
+        'path without end', ('observation', 'pose', 'fields'),
+        ['yaw(' * 5000 + 'q' + ')' * 5000, 'b', 'c'],
+        ('observation', 'pose', 'fields', 0), 'a field path',
+    ),
+    (
+        'wrong number of units', ('observation', 'pose', 'unit'), ['m', 'm'],
+        ('observation', 'pose', 'unit'), 'one unit, or one for each of 3 values',
+    ),
+    (
+        'no unit', ('observation', 'pose', 'unit'), MISSING,
+        ('observation', 'pose', 'unit'), 'a unit, for example',
+    ),
+    (
+        'wrong number of bounds', ('observation', 'pose', 'low'), [0, 0],
+        ('observation', 'pose', 'low'), 'a list of 3',
+    ),
+    (
+        'inverted bounds', ('observation', 'scan', 'low'), 9.0,
+        ('observation', 'scan', 'high'), 'a bound not below low (9)',
+    ),
+    (
+        'a bound is a text', ('observation', 'pose', 'high'), [5.5, 'far', 3.2],
+        ('observation', 'pose', 'high', 1), 'a finite number',
+    ),
+    (
+        'negative age', ('observation', 'pose', 'max_age'), -0.1,
+        ('observation', 'pose', 'max_age'), 'a finite number (s) greater than 0',
+    ),
+    (
+        'truncate without age', ('observation', 'pose', 'max_age'), MISSING,
+        ('observation', 'pose', 'max_age'), 'an age (s) for `when_stale: truncate`',
+    ),
+    (
+        'unknown when_stale', ('observation', 'pose', 'when_stale'), 'warn',
+        ('observation', 'pose', 'when_stale'), 'one of mark, hold, truncate',
+    ),
+    (
+        'unknown beyond', ('observation', 'pose', 'beyond'), 'reject',
+        ('observation', 'pose', 'beyond'), 'one of clip, truncate',
+    ),
+    (
+        'no beams', ('observation', 'scan', 'beams'), 0,
+        ('observation', 'scan', 'beams'), 'a whole number from 1 to 16384',
+    ),
+    (
+        'half a beam', ('observation', 'scan', 'beams'), 1.5,
+        ('observation', 'scan', 'beams'), 'a whole number from 1 to 16384',
+    ),
+    (
+        'unknown encoding', ('observation', 'front', 'encoding'), 'yuv',
+        ('observation', 'front', 'encoding'), 'one of mono8, rgb8, bgr8',
+    ),
+    (
+        'wrong channels', ('observation', 'front', 'shape'), [48, 64, 4],
+        ('observation', 'front', 'shape', 2), '3 channels for rgb8',
+    ),
+    (
+        'flat image', ('observation', 'front', 'shape'), [48, 64],
+        ('observation', 'front', 'shape'), 'a list of 3',
+    ),
+    (
+        'half a pixel', ('observation', 'front', 'shape'), [48.5, 64, 3],
+        ('observation', 'front', 'shape', 0), 'a whole number, 1 or more',
+    ),
+    (
+        'unknown key of an image', ('observation', 'front', 'low'), 0,
+        ('observation', 'front', 'low'), 'unknown key',
+    ),
+    (
+        'confidence without tolerance', ('observation', 'pose', 'confidence'), {'variance': 'a'},
+        ('observation', 'pose', 'confidence', 'tolerance'), 'a finite number',
+    ),
+    (
+        'task field of the evaluator', ('evaluator', 'contact'), {'task': 'goal'},
+        ('evaluator', 'contact', 'topic'), 'a relative topic name',
+    ),
+    (
+        'evaluator field that the policy sees', ('evaluator', 'contact'),
+        {
+            'topic': 'pose_detections', 'type': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+            'fields': ['pose.pose.position.x'], 'unit': 'm', 'low': -9, 'high': 9,
+        },
+        ('evaluator', 'contact'), 'a source that the policy does not see',
+    ),
+    ('no action', ('action',), MISSING, ('action',), 'a mapping of keys'),
+    ('empty action', ('action',), {}, ('action',), 'at least one group'),
+    (
+        'no feedback', ('action', 'base', 'feedback'), MISSING,
+        ('action', 'base', 'feedback'), 'a mapping of keys',
+    ),
+    (
+        'feedback for one of two', ('action', 'base', 'feedback', 'fields'), ['twist.x'],
+        ('action', 'base', 'feedback', 'fields'), '2 values, one for each dimension',
+    ),
+    (
+        'no threshold', ('action', 'base', 'feedback', 'threshold'), 0,
+        ('action', 'base', 'feedback', 'threshold'), 'a finite number',
+    ),
+    (
+        'a command path with an index', ('action', 'base', 'fields'), ['a[0]', 'b'],
+        ('action', 'base', 'fields', 0), 'a field path without index',
+    ),
+    (
+        'three units for two', ('action', 'base', 'unit'), ['m/s', 'rad/s', 'm/s'],
+        ('action', 'base', 'unit'), 'one unit, or one for each of 2 values',
+    ),
+    (
+        'inverted action bounds', ('action', 'base', 'high'), [-0.4, 1.5],
+        ('action', 'base', 'high', 0), 'a bound not below low (-0.3)',
+    ),
+    (
+        'unsafe safe command', ('action', 'base', 'safe'), [2.0, 0.0],
+        ('action', 'base', 'safe', 0), 'a value in [-0.3, 0.8]',
+    ),
+    (
+        'zero rate', ('action', 'base', 'rate'), [0.0, 4.0],
+        ('action', 'base', 'rate', 0), 'greater than 0',
+    ),
+    (
+        'a driver that never stops', ('action', 'base', 'driver_timeout'), 'none',
+        ('action', 'base', 'driver_timeout'), '`driver_timeout_acknowledged: true`',
+    ),
+    (
+        'no driver timeout', ('action', 'base', 'driver_timeout'), MISSING,
+        ('action', 'base', 'driver_timeout'), 'a finite number (s)',
+    ),
+    (
+        'a driver too quick to hold', ('action', 'base', 'driver_timeout'), 0.1,
+        ('action', 'base', 'driver_timeout'), 'more than safety.hold_after',
+    ),
+    (
+        'a command topic that is a sensor', ('action', 'base', 'topic'), 'odom',
+        ('action', 'base', 'topic'), 'a topic that no sensor uses',
+    ),
+    (
+        'one topic of two types', ('safety', 'obstacle', 'topic'), 'odom',
+        ('safety', 'obstacle', 'type'), 'as elsewhere for the topic odom',
+    ),
+    ('safety in a list', ('safety',), [1], ('safety',), 'a mapping of keys'),
+    (
+        'hold before the period', ('safety', 'hold_after'), 0.1,
+        ('safety', 'hold_after'), 'more than period',
+    ),
+    (
+        'stop before hold', ('safety', 'command_timeout'), 0.15,
+        ('safety', 'command_timeout'), 'more than hold_after',
+    ),
+    (
+        'policy lost before stop', ('safety', 'policy_timeout'), 0.3,
+        ('safety', 'policy_timeout'), 'more than command_timeout',
+    ),
+    (
+        'environment lost in a period', ('safety', 'environment_timeout'), 0.1,
+        ('safety', 'environment_timeout'), 'more than period',
+    ),
+    (
+        'gate slower than the step', ('safety', 'gate_period'), 0.2,
+        ('safety', 'gate_period'), 'not more than period',
+    ),
+    (
+        'obstacle for no dimension', ('safety', 'obstacle', 'dimension'), 2,
+        ('safety', 'obstacle', 'dimension'), 'an index into the action, below 2',
+    ),
+    (
+        'a sector all around', ('safety', 'obstacle', 'half_angle'), 3.0,
+        ('safety', 'obstacle', 'half_angle'), 'not more than 1.5708',
+    ),
+    (
+        'stop before slow', ('safety', 'obstacle', 'stop_distance'), 2.0,
+        ('safety', 'obstacle', 'stop_distance'), 'a distance below slow_distance (0.95 m)',
+    ),
+    (
+        'no room to stop in', ('safety', 'obstacle', 'stop_distance'), 0.05,
+        ('safety', 'obstacle', 'stop_distance'), 'to stop from slow_speed',
+    ),
+    (
+        'no room to slow down in', ('safety', 'obstacle', 'slow_distance'), 0.6,
+        ('safety', 'obstacle', 'slow_distance'), 'to slow down from 0.8 m/s',
+    ),
+    (
+        'more than all beams', ('safety', 'obstacle', 'min_valid'), 1.5,
+        ('safety', 'obstacle', 'min_valid'), 'not more than 1',
+    ),
+    (
+        'a budget for a field nobody sees', ('latency_budget', 'of'), 'pos',
+        ('latency_budget', 'of'), 'a field of the observation',
+    ),
+    (
+        'zero budget', ('latency_budget', 'gate'), 0,
+        ('latency_budget', 'gate'), 'greater than 0',
+    ),
+    ('task in a list', ('task',), [1], ('task',), 'a mapping of keys'),
+    ('unknown task', ('task', 'name'), 'go_to_gaol', ('task', 'name'), 'an installed task'),
+    (
+        'parameters in a list', ('task', 'parameters'), [1],
+        ('task', 'parameters'), 'a mapping of keys',
+    ),
+    ('no episode', ('episode',), MISSING, ('episode',), 'a mapping of keys'),
+    (
+        'an episode shorter than a step', ('episode', 'time_limit'), 0.05,
+        ('episode', 'time_limit'), 'at least one period',
+    ),
+    (
+        'a time limit that is no truncation', ('episode', 'causes'), {'time_limit': 'terminated'},
+        ('episode', 'causes', 'time_limit'), 'truncated, which is what time_limit means',
+    ),
+    (
+        'a cause that is neither', ('episode', 'causes'), {'mine': 'success'},
+        ('episode', 'causes', 'mine'), 'one of terminated, truncated',
+    ),
+    (
+        'a stop for an unknown reason', ('episode', 'on_stop'), {'obstacle': 'safety_stop'},
+        ('episode', 'on_stop', 'obstacle'), 'a reason of the gate',
+    ),
+    (
+        'a stop for an unknown cause', ('episode', 'on_stop'), {'obstacle_stop': 'crash'},
+        ('episode', 'on_stop', 'obstacle_stop'), 'one of environment_lost',
+    ),
+    (
+        'no reset', ('episode', 'reset'), MISSING,
+        ('episode', 'reset'), 'a mapping of keys',
+    ),
+    (
+        'a reset without end', ('episode', 'reset', 'deadline'), 0,
+        ('episode', 'reset', 'deadline'), 'greater than 0',
+    ),
+    (
+        'a negative tolerance', ('episode', 'reset', 'tolerance'), {'start': [-1, 0, 0]},
+        ('episode', 'reset', 'tolerance', 'start', 0), 'not less than 0',
+    ),
+    (
+        'a recorder that may be', ('recorder', 'required'), 'maybe',
+        ('recorder', 'required'), 'true or false',
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('change', 'value', 'path', 'expected'),
+    [case[1:] for case in BROKEN],
+    ids=[case[0] for case in BROKEN],
+)
+def test_a_broken_contract_is_refused_by_the_path_of_its_fault(
+    change: Path, value: object, path: Path, expected: str
+) -> None:
+    problems = problems_of({change: value})
+    at = [problem for problem in problems if problem.path == path]
+    assert at, f'nothing was said about {path}: {problems}'
+    assert any(expected in (problem.expected or problem.actual) for problem in at), at
+
+
+def test_the_table_of_broken_contracts_is_long_and_each_is_told_apart() -> None:
+    assert len(BROKEN) >= 40
+    assert len({case[0] for case in BROKEN}) == len(BROKEN)
+
+
+@pytest.mark.parametrize(
+    ('path', 'hint'),
+    [
+        (('perid',), "Did you mean 'period'?"),
+        (('action', 'base', 'rates'), "Did you mean 'rate'?"),
+        (('safety', 'obstacle', 'slow_distanc'), "Did you mean 'slow_distance'?"),
+        (('observation', 'pose', 'maxage'), "Did you mean 'max_age'?"),
+    ],
+)
+def test_an_unknown_key_suggests_the_nearest_that_is_missing(path: Path, hint: str) -> None:
+    known: Path = (*path[:-1], hint.split("'")[1])
+    data = shipped_data()
+    value = 1.0
+    drop(data, known)
+    put(data, path, value)
+    with pytest.raises(ContractError) as caught:
+        parse(data)
+    [problem] = [p for p in caught.value.problems if p.path == path]
+    assert (problem.expected, problem.actual, problem.hint) == ('', 'unknown key', hint)
+
+
+def test_an_unknown_key_with_nothing_near_lists_what_is_known() -> None:
+    [problem] = problems_of({('recorder', 'colour'): 'red'})
+    assert problem.path == ('recorder', 'colour')
+    assert problem.hint == 'Known here: required.'
+
+
+def test_a_wrong_word_suggests_the_nearest() -> None:
+    [problem] = problems_of({('task', 'name'): 'go_to_gaol'})
+    assert problem.hint == "Did you mean 'go_to_goal'?"
+
+
+def test_every_problem_is_told_at_once() -> None:
+    problems = problems_of(
+        {
+            ('period',): -1,
+            ('colour',): 'red',
+            ('observation', 'pose', 'max_age'): 'long',
+            ('action', 'base', 'low'): [9.0, 'x'],
+            ('safety', 'hold_after'): 'soon',
+            ('episode', 'reset', 'service'): '/absolute',
+        }
+    )
+    assert {problem.path for problem in problems} >= {
+        ('period',),
+        ('colour',),
+        ('observation', 'pose', 'max_age'),
+        ('action', 'base', 'low', 1),
+        ('action', 'base', 'high', 0),
+        ('safety', 'hold_after'),
+        ('episode', 'reset', 'service'),
+    }
+
+
+def test_one_mistake_is_told_once() -> None:
+    [problem] = problems_of({('action', 'base', 'rate'): ['slow', 4.0]})
+    assert problem.path == ('action', 'base', 'rate', 0)
+    assert problem.actual == "'slow'"
+
+
+def test_the_error_reads_as_a_list_of_sentences() -> None:
+    with pytest.raises(ContractError) as caught:
+        data = shipped_data()
+        put(data, ('period',), 0)
+        put(data, ('colour',), 'red')
+        parse(data, source='cart.yaml', lines={('period',): 4, ('colour',): 9})
+    text = str(caught.value)
+    assert text.startswith('cart.yaml: 2 problems\n')
+    assert 'period (line 4): expected a finite number (s) greater than 0, got 0.' in text
+    assert text.index('line 4') < text.index('line 9')
+
+
+def test_a_contract_without_a_task_has_one_that_judges_nothing() -> None:
+    data = shipped_data()
+    drop(data, ('task',))
+    drop(data, ('observation', 'goal'))
+    assert parse(data).task == TaskSpec(name='', parameters={})
+
+
+@pytest.mark.parametrize(
+    ('period', 'deadman', 'hold_after'),
+    [(0.01, 0.1, 0.015), (0.02, 0.1, 0.03), (0.1, 0.3, 0.15), (0.4, 0.5, 0.45)],
+)
+def test_the_timeouts_follow_from_the_period(
+    period: float, deadman: float, hold_after: float
+) -> None:
+    data = shipped_data()
+    put(data, ('period',), period)
+    put(data, ('action', 'base', 'driver_timeout'), 1.0)
+    drop(data, ('safety',))
+    safety = parse(data).safety
+    for name in ('command', 'environment', 'sensor'):
+        assert getattr(safety, f'{name}_timeout') == pytest.approx(deadman), name
+    assert safety.max_action_age == pytest.approx(deadman)
+    assert safety.gate_timeout == safety.robot_timeout == pytest.approx(max(0.5, 4 * period))
+    assert safety.hold_after == pytest.approx(hold_after)
+    assert safety.policy_timeout == pytest.approx(max(1.0, 10 * period))
+    assert safety.gate_period == pytest.approx(min(0.02, period))
+
+
+def test_an_array_command_takes_the_names_of_its_joints_and_is_measured_by_them() -> None:
+    data = shipped_data()
+    legs = {
+        'topic': 'legs/commands',
+        'type': 'std_msgs/msg/Float64MultiArray',
+        'joints': ['FL_hip', 'FR_hip'],
+        'interface': 'position',
+        'unit': 'rad',
+        'low': -1.0,
+        'high': 1.0,
+        'rate': 2.0,
+        'driver_timeout': 0.5,
+        'feedback': {'topic': 'joint_states', 'type': 'sensor_msgs/msg/JointState'},
+    }
+    put(data, ('action', 'legs'), legs)
+    base, group = parse(data).action
+    assert base.dimensions == ('base/linear.x', 'base/angular.z')
+    assert group.source == Array(path='data', length=2, names=('FL_hip', 'FR_hip'))
+    assert group.dimensions == ('legs/FL_hip', 'legs/FR_hip')
+    assert group.feedback.source == Joints(names=('FL_hip', 'FR_hip'), quantities=('position',))
+    assert group.feedback.threshold == pytest.approx((0.05, 0.05))
+    assert group.stop == group.rate
+    assert all(map(math.isnan, group.safe))
+    # A length alone is named by the joints that it is measured by.
+    del legs['joints']
+    legs |= {'length': 2, 'feedback': legs['feedback'] | {'joints': ['FL_hip', 'FR_hip']}}
+    assert parse(data).action[1].dimensions == ('legs/FL_hip', 'legs/FR_hip')
+    legs['feedback'] = {'topic': 'told', 'type': legs['type'], 'length': 2}
+    assert parse(data).action[1].dimensions == ('legs/0', 'legs/1')
+
+
+def test_a_missing_key_points_at_the_line_of_its_section() -> None:
+    data = shipped_data()
+    drop(data, ('action', 'base', 'rate'))
+    with pytest.raises(ContractError) as caught:
+        parse(data, lines={(): 1, ('action', 'base'): 70})
+    assert caught.value.problems[0].line == 70
+
+
+@pytest.mark.parametrize('data', [None, [], 'contract', 3, float('nan'), {}, {1: 2}])
+def test_what_is_no_contract_at_all_is_refused(data: object) -> None:
+    with pytest.raises(ContractError):
+        parse(data)
+
+
+@pytest.mark.parametrize(
+    'value', [float('nan'), float('inf'), object(), {1, 2}, b'bytes', {'deep': [float('nan')]}]
+)
+def test_parameters_of_the_task_are_plain_data_or_refused(value: object) -> None:
+    [problem] = problems_of({('task', 'parameters', 'radius'): value})
+    assert problem.path[:3] == ('task', 'parameters', 'radius')
+    assert 'plain data' in problem.expected
+
+
+def test_parameters_of_the_task_that_hold_themselves_are_refused() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    problems = problems_of({('task', 'parameters', 'radius'): endless})
+    assert problems[0].path[:3] == ('task', 'parameters', 'radius')
+
+
+# Whatever comes ----------------------------------------------------------------------------------
+
+leaf = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6),
+    st.sampled_from(['none', 'sim', 'lockstep', 'odom', 'a.b', 'yaw(q)', 10**400, -1, 0.0]),
+)  # fmt: skip
+anything = st.recursive(
+    leaf,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=6) | st.integers(), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def paths(data: object, at: Path = ()) -> list[Path]:
+    """Return every key path of nested data."""
+    found: list[Path] = [at] if at else []
+    items = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
+    for key, item in items:
+        found += paths(item, (*at, key))
+    return found
+
+
+ALL_PATHS = paths(shipped_data())
+
+
+@given(data=anything)
+def test_arbitrary_data_is_refused_by_name(data: object) -> None:
+    with pytest.raises(ContractError):
+        parse(data)
+
+
+@given(
+    changes=st.lists(st.tuples(st.sampled_from(ALL_PATHS), anything), min_size=1, max_size=3),
+    dropped=st.lists(st.sampled_from(ALL_PATHS), max_size=2),
+)
+def test_a_damaged_contract_is_read_or_refused_by_name(
+    changes: list[tuple[Path, object]], dropped: list[Path]
+) -> None:
+    data = shipped_data()
+    for path, value in changes:
+        try:
+            put(data, path, value)
+        except (KeyError, TypeError, IndexError):
+            continue  # a change before took the place away
+    for path in dropped:
+        try:
+            drop(data, path)
+        except (KeyError, TypeError, IndexError):
+            continue
+    try:
+        contract = parse(data)
+    except ContractError as refused:
+        problems = refused.problems
+    else:
+        assert contract.action_size > 0
+        assert contract.max_steps > 0
+        return
+    assert problems
+    assert all(problem.expected or problem.actual for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ('key', 'type_name'),
+    [('beams', 'sensor_msgs/msg/LaserScan'), ('points', 'sensor_msgs/msg/PointCloud2')],
+)
+@pytest.mark.parametrize('place', [('action', 'base'), ('action', 'base', 'feedback')])
+def test_nothing_commands_a_sensor(place: Path, key: str, type_name: str) -> None:
+    problems = problems_of({(*place, 'type'): type_name, (*place, key): 2})
+    assert any(p.path == (*place, key) and p.actual == 'unknown key' for p in problems)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'path', 'expected'),
+    [
+        ({('observation', 'scan', 'beams'): 10**12}, ('observation', 'scan', 'beams'), '16384'),
+        (
+            {
+                ('observation', 'joy'): {
+                    'topic': 'joy',
+                    'type': 'sensor_msgs/msg/Joy',
+                    'length': 10**12,
+                    'unit': '',
+                    'low': -1,
+                    'high': 1,
+                }
+            },
+            ('observation', 'joy', 'length'),
+            'from 1 to 16384',
+        ),
+        (
+            {('observation', 'front', 'shape'): [10**6, 10**6, 3]},
+            ('observation', 'front', 'shape'),
+            'at most 33554432 values',
+        ),
+        (
+            {
+                ('observation', 'past'): {
+                    'derive': {'function': 'history', 'of': 'scan', 'count': 10**12}
+                }
+            },
+            ('observation', 'past', 'derive'),
+            'at most 16384 values',
+        ),
+        ({('period',): 1e-300}, ('period',), 'a time (s) from 1e-09'),
+        ({('episode', 'time_limit'): 1e300}, ('episode', 'time_limit'), 'a time (s) from 1e-09'),
+        ({('episode', 'time_limit'): 9e8}, ('episode', 'time_limit'), 'at most 4294967295'),
+    ],
+)
+@pytest.mark.timeout(10)
+def test_what_no_machine_could_hold_is_refused_before_it_is_made(
+    changes: dict[Path, object], path: Path, expected: str
+) -> None:
+    assert any(p.path == path and expected in p.expected for p in problems_of(changes))
+
+
+def test_the_order_of_keys_in_parameters_of_a_task_reaches_nobody() -> None:
+    data = shipped_data()
+    task = data['task']
+    assert isinstance(task, dict)
+    scenarios = task['parameters']['scenarios']
+    task['parameters']['scenarios'] = dict(reversed(scenarios.items()))
+    one, other = (parse(d, tasks=TASKS).task.parameters for d in (shipped_data(), data))
+    assert list(one['scenarios']) == list(other['scenarios']) == sorted(scenarios)  # type: ignore[call-overload]
+    assert list(one) == list(other)

@@ -1,0 +1,127 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The life of an episode, move by move, and the causes of its ending."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.environment.causes import BUILT_IN, Ending, foremost
+from boundary_env_ros.core.environment.episode import Episode, EpisodeState
+from boundary_env_ros.errors import IllegalMove
+
+#: Every move there is; all others are errors with a name.
+LEGAL = {
+    (EpisodeState.IDLE, 'begin'): EpisodeState.RESETTING,
+    (EpisodeState.RESETTING, 'run'): EpisodeState.RUNNING,
+    (EpisodeState.RESETTING, 'truncate'): EpisodeState.TRUNCATED,
+    (EpisodeState.RUNNING, 'step'): EpisodeState.RUNNING,
+    (EpisodeState.RUNNING, 'terminate'): EpisodeState.TERMINATED,
+    (EpisodeState.RUNNING, 'truncate'): EpisodeState.TRUNCATED,
+    (EpisodeState.TERMINATED, 'begin'): EpisodeState.RESETTING,
+    (EpisodeState.TRUNCATED, 'begin'): EpisodeState.RESETTING,
+}
+MOVES = ('begin', 'run', 'step', 'terminate', 'truncate')
+
+
+def move(episode: Episode, name: str) -> Episode:
+    if name == 'begin':
+        return episode.begin(episode_id='e2', seed=3, client='policy')
+    if name == 'run':
+        return episode.run()
+    if name == 'step':
+        return episode.stepped()
+    ending = Ending.TERMINATED if name == 'terminate' else Ending.TRUNCATED
+    cause = 'success' if name == 'terminate' else 'time_limit'
+    return episode.end(cause=cause, ending=ending, declared_by='environment', message='so')
+
+
+@pytest.mark.parametrize(('state', 'name'), list(product(EpisodeState, MOVES)))
+def test_every_move_of_the_table_is_made_and_every_other_refused(
+    state: EpisodeState, name: str
+) -> None:
+    episode = Episode(state=state, episode_id='e1', step=4)
+    to = LEGAL.get((state, name))
+    if to is None:
+        with pytest.raises(IllegalMove, match=f'{state.name}'):
+            move(episode, name)
+    else:
+        assert move(episode, name).state is to
+
+
+@given(st.lists(st.sampled_from(MOVES), max_size=30))
+def test_however_it_moves_an_episode_has_an_ending_exactly_when_it_is_over(
+    moves: list[str],
+) -> None:
+    episode = Episode()
+    for name in moves:
+        try:
+            episode = move(episode, name)
+        except IllegalMove:
+            continue
+        assert episode.state.over is bool(episode.cause) is bool(episode.declared_by)
+
+
+def test_an_illegal_move_names_what_is_allowed() -> None:
+    with pytest.raises(IllegalMove) as caught:
+        Episode().run()
+    assert str(caught.value) == 'No such move from IDLE (expected RESETTING, got RUNNING).'
+
+
+def test_a_new_episode_carries_nothing_of_the_last() -> None:
+    last = Episode(
+        state=EpisodeState.TRUNCATED, episode_id='e1', step=9, seed=1, client='a', cause='success',
+        declared_by='task', message='done',
+    )  # fmt: skip
+    new = last.begin(episode_id='e2', seed=2, client='b')
+    assert new == Episode(state=EpisodeState.RESETTING, episode_id='e2', seed=2, client='b')
+
+
+def test_steps_are_counted_from_one() -> None:
+    episode = Episode(state=EpisodeState.RUNNING)
+    assert episode.stepped().stepped().step == 2
+
+
+@pytest.mark.parametrize(('cause', 'by'), [('', 'environment'), ('success', ''), ('', '')])
+def test_an_ending_without_a_cause_or_a_declarer_is_refused(cause: str, by: str) -> None:
+    with pytest.raises(IllegalMove, match='Expected an ending with a cause and a declarer'):
+        Episode(state=EpisodeState.RUNNING).end(
+            cause=cause, ending=Ending.TRUNCATED, declared_by=by
+        )
+
+
+@pytest.mark.parametrize('state', list(EpisodeState))
+def test_an_episode_is_over_when_it_was_terminated_or_truncated(state: EpisodeState) -> None:
+    assert state.over is (state.name in ('TERMINATED', 'TRUNCATED'))
+
+
+# Causes ------------------------------------------------------------------------------------------
+
+
+def test_only_verdicts_of_the_task_terminate() -> None:
+    terminating = {cause for cause, ending in BUILT_IN.items() if ending is Ending.TERMINATED}
+    assert terminating == {'success', 'failure'}
+
+
+def test_a_failure_of_the_machinery_goes_before_a_verdict_of_the_task() -> None:
+    order = list(BUILT_IN)
+    verdicts = [order.index('failure'), order.index('success')]
+    losses = [order.index(cause) for cause in order if cause.endswith('_lost')]
+    assert max(losses) < min(verdicts)
+    assert order[-1] == 'time_limit'
+
+
+@given(st.sets(st.sampled_from(sorted(BUILT_IN)), min_size=1), st.permutations(sorted(BUILT_IN)))
+def test_of_several_causes_the_first_by_precedence_is_the_cause(
+    present: set[str], precedence: list[str]
+) -> None:
+    assert foremost(present, precedence) == min(present, key=precedence.index)
+
+
+def test_without_a_cause_there_is_none() -> None:
+    assert foremost([], BUILT_IN) is None
+    assert foremost(['unheard of'], BUILT_IN) is None

@@ -1,0 +1,31 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How long it takes until a loss is declared."""
+
+from __future__ import annotations
+
+from core_world import shipped
+import pytest
+
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.silence import declaring_time, PATIENCE
+
+
+@pytest.mark.parametrize(
+    ('name', 'times'),
+    [
+        ('environment_timeout', PATIENCE),  # the recorder declares the loss of an environment
+        ('gate_timeout', 1.0),
+        ('robot_timeout', 1.0),
+        ('recorder_timeout', 1.0),
+        ('policy_timeout', 1.0),
+    ],
+)
+def test_a_loss_is_waited_for_longer_than_every_timeout(name: str, times: float) -> None:
+    assert declaring_time(shipped({('safety', name): 20.0})) > 20.0 * times
+
+
+def test_in_lockstep_it_is_waited_for_longer_than_the_world() -> None:
+    contract = shipped({('lockstep', 'deadline'): 20.0})
+    assert declaring_time(contract) < 20.0
+    assert declaring_time(contract.paced(Pacing.LOCKSTEP)) > 20.0

@@ -1,0 +1,322 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The keys of an action about its motion: what each is read as, and what is refused, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+import math
+
+from core_world import drop, Path_, put, rich_data, shipped, shipped_data, TASKS
+from gate_sequence import Sequence, TOOL
+import pytest
+
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
+
+RICH: dict[str, dict[str, object]] = rich_data()['action']  # type: ignore[assignment]
+ARM = RICH['arm']
+OPERATOR = {
+    'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': [f'axes[{i}]' for i in range(7)],
+    'enable': 'buttons[0]', 'scale': 1.0, 'timeout': 0.3,
+}  # fmt: skip
+
+
+def data_with(changes: Mapping[Path_, object]) -> dict[str, object]:
+    """Return the shipped contract with a tool beside the base, and some keys changed."""
+    data = shipped_data()
+    put(data, ('action', 'tool'), dict(TOOL))
+    drop(data, ('safety', 'obstacle'))
+    for path, value in changes.items():
+        put(data, path, value)
+    return data
+
+
+def contract_with(changes: Mapping[Path_, object]) -> Contract:
+    return parse(data_with(changes), tasks=TASKS)
+
+
+def problems_of(changes: Mapping[Path_, object]) -> tuple[Problem, ...]:
+    with pytest.raises(ContractError) as caught:
+        contract_with(changes)
+    return caught.value.problems
+
+
+def base(key: str) -> Path_:
+    return 'action', 'base', key
+
+
+def tool(key: str) -> Path_:
+    return 'action', 'tool', key
+
+
+# What is read ------------------------------------------------------------------------------------
+
+
+def test_without_the_words_nothing_but_bounds_and_rate_limits_a_group() -> None:
+    [group] = shipped().action
+    assert group.acceleration == group.jerk == group.depart == group.probe == ()
+    assert group.rotation == group.curvature == ()
+
+
+def test_each_word_is_read() -> None:
+    group, turned = contract_with(
+        {
+            base('acceleration'): 0.5,
+            base('jerk'): [2.0, 9.0],
+            base('depart'): [0.3, 0.8],
+            base('curvature'): [1, 0],
+            base('probe'): [0.1, 0.0],
+            ('safety', 'republish'): 0.05,
+        }
+    ).action
+    assert group.acceleration == (0.5, 0.5)
+    assert group.jerk == (2.0, 9.0)
+    assert group.depart == (0.3, 0.8)
+    assert group.curvature == (1, 0)
+    assert group.probe == (0.1, 0.0)
+    assert turned.rotation == (1, 2, 3, 4)
+    assert all(map(math.isnan, turned.safe))
+
+
+@pytest.mark.parametrize('name', ['acceleration', 'jerk', 'depart', 'curvature', 'probe'])
+def test_a_word_without_a_value_is_as_good_as_none(name: str) -> None:
+    assert contract_with({base(name): None}) == contract_with({})
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {base('acceleration'): 0.5, ('safety', 'republish'): 0.05},
+        {base('jerk'): 0.5, ('safety', 'republish'): 0.05},
+        {base('depart'): 0.5},
+        {base('curvature'): [0, 1]},
+        {base('probe'): [0.1, 0.0]},
+    ],
+)
+def test_each_word_is_part_of_the_meaning_that_the_digest_is_of(
+    changes: dict[Path_, object],
+) -> None:
+    without = {path: value for path, value in changes.items() if path[0] == 'safety'}
+    assert digest_of(contract_with(changes)) != digest_of(contract_with(without))
+
+
+def test_a_delta_may_keep_its_curvature_and_have_a_profile() -> None:
+    changes: dict[Path_, object] = {
+        base('kind'): 'delta',
+        base('most'): 0.1,
+        base('curvature'): [0, 1],
+        base('acceleration'): 1.0,
+        ('safety', 'republish'): 0.05,
+    }
+    assert contract_with(changes).action[0].curvature == (0, 1)
+
+
+def test_named_commands_may_have_a_profile() -> None:
+    changes: dict[Path_, object] = {
+        base('kind'): 'discrete',
+        base('choices'): {'stand': [0, 0], 'ahead': [0.4, 0]},
+        base('acceleration'): 1.0,
+        ('safety', 'republish'): 0.05,
+    }
+    assert contract_with(changes).action[0].acceleration == (1.0, 1.0)
+
+
+def test_the_longest_time_between_two_commands_on_a_profile_is_one_period() -> None:
+    data = data_with({base('acceleration'): 1.0, ('safety', 'republish'): 0.08})
+    assert parse(data, tasks=TASKS).safety.republish == 0.08
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
+    ('no acceleration at all', {base('acceleration'): 0.0}, base('acceleration'), 'greater than'),
+    ('a jerk too many', {base('jerk'): [1.0, 1.0, 1.0]}, base('jerk'), 'or a list of 2'),
+    ('no difference', {base('depart'): [0.1, 0.0]}, (*base('depart'), 1), 'greater than 0'),
+    (
+        'a profile that nobody follows', {base('acceleration'): 1.0},
+        ('safety', 'republish'), 'at most period - gate_period (0.08 s), with `acceleration`',
+    ),
+    (
+        'a profile that is followed too seldom',
+        {base('jerk'): 1.0, ('safety', 'republish'): 0.09},
+        ('safety', 'republish'), 'at most period - gate_period (0.08 s), with `acceleration`',
+    ),
+    # Interface.
+    (
+        'an array that does not say what it is',
+        {('action', 'arm'): {**RICH['fingers'], 'interface': None}},
+        ('action', 'arm', 'interface'), 'one of velocity, position, effort',
+    ),
+    (
+        'a place to go to in a stop', {('action', 'arm'): {**ARM, 'safe': [0.5, 0.5]}},
+        ('action', 'arm', 'safe'), 'hold, of a position',
+    ),
+    ('a speed that goes on in a stop', {base('safe'): 'hold'}, base('safe'), 'a finite number'),
+    (
+        'a twist of positions', {base('interface'): 'position', base('safe'): 'hold'},
+        base('interface'), 'velocity, as geometry_msgs/msg/TwistStamped says',
+    ),
+    (
+        'an interface too many', {base('interface'): ['velocity'] * 3},
+        base('interface'), 'one interface, or one for each of 2 values',
+    ),
+    (
+        'a profile of a driver that is told to be there sooner',
+        {('action', 'arm'): {**ARM, 'acceleration': 4.0, 'duration': 0.05},
+         ('safety', 'republish'): 0.05},
+        ('action', 'arm', 'duration'), 'at least period (0.1 s), with `acceleration` or `jerk`',
+    ),
+    # Curvature.
+    ('a curvature of one', {base('curvature'): [0]}, base('curvature'), 'two or more'),
+    ('one twice', {base('curvature'): [0, 0]}, base('curvature'), 'different whole'),
+    ('beyond the group', {base('curvature'): [0, 2]}, base('curvature'), 'below 2'),
+    ('between two', {base('curvature'): [0, 0.5]}, (*base('curvature'), 1), 'a whole number'),
+    (
+        'named twists',
+        {base('curvature'): [0, 1], base('kind'): 'discrete',
+         base('choices'): {'stand': [0, 0], 'ahead': [0.4, 0]}},
+        base('kind'), 'continuous or delta, with curvature',
+    ),
+    (
+        'levels', {base('curvature'): [0, 1], base('kind'): 'multi_discrete',
+                   base('levels'): [[0, 0.4], [0, 1]]},
+        base('kind'), 'continuous or delta, with curvature',
+    ),
+    (
+        'no way to 0',
+        {base('curvature'): [0, 1], base('low'): [0.1, -1.5], base('safe'): [0.1, 0.0]},
+        (*base('low'), 0), 'at most 0, with curvature',
+    ),
+    (
+        'no way to 0 from below',
+        {base('curvature'): [0, 1], base('high'): [0.8, -0.1], base('safe'): [0.0, -0.1]},
+        (*base('high'), 1), 'at least 0, with curvature',
+    ),
+    # Probe.
+    ('a probe out of bounds', {base('probe'): [0.9, 0.0]}, (*base('probe'), 0), 'a value in'),
+    (
+        'a probe that shows nothing', {base('probe'): [0.02, 0.1]}, base('probe'),
+        'differs from safe by more than feedback.threshold',
+    ),
+    (
+        'a driver without a timeout',
+        {base('probe'): [0.1, 0.0], base('driver_timeout'): 'none',
+         base('driver_timeout_acknowledged'): True},
+        base('probe'), 'no probe, of a driver without a timeout',
+    ),
+    (
+        'a place that is held', {tool('probe'): [0.6, 0.0, 0.0, 0.0, 1.0]}, tool('probe'),
+        'no probe, in a group that stays where it is',
+    ),
+    # Rotation.
+    ('three of four', {tool('rotation'): [1, 2, 3]}, tool('rotation'), 'four dimensions'),
+    ('five', {tool('rotation'): [0, 1, 2, 3, 4]}, tool('rotation'), 'four dimensions'),
+    ('not its own', {tool('rotation'): [1, 2, 3, 5]}, tool('rotation'), 'below 5'),
+    (
+        'half the numbers', {tool('low'): [0.0, -1, -1, -1, 0]}, (*tool('low'), 4),
+        '-1, of a unit quaternion',
+    ),
+    (
+        'more than all', {tool('high'): [2.0, 1, 1, 1, 1.1]}, (*tool('high'), 4),
+        '1, of a unit quaternion',
+    ),
+    (
+        'four rates', {tool('rate'): [0.5, 1.0, 1.0, 1.0, 2.0]}, tool('rate'),
+        'one number (rad/s) for all four of the rotation',
+    ),
+    (
+        'four ways to stop', {tool('stop'): [0.5, 1.0, 1.0, 1.0, 2.0]}, tool('stop'),
+        'one number (rad/s) for all four of the rotation',
+    ),
+    (
+        'a difference of quaternions', {tool('kind'): 'delta', tool('most'): 0.1}, tool('kind'),
+        'continuous, with rotation',
+    ),
+    (
+        'a turn with a profile', {tool('acceleration'): 1.0, ('safety', 'republish'): 0.05},
+        tool('acceleration'), 'no acceleration, in a group with rotation',
+    ),
+    (
+        'a turn with a jerk', {tool('jerk'): 1.0, ('safety', 'republish'): 0.05},
+        tool('jerk'), 'no jerk, in a group with rotation',
+    ),
+    (
+        'a part of it scaled', {tool('curvature'): [0, 1]}, tool('curvature'),
+        'no dimension of the rotation',
+    ),
+    (
+        'a part of it as a speed',
+        {('safety', 'obstacle'): {
+            'topic': 'scan', 'type': 'sensor_msgs/msg/LaserScan', 'dimension': 4,
+            'half_angle': 0.6, 'slow_distance': 99.0, 'slow_speed': 0.2, 'stop_distance': 0.5}},
+        tool('rotation'), 'dimensions that no other rule is about',
+    ),
+    (
+        'a hand that stretches it', {('safety', 'operator'): {**OPERATOR, 'scale': 0.5}},
+        ('safety', 'operator', 'scale'), '1 for the rotation of action.tool',
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('changes', 'path', 'expected'), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_what_makes_no_sense_is_refused_where_it_stands(
+    changes: dict[Path_, object], path: Path_, expected: str
+) -> None:
+    found = [problem for problem in problems_of(changes) if problem.path == path]
+    assert found, problems_of(changes)
+    assert any(expected in problem.expected for problem in found), found
+
+
+def test_a_hand_that_gives_the_rotation_itself_is_heard() -> None:
+    scale = [0.8, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0]
+    contract = contract_with({('safety', 'operator'): {**OPERATOR, 'scale': scale}})
+    assert contract.safety.operator is not None
+
+
+def test_a_unit_that_is_missing_is_all_that_is_said_of_a_rotation_that_is_right() -> None:
+    [problem] = problems_of({tool('unit'): ['m', '']})
+    assert problem.path == tool('unit')
+
+
+# Room for obstacles ------------------------------------------------------------------------------
+
+
+def slowed(contract: Contract, rising: int) -> float:
+    """Return how far a cart drives that is slowed after so many ticks of getting faster."""
+    limits, tick = Limits.of(contract), contract.safety.gate_period
+    fastest, slow = limits.high[0], contract.safety.obstacles[0].slow_speed
+    sequence = Sequence(replace(limits, safety=replace(limits.safety, obstacles=())), (0.0, 0.0))
+    for _ in range(rising):
+        sequence.ask((fastest, 0.0), tick)
+    way = sequence.command[0] * contract.period
+    while sequence.command[0] > slow + 1e-9:
+        before = sequence.command[0]
+        sequence.ask((slow, 0.0), tick)
+        way += tick * max(before, sequence.command[0])
+    return way
+
+
+@pytest.mark.parametrize(
+    'profile',
+    [{'acceleration': 0.5}, {'acceleration': 5.0}, {'acceleration': 2.0, 'jerk': 20.0}],
+)
+def test_the_least_room_that_is_asked_for_is_enough_for_one_that_was_getting_faster(
+    profile: dict[str, float],
+) -> None:
+    changes: dict[Path_, object] = {base(key): value for key, value in profile.items()}
+    changes |= {('safety', 'republish'): 0.05}
+    where = ('safety', 'obstacle', 'slow_distance')
+    with pytest.raises(ContractError) as caught:
+        shipped({**changes, where: 0.7})
+    [problem] = [found for found in caught.value.problems if found.path == where]
+    least = float(problem.expected.split()[2])
+    contract = shipped({**changes, where: least + 0.02})
+    room = contract.safety.obstacles[0].slow_distance - contract.safety.obstacles[0].stop_distance
+    assert max(slowed(contract, rising) for rising in range(0, 90, 5)) <= room

@@ -1,0 +1,272 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the gate holds against itself, its clock, its policy's latency, and others who command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core_world import shipped, Timepiece
+from gate_bench import Bench, reasons
+from gate_numbers import cruise, PERIOD, SAFETY, TICK
+import pytest
+
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.health import Health
+from boundary_env_ros.core.timebase import Clock
+
+LATE, JUMP = SAFETY.gate_lateness, SAFETY.clock_jump
+
+
+def recovers(bench: Bench) -> None:
+    """Check that fresh commands work again."""
+    bench.motion = (0.0, 0.0)
+    bench.wait(0.3, policy=(0.1, 0.0))
+    assert bench.ask(0.1, 0.0).verdict is Verdict.ADMITTED
+    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+
+
+# The gate's own timer ----------------------------------------------------------------------------
+
+
+def patient() -> Bench:
+    """Return a bench where nothing but the gate itself is judged by the time that passes."""
+    contract = shipped({
+        ('safety', 'gate_lateness'): 0.1, ('action', 'base', 'driver_timeout'): 2.0,
+    })  # fmt: skip
+    return cruise(Bench(contract).start())
+
+
+def test_a_timer_that_comes_too_late_stops_the_robot_to_the_end() -> None:
+    bench = patient()
+    bench.time.wait(0.12)
+    bench.pulse()
+    [first] = bench.tick()
+    assert first.verdict is Verdict.STOPPED
+    [result] = first.rules
+    assert (result.rule, result.reason, result.limit) == ('gate', Reason.GATE_LATE, 0.1)
+    assert result.value == pytest.approx(0.12)
+    seen = bench.wait(0.1)
+    assert {d.verdict for d in seen} == {Verdict.STOPPED}
+    assert bench.gate.status(bench.time.now).reasons == (Reason.GATE_LATE,)
+    bench.wait(0.2)
+    assert bench.command == (0.0, 0.0)
+    recovers(bench)
+
+
+def test_after_a_late_timer_nothing_moves_until_something_new_is_asked_for() -> None:
+    bench = patient()
+    bench.time.wait(0.12)
+    bench.pulse()
+    [first] = bench.tick()
+    assert reasons(first) == {Reason.GATE_LATE}
+    [second] = bench.wait(TICK)
+    assert (second.verdict, reasons(second)) == (Verdict.STOPPED, {Reason.STILL_STOPPED})
+    # What lay in the queue while the gate hung answers what was seen before.
+    waited = bench.ask(0.4, 0.0, age=bench.contract.safety.max_action_age + 0.01)
+    assert reasons(waited) == {Reason.ACTION_TOO_OLD}
+    [third] = bench.wait(TICK)
+    assert (third.verdict, reasons(third)) == (Verdict.STOPPED, {Reason.STILL_STOPPED})
+    decision = bench.ask(0.4, 0.0)
+    assert decision.verdict is Verdict.LIMITED
+    assert decision.previous_command == third.command
+    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+
+
+def test_a_request_while_the_timer_does_not_run_is_answered_by_a_stop() -> None:
+    bench = patient()
+    for _ in range(4):
+        bench.time.wait(0.03)
+        bench.pulse()
+        decision = bench.ask(0.4, 0.0)
+    assert reasons(decision) == {Reason.GATE_LATE}
+
+
+def test_a_timer_as_late_as_it_may_be_stops_nothing() -> None:
+    bench = patient()
+    bench.time.wait(0.1)
+    bench.pulse()
+    assert bench.ask(0.4, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_how_long_an_inactive_gate_did_not_run_is_no_lateness(bench: Bench) -> None:
+    bench.wait(0.1)
+    bench.time.wait(60.0)
+    bench.gate.begin_ticking()
+    bench.pulse()
+    assert bench.ask(0.05, 0.0).since_tick is None
+
+
+# The clock ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('seconds', [JUMP + 0.01, -JUMP - 0.01, 3600.0, -3600.0])
+def test_a_clock_that_jumps_stops_the_robot_to_the_end(bench: Bench, seconds: float) -> None:
+    cruise(bench)
+    bench.time.jump_ros(seconds)
+    bench.time.wait(TICK)
+    bench.pulse()
+    [first] = bench.tick()
+    assert Reason.CLOCK in reasons(first)
+    assert first.clock_error == pytest.approx(seconds)
+    seen = bench.wait(0.26)
+    assert {d.verdict for d in seen} == {Verdict.STOPPED}
+    assert bench.command == (0.0, 0.0)
+    recovers(bench)
+
+
+def test_a_clock_that_is_corrected_a_little_stops_nothing(bench: Bench) -> None:
+    cruise(bench)
+    bench.time.jump_ros(-0.01)
+    bench.wait(0.5, policy=(0.4, 0.0))
+    assert bench.command == (0.4, 0.0)
+
+
+@pytest.mark.parametrize('what', ['paused', 'back', 'forward'])
+def test_no_clock_of_a_simulation_disarms_the_silence_of_the_policy(what: str) -> None:
+    bench = Bench(replace(shipped(), sim_time=True))
+    bench.time = Timepiece(clock=Clock.ROS)
+    bench.time.ros = 100_000_000_000
+    bench.start()
+    cruise(bench)
+    if what == 'paused':
+        bench.time.ros_paused = True
+    else:
+        bench.time.jump_ros(-50.0 if what == 'back' else 50.0)
+    bench.wait(SAFETY.command_timeout + 0.3)
+    assert bench.command == (0.0, 0.0)
+    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
+
+
+@pytest.mark.parametrize('silent', ['environment', 'scan'])
+def test_no_paused_clock_of_a_simulation_disarms_the_silence_of_others(silent: str) -> None:
+    bench = Bench(replace(shipped(), sim_time=True))
+    bench.time = Timepiece(clock=Clock.ROS)
+    bench.time.ros = 100_000_000_000
+    cruise(bench.start())
+    bench.time.ros_paused = True
+    bench.alive.discard(silent)
+    bench.wait(1.0, policy=(0.4, 0.0))
+    assert bench.command == (0.0, 0.0)
+
+
+def test_simulated_time_may_run_at_any_speed_but_not_backwards() -> None:
+    health = Health(replace(shipped(), sim_time=True))
+    time = Timepiece(clock=Clock.ROS)
+    health.tick(time.now)
+    time.wait(0.02)
+    time.jump_ros(5.0)
+    assert health.clock_error(time.now) == 0.0
+    time.jump_ros(-6.0)
+    assert health.clock_error(time.now) == pytest.approx(-0.98)
+
+
+def test_clocks_that_cannot_be_compared_have_no_error() -> None:
+    health = Health(shipped())
+    assert health.clock_error(Timepiece().now) is None
+    assert health.since_tick(Timepiece().now) is None
+    health.tick(Timepiece(clock=Clock.ROS).now)
+    assert health.clock_error(Timepiece().now) is None
+
+
+# Somebody else who commands ----------------------------------------------------------------------
+
+
+def test_a_competing_publisher_stops_for_as_long_as_he_is_there(bench: Bench) -> None:
+    cruise(bench)
+    bench.gate.competing(2)
+    seen = bench.wait(1.0, policy=(0.4, 0.0))
+    assert {d.verdict for d in seen} == {Verdict.STOPPED}
+    assert all(reasons(d) == {Reason.COMPETING_PUBLISHER} for d in seen)
+    assert seen[0].rules[0].value == 2.0
+    assert bench.command == (0.0, 0.0)
+    assert bench.gate.status(bench.time.now).reasons == (Reason.COMPETING_PUBLISHER,)
+    bench.gate.competing(0)
+    recovers(bench)
+
+
+def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
+    bench: Bench,
+) -> None:
+    cruise(bench)
+    bench.gate.competing(1, {'scan': 1, 'odom': 2})
+    seen = bench.wait(0.5, policy=(0.4, 0.0))
+    assert {d.verdict for d in seen} == {Verdict.STOPPED}
+    assert {d.competing_publishers for d in seen} == {4}
+    assert {(r.rule, r.reason, r.value) for d in seen for r in d.rules} == {
+        ('competing_publisher', Reason.COMPETING_PUBLISHER, 1.0),
+        ('competing_publisher.scan', Reason.COMPETING_PUBLISHER, 1.0),
+        ('competing_publisher.odom', Reason.COMPETING_PUBLISHER, 2.0),
+    }
+    assert bench.gate.status(bench.time.now).competing_publishers == 4
+    bench.gate.competing(0)
+    recovers(bench)
+
+
+def test_a_contract_may_have_him_reported_only() -> None:
+    bench = cruise(Bench(shipped({('safety', 'competing_publisher'): 'report'})).start())
+    bench.gate.competing(1)
+    bench.wait(0.5, policy=(0.4, 0.0))
+    assert bench.command == (0.4, 0.0)
+    assert bench.witness.decisions[-1].competing_publishers == 1
+
+
+# The latency of the policy -----------------------------------------------------------------------
+
+
+BUDGET = sum(shipped().latency_budget[stage] for stage in ('transport', 'inference'))
+QUICK, SLOW = BUDGET - 0.005, BUDGET + 0.005
+
+
+def overrunning() -> Bench:
+    return Bench(shipped({('safety', 'overruns'): {'exceeded': 2, 'of': 5}})).start()
+
+
+def asked(bench: Bench, *ages: float) -> list[Verdict]:
+    found = []
+    for age in ages:
+        bench.time.wait(PERIOD)
+        bench.pulse()
+        bench.tick()
+        found.append(bench.ask(0.05, 0.0, age=age).verdict)
+    return found
+
+
+def test_a_policy_that_is_too_slow_too_often_stops_until_it_is_quick_again() -> None:
+    bench = overrunning()
+    assert Verdict.STOPPED not in asked(bench, SLOW, SLOW, QUICK, QUICK)
+    assert asked(bench, SLOW) == [Verdict.STOPPED]
+    last = bench.witness.decisions[-1]
+    [result] = last.rules
+    assert (result.rule, result.value, result.limit) == ('latency_budget', 3.0, 2.0)
+    # One of the three falls out of the last five with the next request.
+    assert Verdict.STOPPED not in asked(bench, QUICK, QUICK, QUICK)
+
+
+def test_an_unknown_latency_is_no_short_one() -> None:
+    bench = overrunning()
+    asked(bench, SLOW, SLOW)
+    bench.time.wait(PERIOD)
+    bench.pulse()
+    bench.ask(0.05, 0.0, age=None)
+    assert bench.ask(0.05, 0.0, age=QUICK).verdict is Verdict.STOPPED
+
+
+def test_requests_of_strangers_are_no_latency_of_the_policy() -> None:
+    bench = overrunning()
+    for _ in range(5):
+        bench.ask(0.05, 0.0, age=SLOW, lease='lease-0')
+    assert asked(bench, QUICK) != [Verdict.STOPPED]
+
+
+def test_another_lease_begins_without_the_latencies_of_the_one_before() -> None:
+    bench = overrunning()
+    asked(bench, SLOW, SLOW, SLOW)
+    bench.finish()
+    bench.say(EpisodeState.RESETTING, 'episode-2')
+    bench.pulse()
+    bench.arm()
+    bench.say(EpisodeState.RUNNING)
+    bench.pulse()
+    assert bench.ask(0.05, 0.0).overruns == 0

@@ -1,0 +1,133 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever went over a gate, the gate run again on its decisions decides the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from campaign_traffic import Run
+from core_world import AGENT, DIGEST
+from gate_campaign import contract_of, CONTRACTS
+import pytest
+
+from boundary_env_ros.core.gate import rerun as gate_rerun
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger
+from boundary_env_ros.core.gate.recorded_instants import RecordedInstants
+from boundary_env_ros.core.gate.rerun import GateRerun
+
+#: What is decided, and what it follows from.
+DECIDED = (
+    'id',
+    'requested_action',
+    'previous_command',
+    'previous_rate',
+    'previous_acceleration',
+    'seeded',
+    'overruns',
+    'recent',
+    'time_step',
+    'verdict',
+    'wanted_command',
+    'admitted_action',
+    'command',
+    'rules',
+)
+
+
+class Recorded(Run):
+    """A run of the campaign whose decisions are kept, each with the episode that ran."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(contract_of(name), 2, number)
+        self.decisions: list[tuple[GateDecision, str]] = []
+
+    def _see(self, decisions: tuple[GateDecision, ...]) -> None:
+        authority = self.gate._authority
+        lease = authority.lease
+        episode = lease.episode_id if lease is not None and authority.running else ''
+        for decision in decisions:
+            whole = replace(decision, commanded=self.now) if decision.published else decision
+            self.decisions.append((whole, episode))
+        super()._see(decisions)
+
+
+@pytest.fixture(autouse=True)
+def _digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the digest of the campaign be that of its contracts."""
+    monkeypatch.setattr(gate_rerun, 'digest_of', lambda contract: DIGEST)
+
+
+@pytest.mark.parametrize('name', CONTRACTS)
+def test_the_gate_decides_the_same_again(name: str) -> None:
+    run = Recorded(name, 1)
+    run.go()
+    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    assert len(run.decisions) > 400
+    for then, episode in run.decisions:
+        found = again.again(then, current=episode)
+        assert found is not None, then
+        for field in DECIDED:
+            assert repr(getattr(found, field)) == repr(getattr(then, field)), (field, then)
+
+
+@pytest.mark.parametrize('stamped', [False, True])
+def test_the_age_of_what_was_measured_says_when_a_decision_without_a_command_was_taken(
+    stamped: bool,
+) -> None:
+    run = Recorded('waiting', 1)
+    run.go()
+    sent = next(d for d, _ in run.decisions if d.published and d.trigger is Trigger.TIMER)
+    assert sent.commanded is not None
+    at = 300_000_000  # ns after the command
+    stamp = replace(sent.commanded.ros, nanoseconds=sent.commanded.ros.nanoseconds + at - 200)
+    measured = Measurement(
+        name='feedback.arm',
+        topic='joint_states',
+        values=(1.0,),
+        captured=stamp if stamped else None,
+        received_steady=sent.commanded.steady + at - (100 if stamped else 200),
+        age=200e-9,
+    )
+    silent = replace(
+        sent, command=(), commanded=None, since_request=None, time_step=run.contract.period,
+        measurements=(measured,),
+    )  # fmt: skip
+    instants = RecordedInstants(run.contract)
+    instants.go_on_to(sent)
+    instants.follow(sent)
+    assert instants.go_on_to(silent).steady == sent.commanded.steady + at
+
+
+def test_after_a_change_it_goes_on_from_the_record() -> None:
+    run = Recorded('smooth', 1)
+    run.go()
+    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    sent = [d for d, _ in run.decisions if d.published and d.trigger is Trigger.REQUEST]
+    victim = sent[len(sent) // 2]
+    unlike = []
+    for then, episode in run.decisions:
+        recorded = replace(then, admitted_action=(9.0, 9.0)) if then is victim else then
+        found = again.again(recorded, current=episode)
+        assert found is not None
+        if repr((found.command, found.admitted_action)) != repr(
+            (recorded.command, recorded.admitted_action)
+        ):
+            unlike.append(then.sequence)
+            again.adopt(then)
+    assert unlike == [victim.sequence]
+
+
+def test_from_the_middle_it_takes_up_the_memory_of_the_record() -> None:
+    run = Recorded('cart', 1)
+    run.go()
+    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    middle = next(
+        i
+        for i, (then, _) in enumerate(run.decisions)
+        if i > 100 and then.trigger is Trigger.REQUEST and then.published and not then.seeded
+    )
+    for then, episode in run.decisions[middle : middle + 30]:
+        found = again.again(then, current=episode, begun=then is not run.decisions[middle][0])
+        assert found is not None
+        assert (found.verdict, found.command) == (then.verdict, then.command)

@@ -1,0 +1,218 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Limits that are made stricter while the gate runs: in force at once, and never the other way."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+import math
+
+from core_world import shipped
+from gate_bench import Bench, reasons
+from gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
+from gate_sequence import TOOL
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.gate.decision import Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.errors import Refused
+
+LIMITS = Limits.of(shipped())
+
+
+# What is accepted --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('tightened', 'sentence'),
+    [
+        (Tightened(low=(-0.31, -1.5)), '(expected at least -0.3, got -0.31)'),
+        (Tightened(high=(0.8, 1.6)), '`high` of base/angular.z is looser than the contract says'),
+        (Tightened(rate=(1.1, 4.0)), '(expected more than 0 and at most 1, got 1.1)'),
+        (Tightened(rate=(0.0, 4.0)), '`rate` of base/linear.x is looser'),
+        (Tightened(rate=(-1.0, 4.0)), '`rate` of base/linear.x is looser'),
+        (Tightened(command_timeout=0.31), '(expected more than 0 and at most 0.3 s, got 0.31 s)'),
+        (Tightened(command_timeout=-0.1), '`command_timeout` is looser'),
+        (Tightened(command_timeout=math.nan), '`command_timeout` is looser'),
+        (Tightened(low=(math.nan, -1.5)), '`low` of base/linear.x'),
+        (Tightened(high=(math.nan, 1.5)), '`high` of base/linear.x'),
+        (Tightened(rate=(math.nan, 4.0)), '`rate` of base/linear.x'),
+        (Tightened(low=(-math.inf, -1.5)), '`low` of base/linear.x'),
+        (Tightened(high=(math.inf, 1.5)), '`high` of base/linear.x'),
+        (Tightened(low=(0.1, -1.5)), 'base/linear.x leave out its safe value'),
+        (Tightened(high=(-0.1, 1.5)), 'base/linear.x leave out its safe value'),
+        (Tightened(high=(0.5,)), 'values of `high` (expected 2,'),
+        (Tightened(rate=(0.5, 1.0, 1.0)), 'values of `rate` (expected 2,'),
+    ],
+)  # fmt: skip
+def test_what_is_not_stricter_is_refused_with_its_number(
+    tightened: Tightened, sentence: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        tightened_limits(LIMITS, tightened)
+    assert sentence in str(caught.value)
+    assert ', got ' in str(caught.value)
+
+
+def test_a_quaternion_has_no_bounds_that_could_be_stricter() -> None:
+    contract = shipped({('action', 'tool'): TOOL})
+    limits = Limits.of(contract)
+    low = (*LOW, 0.0, -0.5, -1.0, -1.0, -1.0)
+    with pytest.raises(Refused, match='part of a rotation'):
+        tightened_limits(limits, Tightened(low=low))
+    tightened_limits(limits, Tightened(low=(*LOW, 0.5, -1.0, -1.0, -1.0, -1.0)))
+
+
+fraction = st.floats(0.0, 1.5)
+
+
+@given(low=st.tuples(fraction, fraction), high=st.tuples(fraction, fraction))
+def test_what_is_accepted_is_never_wider_than_the_contract(
+    low: tuple[float, float], high: tuple[float, float]
+) -> None:
+    asked = Tightened(
+        low=tuple(a * b for a, b in zip(low, LOW, strict=True)),
+        high=tuple(a * b for a, b in zip(high, HIGH, strict=True)),
+    )
+    try:
+        limits = tightened_limits(LIMITS, asked)
+    except Refused:
+        assert max(*low, *high) > 1.0
+        return
+    assert all(a >= b for a, b in zip(limits.low, LOW, strict=True))
+    assert all(a <= b for a, b in zip(limits.high, HIGH, strict=True))
+
+
+def test_a_refused_change_changes_nothing(bench: Bench) -> None:
+    bench.gate.tighten(Tightened(high=(0.5, 1.5)))
+    before = bench.gate.status(bench.time.now).tightened
+    with pytest.raises(Refused):
+        bench.gate.tighten(Tightened(high=(0.4, 1.5), rate=(2.0, 4.0)))
+    assert bench.gate.status(bench.time.now).tightened == before
+    assert bench.gate.bounds[1] == (0.5, 1.5)
+
+
+# While a lease is out ----------------------------------------------------------------------------
+
+
+def test_while_a_lease_is_out_limits_only_become_stricter(bench: Bench) -> None:
+    bench.gate.tighten(Tightened(high=(0.5, 1.0), command_timeout=0.2))
+    for looser in (
+        Tightened(high=(0.6, 1.0), command_timeout=0.2),
+        Tightened(high=(0.5, 1.0), command_timeout=0.25),
+        Tightened(high=(0.5, 1.0)),
+        Tightened(),
+    ):
+        with pytest.raises(Refused, match='while a lease is out'):
+            bench.gate.tighten(looser)
+    bench.gate.tighten(Tightened(high=(0.4, 1.0), command_timeout=0.2))
+    bench.finish()
+    bench.gate.tighten(Tightened())
+    assert bench.gate.bounds == (LOW, HIGH)
+
+
+def test_an_armed_gate_whose_episode_is_still_reset_is_not_loosened_either() -> None:
+    bench = Bench()
+    bench.gate.tighten(Tightened(high=(0.5, 1.5)))
+    bench.say(EpisodeState.RESETTING)
+    bench.pulse()
+    bench.arm()
+    with pytest.raises(Refused, match='while a lease is out'):
+        bench.gate.tighten(Tightened())
+
+
+# What it does ------------------------------------------------------------------------------------
+
+
+def test_a_stricter_bound_is_kept_and_told(bench: Bench) -> None:
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.wait(1.0, policy=(0.8, 0.0))
+    assert bench.command == (0.3, 0.0)
+    decision = bench.ask(0.8, 0.0)
+    assert reasons(decision) == {Reason.OUT_OF_BOUNDS}
+    assert decision.tightened == Tightened(high=(0.3, 1.5))
+    assert bench.gate.status(bench.time.now).tightened == Tightened(high=(0.3, 1.5))
+
+
+def test_a_robot_outside_of_a_stricter_bound_comes_inside_at_its_rate(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.motion = (0.8, 0.0)
+    speeds = [0.8]
+    for _ in range(12):
+        bench.time.wait(PERIOD)
+        bench.pulse()
+        bench.tick()
+        speeds.append(bench.ask(0.8, 0.0).command[0])
+    assert speeds[-1] == 0.3
+    assert max(a - b for a, b in pairwise(speeds)) <= RATE[0] * PERIOD + 1e-9
+
+
+def test_a_held_command_comes_inside_of_a_stricter_bound_too(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.gate.tighten(Tightened(high=(0.75, 1.5)))
+    seen = bench.wait(SAFETY.command_timeout - TICK)
+    assert seen[-1].verdict is Verdict.HELD
+    assert seen[-1].command[0] == pytest.approx(0.75)
+
+
+STRICT = shipped({('action', 'base', 'beyond'): 'reject'})
+
+
+def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound() -> None:
+    bench = Bench(STRICT).start()
+    cruise(bench, 0.7)
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    seen = [d for d in bench.wait(1.0, policy=(0.7, 0.0)) if d.trigger is Trigger.REQUEST]
+    assert {decision.verdict for decision in seen} == {Verdict.LIMITED}
+    speeds = [0.7, *(decision.command[0] for decision in seen)]
+    assert speeds[-1] == 0.3
+    assert max(a - b for a, b in pairwise(speeds)) <= RATE[0] * PERIOD + 1e-9
+
+
+@pytest.mark.parametrize('asked', [(0.7, 0.0), (5.0, 0.0), None])
+def test_a_stricter_bound_never_silences_the_gate(asked: tuple[float, float] | None) -> None:
+    bench = Bench(STRICT).start()
+    cruise(bench, 0.7)
+    bench.gate.tighten(Tightened(high=(0.65, 1.5)))
+    seen = bench.wait(SAFETY.command_timeout + 3 * PERIOD, policy=asked)
+    sent = [decision.command[0] for decision in seen if decision.command]
+    assert min(sent) <= 0.65
+    assert all(decision.command for decision in seen if decision.trigger is Trigger.TIMER)
+
+
+def test_what_is_beyond_the_contract_is_still_refused_under_a_stricter_bound() -> None:
+    bench = Bench(STRICT).start()
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    decision = bench.ask(0.9, 0.0)
+    assert decision.verdict is Verdict.REJECTED
+    assert decision.rules[0].limit == HIGH[0]
+
+
+def test_a_stricter_rate_is_kept(bench: Bench) -> None:
+    bench.gate.tighten(Tightened(rate=(0.5, 4.0)))
+    decision = bench.ask(0.8, 0.0)
+    assert decision.command[0] == pytest.approx(0.5 * PERIOD)
+
+
+def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:
+    bench.gate.tighten(Tightened(command_timeout=0.16))
+    cruise(bench)
+    seen = bench.wait(0.2)
+    first = next(d for d in seen if d.verdict is Verdict.STOPPED)
+    assert reasons(first) == {Reason.COMMAND_TIMEOUT}
+    assert first.since_request is not None
+    assert 0.16 < first.since_request <= 0.16 + TICK + 1e-9
+
+
+def test_a_stricter_bound_is_part_of_what_is_within_reach(bench: Bench) -> None:
+    cruise(bench, 0.8)
+    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.time.wait(PERIOD)
+    low, high = bench.gate.reach(bench.time.now)
+    assert low[0] <= high[0]
+    assert high[0] == pytest.approx(0.7), 'it comes inside at its rate, and no faster'

@@ -1,9 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Make the JSON Schema and the tables of the reference again, from the values of a contract."""
+"""Make the schema, the tables of the contract and the page of the commands again."""
 
 from pathlib import Path
 
+from boundary_env_ros.cli.reference import page as commands
 from boundary_env_ros.storage import contract_schema
 from boundary_env_ros.storage.contract_tables import with_tables
 
@@ -12,3 +13,4 @@ ROOT = Path(__file__).parents[1]
 (ROOT / 'config' / 'contract.schema.json').write_text(contract_schema.text(), encoding='utf-8')
 page = ROOT / 'doc' / 'contract.md'
 page.write_text(with_tables(page.read_text(encoding='utf-8')), encoding='utf-8')
+(ROOT / 'doc' / 'commands.md').write_text(commands(), encoding='utf-8')

@@ -56,6 +56,18 @@ with tempfile.TemporaryDirectory() as folder:
     env.close()
     index.close()
     # Her word stands beside that of the environment, and changes nothing of it.
-    main(['mark', folder, 'last', 'unclear', '--who', 'ada', '--note', 'I had to help'])
-    main(['episodes', folder])
+    main(
+        [
+            'episodes',
+            'label',
+            folder,
+            'last',
+            'unclear',
+            '--user',
+            'ada',
+            '--note',
+            'I had to help',
+        ]
+    )
+    main(['episodes', 'list', folder])
 print(info['cause'])

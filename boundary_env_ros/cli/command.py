@@ -1,74 +1,246 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a command of ``boundary-env`` is, and what commands share."""
+"""What the commands of ``boundary-env`` share: options, exit codes, help and progress."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+import inspect
 import json
+import math
 from pathlib import Path
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
-import yaml
+import click
+from click.shell_completion import CompletionItem
+
+from boundary_env_ros.errors import BoundaryError, INSTALL_ROS, MissingDependency
+from boundary_env_ros.terminal import steer
 
 DONE = 0
 FOUND = 1
 UNUSABLE = 2
 
-#: What a record can be, for the help of each command that reads one.
-RECORD = 'run folder, bag, .mcap, .db3, .jsonl, or folder of an exported data set'
+_Function = Callable[..., Any]
+_Decorator = Callable[[_Function], _Function]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(click.Command):
+    """A command whose help is shown as it is written; its function returns the exit code."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text without wrapping it: it has examples and tables."""
+        formatter.write(f'\n{inspect.cleandoc(self.help or "")}\n')
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write arguments and options, each group under its title."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if row := parameter.get_help_record(ctx):
+                groups.setdefault(getattr(parameter, 'group', 'Options'), []).append(row)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+class Group(Command, click.Group):
+    """A group of commands, listed in the order in which they were added."""
+
+    command_class = Command
+    group_class = type
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(self.commands)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
+
+class _Argument(click.Argument):
+    """An argument that is explained in the help."""
+
+    group = 'Arguments'
+
+    def __init__(self, *names: Any, text: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.text = text
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return its name and what it is."""
+        return self.metavar or self.human_readable_name, self.text
+
+
+class _Option(click.Option):
+    """An option that has a place in the help."""
+
+    def __init__(self, *names: Any, group: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.group = group
+
+
+class PathType(click.ParamType):  # type: ignore[type-arg]
+    """A path, which a shell can complete."""
+
+    name = 'path'
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        """Return the path."""
+        return Path(value)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        """Let the shell complete files and folders."""
+        return [CompletionItem(incomplete, type='file')]
+
+
+class Number(click.FloatRange):
+    """A finite number in a range."""
+
+    name = 'number'
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f'expected a finite number, got {value!r}', param, ctx)
+        return number
+
+
+class Parsed(click.ParamType):  # type: ignore[type-arg]
+    """What a function makes of a text; its ValueError says what it expected."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return what the text means."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+COUNT = click.IntRange(min=0)
+SECONDS = Number(min=0, min_open=True)
+
+
+def argument(name: str, metavar: str, text: str, **settings: Any) -> _Decorator:
+    """Return a decorator that adds an argument and explains it."""
+    return click.argument(name, cls=_Argument, metavar=metavar, text=text, **settings)
+
+
+def option(*names: str, group: str = 'Options', **settings: Any) -> _Decorator:
+    """Return a decorator that adds an option to a group of the help."""
+    settings.setdefault('show_default', settings.get('default') not in (None, ''))
+    return click.option(*names, cls=_Option, group=group, **settings)
+
+
+def _name_value(text: str) -> tuple[str, Any]:
+    import yaml
+
+    name, sign, value = text.partition('=')
+    if not (name.isidentifier() and sign):
+        raise ValueError(f'expected NAME=VALUE, got {text!r}')
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ValueError(f'expected a value in YAML, got {value!r}') from error
+
+
+def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
+    """Return a decorator that adds a repeatable option ``NAME=VALUE``."""
+    pair = Parsed('setting', _name_value)
+    return option(
+        name,
+        group=group,
+        type=pair,
+        multiple=True,
+        metavar='NAME=VALUE',
+        help=f'{text}; the value is read as YAML; repeatable',
+    )
+
+
+def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
+    """Return a decorator that adds the record to read."""
+    text = 'run folder, bag, .mcap, .db3, .jsonl, or folder of an exported data set'
+    return argument(name, metavar, text, type=PathType())
+
+
+def contract_argument(name: str = 'contract', **settings: Any) -> _Decorator:
+    """Return a decorator that adds a contract."""
+    text = 'contract file, or name of a shipped contract, for example warehouse_cart'
+    return argument(name, name.removesuffix('s').upper(), text, **settings)
+
+
+def contract_option(text: str, **settings: Any) -> _Decorator:
+    """Return a decorator that adds the option ``--contract``."""
+    return option('--contract', metavar='CONTRACT', help=f'file or name of {text}', **settings)
+
+
+json_option = option('--json', 'as_json', is_flag=True, help='print the result as JSON')
+run_option = option(
+    '--run',
+    type=PathType(),
+    metavar='FOLDER',
+    help='leave the record there; must not exist (default: runs/NAME-DATE-TIME)',
+)
+pacing_option = option(
+    '--pacing',
+    type=click.Choice(('realtime', 'lockstep')),
+    help='whether the world waits for the policy (default: as in the contract)',
+)
+
+
+def output_option(text: str, **settings: Any) -> _Decorator:
+    """Return a decorator that adds the option ``-o``."""
+    text = f'{text}; must not exist'
+    return option('-o', '--output', type=PathType(), metavar='PATH', help=text, **settings)
+
+
+def domain_option(function: _Function) -> _Function:
+    """Add the option ``--domain-id``."""
+    return option(
+        '--domain-id',
+        type=click.IntRange(0, 232),
+        metavar='N',
+        help='ROS domain (default: ROS_DOMAIN_ID)',
+    )(function)
+
+
+def ros_options(function: _Function) -> _Function:
+    """Add the options that say where the nodes are."""
+    namespace = option('--namespace', default='', metavar='NS', help='namespace of the nodes')
+    return namespace(domain_option(function))
+
+
+def ros_command(name: str) -> Callable[..., Any]:
     """
-    One command.
+    Return a function that needs ROS; entry points name them, so that the rest runs without it.
 
-    Attributes
-    ----------
-    name
-        The word after ``boundary-env``.
-    summary
-        One line for the list of commands.
-    text
-        What it does, for its own help.
-    exit_codes
-        What its exit codes mean, for its own help.
-    arguments
-        Declares its arguments.
-    run
-        Runs it with the parsed arguments and returns the exit code. What needs long to be
-        imported is imported there.
-    unusable
-        Exit code for wrong arguments, unreadable input, or something missing.
+    Raises
+    ------
+    MissingDependency
+        If there is no ROS.
 
     """
-
-    name: str
-    summary: str
-    text: str
-    exit_codes: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-    unusable: int = UNUSABLE
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviations, and has an exit code of its own for what is wrong."""
-
-    def __init__(self, *, unusable: int = UNUSABLE, **options: Any) -> None:
-        options['allow_abbrev'] = False
-        options['formatter_class'] = argparse.RawDescriptionHelpFormatter
-        super().__init__(**options)
-        self.unusable = unusable
-
-    def error(self, message: str) -> NoReturn:
-        """Say how the command is used and what was wrong with it, and exit."""
-        self.print_usage(sys.stderr)
-        self.exit(self.unusable, f'{self.prog}: {message}\n')
+    for entry in entry_points(group='boundary_env_ros.commands', name=name):
+        try:
+            command: Callable[..., Any] = entry.load()
+        except MissingDependency:
+            raise
+        except ImportError as error:
+            raise MissingDependency(f'This needs ROS 2: {error}. {INSTALL_ROS}.') from error
+        return command
+    raise BoundaryError(
+        f'The command {name!r} is not installed: it has no entry point. Reinstall the package.'
+    )
 
 
 def complain(error: object) -> None:
@@ -83,28 +255,43 @@ def look_here() -> None:
         sys.path.insert(0, here)
 
 
+def print_result(value: Any, *, as_json: bool) -> None:
+    """Print a result as text, or the JSON of it."""
+    print_json(value.to_json()) if as_json else print(value)
+
+
 def print_json(value: object) -> None:
     """Print a value as JSON."""
     print(json.dumps(value, indent=2))
 
 
-def count(text: str) -> int:
-    """Return the whole number, 0 or more, that an argument is."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f'expected a whole number, 0 or more, got {text!r}')
-    return number
+class Progress:
+    """One line that changes, on the terminal of the error output only."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        """Show a text instead of the one before."""
+        if self._live:
+            steer(sys.stderr, '\r\x1b[K')
+            print(text, end='', file=sys.stderr, flush=True)
+
+    def done(self) -> None:
+        """Take the line away."""
+        self('')
 
 
-def name_value(text: str) -> tuple[str, Any]:
-    """Return the name and the value, read as YAML, that an argument ``NAME=VALUE`` is."""
-    name, sign, value = text.partition('=')
-    if not (name.isidentifier() and sign):
-        raise argparse.ArgumentTypeError(f'expected NAME=VALUE, got {text!r}')
+@contextmanager
+def counting(what: str, every: int = 1) -> Iterator[Callable[[int, int | None], None]]:
+    """Show how many there are, out of how many if that is known, until the block ends."""
+    show = Progress()
+
+    def progress(done: int, total: int | None) -> None:
+        if done % every == 0:
+            show(f'{done} {what}' if total is None else f'{done} of {total} {what}')
+
     try:
-        return name, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise argparse.ArgumentTypeError(f'expected a value in YAML, got {value!r}') from error
+        yield progress
+    finally:
+        show.done()

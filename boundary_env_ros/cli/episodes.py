@@ -1,17 +1,31 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``boundary-env episodes``."""
+"""The commands ``boundary-env episodes``: list, show and label the episodes of runs."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 import re
+import socket
+import time
 from typing import TYPE_CHECKING
 
-from boundary_env_ros.cli.command import Command, complain, DONE, print_json
-from boundary_env_ros.errors import RecordError
+import click
+
+from boundary_env_ros.cli.command import (
+    argument,
+    complain,
+    DONE,
+    Group,
+    json_option,
+    option,
+    Parsed,
+    PathType,
+    print_json,
+)
+from boundary_env_ros.errors import BoundaryError, RecordError
 
 if TYPE_CHECKING:
     from boundary_env_ros.storage.episode_search import FoundEpisode
@@ -19,6 +33,8 @@ if TYPE_CHECKING:
 _NANOSECONDS = 1_000_000_000
 _AGO = re.compile(r'(\d+)([smhdw])')
 _UNITS = {'s': 'seconds', 'm': 'minutes', 'h': 'hours', 'd': 'days', 'w': 'weeks'}
+_WHICH = 'Which episodes'
+_EPISODE = 'first digits of its id, as many as tell it from the others; or last'
 
 
 def since(text: str) -> int:
@@ -31,87 +47,119 @@ def since(text: str) -> int:
             moment = datetime.fromisoformat(text)
         return int(moment.timestamp() * _NANOSECONDS)
     except (ValueError, OverflowError, OSError):
-        raise argparse.ArgumentTypeError(
+        raise ValueError(
             f'expected a date, a date with a time, or how long ago (30m, 2h, 3d), got {text!r}'
         ) from None
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'paths', type=Path, nargs='+', metavar='RUN', help='run folder, or folder of run folders'
-    )
-    parser.add_argument(
-        '--show',
-        metavar='ID',
-        help='show one episode whole, by the first digits of its id, or the last one (`last`)',
-    )
-    parser.add_argument(
-        '--json', action='store_true', help='print as JSON, with all that is known'
-    )
-    which = parser.add_argument_group('which episodes')
-    which.add_argument(
-        '--cause', action='append', default=[], metavar='NAME', help='ended by it; repeatable'
-    )
-    done = which.add_mutually_exclusive_group()
-    done.add_argument('--done', action='store_const', const=True, help='have ended')
-    done.add_argument(
-        '--running', action='store_const', const=False, dest='done', help='have not ended'
-    )
-    success = which.add_mutually_exclusive_group()
-    success.add_argument(
-        '--success',
-        action='store_const',
-        const=True,
-        help='ended in success, the environment says',
-    )
-    success.add_argument(
-        '--failure',
-        action='store_const',
-        const=False,
-        dest='success',
-        help='ended in anything else; a truncation counts',
-    )
-    which.add_argument('--marked', action='store_true', help='people have marked')
-    which.add_argument('--environment', default='', metavar='NAME', help='of this contract')
-    which.add_argument('--agent', default='', metavar='NAME', help='of this agent')
-    which.add_argument('--client', default='', metavar='NAME', help='of this policy')
-    which.add_argument(
-        '--since',
-        type=since,
-        metavar='WHEN',
-        help='begun since: 2026-11-22, 2026-11-22T14:30, or 30m, 2h, 3d ago',
-    )
+@click.group(cls=Group)
+def episodes() -> None:
+    """
+    List, show and label the episodes of runs.
+
+    Reads the episode index of a run folder (episodes.sqlite), while it is recorded or afterwards.
+    No bag is opened, and no ROS is needed.
+    """
 
 
-def _run(options: argparse.Namespace) -> int:
+@episodes.command('list')
+@argument(
+    'paths', 'RUN...', 'run folder, or folder of run folders', nargs=-1, required=True,
+    type=PathType(),
+)  # fmt: skip
+@json_option
+@option('--cause', group=_WHICH, multiple=True, metavar='NAME', help='ended by it; repeatable')
+@option('--done/--running', group=_WHICH, default=None, help='have ended, or have not')
+@option(
+    '--success/--failure',
+    group=_WHICH,
+    default=None,
+    help='ended in success, or in anything else (a truncation counts), says the environment',
+)
+@option('--labelled', group=_WHICH, is_flag=True, help='have a label')
+@option('--environment', group=_WHICH, default='', metavar='NAME', help='of this contract')
+@option('--agent', group=_WHICH, default='', metavar='NAME', help='of this agent')
+@option('--client', group=_WHICH, default='', metavar='NAME', help='of this policy')
+@option(
+    '--since',
+    group=_WHICH,
+    type=Parsed('time', since),
+    metavar='WHEN',
+    help='begun since: 2026-11-22, 2026-11-22T14:30, or 30m, 2h, 3d ago',
+)
+def list_(
+    paths: tuple[Path, ...],
+    as_json: bool,
+    cause: tuple[str, ...],
+    done: bool | None,
+    success: bool | None,
+    labelled: bool,
+    environment: str,
+    agent: str,
+    client: str,
+    since: int | None,
+) -> int:
+    """
+    List the episodes of runs.
+
+    The environment's ending and people's labels stand in columns of their own; (!) marks a label
+    that contradicts the environment.
+
+      boundary-env episodes list runs/demo-20261122-024000
+      boundary-env episodes list runs/ --failure --since 2d
+      boundary-env episodes list runs/ --cause safety_stop --json
+
+    Exit codes:
+      0  done, also if no episode matches
+      2  wrong arguments, or no index
+    """
     from boundary_env_ros.cli import episode_text
-    from boundary_env_ros.storage.episode_search import EpisodeFilter, named
+    from boundary_env_ros.storage.episode_search import EpisodeFilter
 
     wanted = EpisodeFilter(
-        causes=tuple(options.cause),
-        done=options.done,
-        success=options.success,
-        environment=options.environment,
-        agent=options.agent,
-        client=options.client,
-        since=options.since,
-        marked=options.marked,
+        causes=cause,
+        done=done,
+        success=success,
+        environment=environment,
+        agent=agent,
+        client=client,
+        since=since,
+        marked=labelled,
     )
-    episodes = [found for found in _all(options.paths) if wanted.takes(found.row)]
-    if options.show is not None:
-        shown = named(episodes, options.show)
-        if options.json:
-            print_json([episode_text.plain(found) for found in shown])
-        else:
-            print('\n\n'.join(map(episode_text.whole, shown)))
-    elif options.json:
-        print_json([episode_text.plain(found) for found in episodes])
+    found = [episode for episode in _all(paths) if wanted.takes(episode.row)]
+    if as_json:
+        print_json([episode_text.plain(episode) for episode in found])
     else:
-        print(episode_text.table(episodes))
+        print(episode_text.table(found))
     return DONE
 
 
-def _all(paths: list[Path]) -> list[FoundEpisode]:
+@episodes.command()
+@argument('path', 'RUN', 'run folder, or folder of run folders', type=PathType())
+@argument('episode', 'EPISODE', _EPISODE)
+@json_option
+def show(path: Path, episode: str, as_json: bool) -> int:
+    """
+    Show one episode: its ending, and its labels.
+
+      boundary-env episodes show runs/demo-20261122-024000 3f2a
+
+    Exit codes:
+      0  done
+      2  wrong arguments, no index, or no such episode
+    """
+    from boundary_env_ros.cli import episode_text
+    from boundary_env_ros.storage.episode_search import named
+
+    found = named(_all([path]), episode)
+    if as_json:
+        print_json([episode_text.plain(one) for one in found])
+    else:
+        print('\n\n'.join(map(episode_text.whole, found)))
+    return DONE
+
+
+def _all(paths: Iterable[Path]) -> list[FoundEpisode]:
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at
 
     found: list[FoundEpisode] = []
@@ -128,23 +176,69 @@ def _all(paths: list[Path]) -> list[FoundEpisode]:
     return sorted(found, key=lambda one: one.row.created_at)
 
 
-COMMAND = Command(
-    name='episodes',
-    summary='list, filter and show the episodes of runs',
-    text="""\
-List the episodes of one run or of many, while they are recorded or afterwards.
-
-Reads the index that the recorder keeps (episodes.sqlite); no bag is opened, and no ROS is needed.
-What the environment says of an episode and what people say of it (boundary-env mark) stand in
-columns of their own.
-
-  boundary-env episodes runs/demo-20261122-024000
-  boundary-env episodes runs/ --failure --since 2d
-  boundary-env episodes runs/ --cause safety_stop --json
-  boundary-env episodes runs/demo-20261122-024000 --show 3f2a""",
-    exit_codes="""\
-  0  done, also if no episode is like that
-  2  wrong arguments, no index, or no such episode to show""",
-    arguments=_arguments,
-    run=_run,
+@episodes.command()
+@argument('path', 'RUN', 'run folder', type=PathType())
+@argument('episode', 'EPISODE', _EPISODE)
+@argument(
+    'label',
+    'LABEL',
+    'success, failure or unclear',
+    type=click.Choice(('success', 'failure', 'unclear')),
 )
+@option('--user', required=True, metavar='NAME', help='your name, for the record')
+@option('--note', default='', metavar='TEXT', help='why, or anything else')
+@option('--agent', default='', metavar='NAME', help='for one agent of several')
+def label(path: Path, episode: str, label: str, user: str, note: str, agent: str) -> int:
+    """
+    Label an episode as success, failure or unclear.
+
+    Labels go to the index of the run, also while it is recorded. The environment's ending stays as
+    it is; `boundary-env episodes list` and `boundary-env report --text` show where the two differ.
+    Several people may label one episode; the latest label of each person counts. At the robot,
+    `boundary-env operator --label` asks after each episode.
+
+      boundary-env episodes label runs/demo 3f2a failure --user ada --note 'scratched the door'
+      boundary-env episodes label runs/demo last success --user ada
+
+    Exit codes:
+      0  done
+      2  wrong arguments, no index, no such episode, or it cannot be written
+    """
+    from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+    from boundary_env_ros.core.gate.decision import StepId
+    from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+    from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
+    from boundary_env_ros.storage.episode_store import EpisodeStore
+
+    if not user.strip():
+        raise BoundaryError(
+            '--user is empty (expected the name of the person who labels). Name yourself.'
+        )
+    indexes = indexes_at(path)
+    if len(indexes) > 1:
+        raise RecordError(
+            f'{path} holds several runs (expected one, got {len(indexes)}). Name one of them.'
+        )
+    rows = [found.row for found in named(episodes_in(indexes[0]), episode, agent)]
+    now = time.time_ns()
+    stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=now, host=socket.gethostname())
+    with EpisodeStore.open(indexes[0], to_mark=True) as store:
+        for row in rows:
+            mark = EpisodeMark(
+                id=StepId(
+                    digest=row.digest,
+                    agent=row.agent,
+                    episode_id=row.episode_id,
+                    step=row.step_count,
+                ),
+                verdict=MarkVerdict[label.upper()],
+                who=user.strip(),
+                note=note,
+                taken=Instant(ros=stamp, steady=time.monotonic_ns()),
+            )
+            store.mark(mark, now=now)
+            print(
+                f'{row.episode_id[:SHORT]} of {row.agent} ({row.cause or "no ending yet"}): '
+                f'{label} by {mark.who}'
+            )
+    return DONE

@@ -4,68 +4,56 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from boundary_env_ros.cli.command import Command, DONE, print_json, RECORD
-from boundary_env_ros.cli.progress import Progress
+import click
+
+from boundary_env_ros.cli.command import (
+    Command,
+    DONE,
+    json_option,
+    option,
+    print_json,
+    Progress,
+    record_argument,
+)
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'path',
-        type=Path,
-        metavar='RUN',
-        help=RECORD,
-    )
-    parser.add_argument(
-        '--episode',
-        default='last',
-        metavar='N',
-        help='its number in the order of the record, from 1, or the first digits of its id, four '
-        'or more (default: the last)',
-    )
-    parser.add_argument(
-        '--step',
-        default='last',
-        metavar='K',
-        help='number of the step; 0 is the reset (default: the last)',
-    )
-    parser.add_argument('--json', action='store_true', help='print the records of it as JSON')
+@click.command(cls=Command)
+@record_argument()
+@option(
+    '--episode',
+    default='last',
+    metavar='N',
+    help='its number in the record, from 1, or at least four digits of its id',
+)
+@option('--step', default='last', metavar='K', help='number of the step; 0 is the reset')
+@json_option
+def inspect(path: Path, episode: str, step: str, as_json: bool) -> int:
+    """
+    Show everything that is recorded of one step.
 
+    Its instants and stages; the observation before and after, with ages; the action as requested,
+    admitted, commanded and measured; every gate decision with its rules and numbers; the terms of
+    the reward, the ending, events, and labels. Evidence that arrived later is included.
 
-def _run(options: argparse.Namespace) -> int:
+      boundary-env inspect runs/demo-20261122-024000 --episode 3 --step 17
+      boundary-env inspect bag/ --episode 3f2a --json
+
+    Exit codes:
+      0  done
+      2  wrong arguments, the record cannot be read, or it has no such step
+    """
     from boundary_env_ros.evidence.report.one_step import find_step
     from boundary_env_ros.evidence.report.step_text import tell_step
 
     show = Progress()
     try:
-        found = find_step(options.path, options.episode, options.step, show)
+        found = find_step(path, episode, step, show)
     finally:
         show.done()
-    if options.json:
+    if as_json:
         print_json(found.to_json())
     else:
         print(tell_step(found))
     return DONE
-
-
-COMMAND = Command(
-    name='inspect',
-    summary='show everything that is recorded of one step',
-    text="""\
-Tell everything that a record says of one step.
-
-Its instants and stages; the observation before and after, with ages; the action as requested,
-admitted, commanded and measured; every decision of the gate with every rule and its numbers; the
-terms of the reward, the ending, events, and what people say of the episode. Evidence that came
-later stands where it belongs.
-
-  boundary-env inspect runs/demo-20261122-024000 --episode 3 --step 17
-  boundary-env inspect bag/ --episode 3f2a --step last --json""",
-    exit_codes="""\
-  0  done
-  2  wrong arguments, the record cannot be read, or it has no such step""",
-    arguments=_arguments,
-    run=_run,
-)

@@ -4,103 +4,82 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 import os
 import sys
 
+import click
+from click.shell_completion import shell_complete
+
 from boundary_env_ros import __version__
-from boundary_env_ros.cli import (
-    audit,
-    check,
-    compare,
-    confirm,
-    demo,
-    describe,
-    diff,
-    episodes,
-    export,
-    import_bag,
-    init,
-    inspect_step,
-    mark,
-    recover,
-    replay,
-    report,
-    run,
-    schema,
-    summary,
-    up,
-    verdict,
-)
-from boundary_env_ros.cli.command import Command, complain, DONE, Parser
+from boundary_env_ros.cli.audit import audit
+from boundary_env_ros.cli.bag import bag
+from boundary_env_ros.cli.command import complain, DONE, Group, UNUSABLE
+from boundary_env_ros.cli.compare import compare
+from boundary_env_ros.cli.contract import contract
+from boundary_env_ros.cli.episodes import episodes
+from boundary_env_ros.cli.export import export
+from boundary_env_ros.cli.inspect_step import inspect
+from boundary_env_ros.cli.nodes import demo, operator, up
+from boundary_env_ros.cli.replay import replay
+from boundary_env_ros.cli.report import report
+from boundary_env_ros.cli.run import run
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.terminal import printing
-
-#: Every command, in the order of the help.
-COMMANDS: tuple[Command, ...] = (
-    init.COMMAND,
-    check.COMMAND,
-    describe.COMMAND,
-    diff.COMMAND,
-    schema.COMMAND,
-    demo.COMMAND,
-    up.COMMAND,
-    run.COMMAND,
-    confirm.COMMAND,
-    replay.COMMAND,
-    audit.COMMAND,
-    verdict.COMMAND,
-    summary.COMMAND,
-    report.COMMAND,
-    inspect_step.COMMAND,
-    compare.COMMAND,
-    episodes.COMMAND,
-    mark.COMMAND,
-    recover.COMMAND,
-    import_bag.COMMAND,
-    export.COMMAND,
-)
 
 INTERRUPTED = 130
 #: Exit code for an error that nobody foresaw (EX_SOFTWARE).
 FAULT = 70
 #: Environment variable with which such an error ends with its traceback.
 TRACEBACK = 'BOUNDARY_ENV_TRACEBACK'
-
-_EXIT_CODES = """\
-exit codes:
-  0    done, and nothing was found
-  1    something was found
-  2    wrong arguments, unreadable input, or something missing
-  70   a fault of this program; BOUNDARY_ENV_TRACEBACK=1 shows where
-  130  interrupted
-A command whose codes say more has them in its own help: boundary-env COMMAND --help"""
+#: Environment variable with which a shell asks for completion.
+COMPLETE = '_BOUNDARY_ENV_COMPLETE'
 
 
-def parser() -> Parser:
-    """Return the parser of all commands."""
-    top = Parser(
-        prog='boundary-env',
-        description=(
-            'The boundary between a policy and a robot, as a contract: '
-            'write it, check it, run it, audit it.'
-        ),
-        epilog=_EXIT_CODES,
-    )
-    top.add_argument('--version', action='version', version=f'boundary-env {__version__}')
-    commands = top.add_subparsers(metavar='COMMAND', required=True, title='commands')
-    for command in COMMANDS:
-        one = commands.add_parser(
-            command.name,
-            help=command.summary,
-            description=command.text,
-            epilog=f'exit codes:\n{command.exit_codes}',
-            unusable=command.unusable,
-        )
-        command.arguments(one)
-        one.set_defaults(command=command, parser=one)
-    return top
+@click.group(
+    cls=Group,
+    context_settings={'help_option_names': ['-h', '--help'], 'max_content_width': 99},
+)
+@click.version_option(__version__, message='boundary-env %(version)s')
+def boundary_env() -> None:
+    """
+    Turn a ROS 2 robot into a Gymnasium environment that can be trusted.
+
+    A contract says what a policy sees and may do. Write and check it, start the nodes on the
+    robot, run a policy, then audit, replay and explain the record.
+
+      boundary-env demo                             see it drive a simulated cart
+      boundary-env contract init my_robot.yaml      begin with a robot of your own
+      boundary-env COMMAND --help                   options, examples and exit codes
+
+    Exit codes:
+      0    done, and nothing was found
+      1    something was found, or did not work
+      2    wrong arguments, unreadable input, or something is missing
+      70   a fault of this program; BOUNDARY_ENV_TRACEBACK=1 shows where
+      130  interrupted
+
+    Completion, for bash (or zsh, fish), in ~/.bashrc:
+      eval "$(_BOUNDARY_ENV_COMPLETE=bash_source boundary-env)"
+    """
+
+
+for command in (
+    contract,
+    demo,
+    up,
+    run,
+    operator,
+    audit,
+    replay,
+    report,
+    inspect,
+    compare,
+    episodes,
+    bag,
+    export,
+):
+    boundary_env.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,29 +92,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Words after ``boundary-env``; default: those of this process.
 
     """
+    if arguments is None and (instruction := os.environ.get(COMPLETE)):
+        return shell_complete(boundary_env, {}, 'boundary-env', COMPLETE, instruction)
     with printing():
         try:
-            options, unknown = parser().parse_known_args(arguments)
-            if unknown:
-                options.parser.error(f'unrecognized arguments: {" ".join(unknown)}')
-        except SystemExit as stop:
-            # Help was asked for, or the arguments are wrong; it is said already.
-            return stop.code if isinstance(stop.code, int) else DONE
-        return _run(options.command, options)
+            code = _run(sys.argv[1:] if arguments is None else list(arguments))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has seen enough (`| head`); Python must not complain when it flushes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        return code
 
 
-def _run(command: Command, options: argparse.Namespace) -> int:
+def _run(arguments: list[str]) -> int:
     try:
-        code = command.run(options)
-        sys.stdout.flush()
+        with boundary_env.make_context('boundary-env', arguments) as context:
+            return int(boundary_env.invoke(context) or DONE)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        place = getattr(error, 'ctx', None)
+        name = place.command_path if place else 'boundary-env'
+        if place and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+            print(place.get_usage(), file=sys.stderr)
+        print(f'{name}: {error.format_message()}', file=sys.stderr)
+        return UNUSABLE
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python must not complain about it when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        raise
     except (BoundaryError, OSError) as error:
         complain(error)
-        return command.unusable
-    except KeyboardInterrupt:
+        return UNUSABLE
+    except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except Exception as error:
         if os.environ.get(TRACEBACK):
@@ -146,7 +134,6 @@ def _run(command: Command, options: argparse.Namespace) -> int:
             f'fault); set {TRACEBACK}=1 to see where, and report it'
         )
         return FAULT
-    return code
 
 
 if __name__ == '__main__':

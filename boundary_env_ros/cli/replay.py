@@ -1,98 +1,139 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``boundary-env replay``."""
+"""The command ``boundary-env replay``: publish a record again, or recompute it."""
 
 from __future__ import annotations
 
-import argparse
-import math
 from pathlib import Path
+from typing import Any
 
-from boundary_env_ros.cli.command import Command, count
-from boundary_env_ros.cli.demo import ros_command
-from boundary_env_ros.cli.progress import Progress
+import click
+from click.core import ParameterSource
 
+from boundary_env_ros.cli.command import (
+    Command,
+    complain,
+    contract_option,
+    COUNT,
+    counting,
+    DONE,
+    FOUND,
+    look_here,
+    Number,
+    option,
+    print_result,
+    Progress,
+    record_argument,
+    ros_command,
+    SECONDS,
+    settings_option,
+    UNUSABLE,
+)
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'path', type=Path, metavar='BAG', help='run folder, bag, .mcap or .db3 file'
-    )
-    time = parser.add_argument_group('time')
-    time.add_argument(
-        '-r',
-        '--rate',
-        type=_more_than_0,
-        default=1.0,
-        metavar='X',
-        help='seconds of the record in one second (default: %(default)s)',
-    )
-    time.add_argument(
-        '--start',
-        type=_seconds,
-        default=0.0,
-        metavar='S',
-        help='begin so many seconds after the beginning of the record',
-    )
-    time.add_argument(
-        '-p', '--paused', action='store_true', help='wait for /replay/resume before it begins'
-    )
-    topics = parser.add_argument_group('topics')
-    topics.add_argument(
-        '--topics', nargs='+', default=[], metavar='TOPIC', help='publish only these'
-    )
-    topics.add_argument(
-        '--exclude', nargs='+', default=[], metavar='TOPIC', help='do not publish these'
-    )
-    topics.add_argument(
-        '--commands',
-        action='store_true',
-        help='publish what can move a robot, too: the command topics of the contract and its '
-        "operator's; refused beside a safety gate or another publisher of them",
-    )
-    topics.add_argument(
-        '--contract',
-        default='',
-        metavar='CONTRACT',
-        help='file or name of the contract that says what can move a robot (default: that of the '
-        'record)',
-    )
-    topics.add_argument(
-        '--beside',
-        action='store_true',
-        help='publish beside other publishers of a topic; never on /clock, nor what can move a '
-        'robot',
-    )
-    where = parser.add_argument_group('where')
-    where.add_argument(
-        '--namespace', default='', metavar='NS', help='put this in front of every topic'
-    )
-    where.add_argument(
-        '--domain-id', type=count, metavar='N', help='ROS domain (default: that of ROS_DOMAIN_ID)'
-    )
+_CHECK = 'With --check'
+_PUBLISH = 'When it is published'
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f'expected seconds, 0 or more, got {text!r}')
-    return seconds
+@click.command(cls=Command)
+@record_argument()
+@option('--check', is_flag=True, help='recompute the record instead of publishing it; no ROS')
+@contract_option('the contract to use instead of that of the record')
+@option(
+    '--policy',
+    group=_CHECK,
+    metavar='POLICY',
+    help='ask this policy at every observation, as in `boundary-env run`',
+)
+@settings_option('--policy-option', 'passed to the policy', group=_CHECK)
+@option('--episode', group=_CHECK, type=COUNT, metavar='N', help='only this one, counted from 1')
+@option('--json', 'as_json', group=_CHECK, is_flag=True, help='print the report as JSON')
+@option('--rate', group=_PUBLISH, type=SECONDS, default=1.0, metavar='X', help='playback speed')
+@option(
+    '--start',
+    group=_PUBLISH,
+    type=Number(min=0),
+    default=0.0,
+    metavar='S',
+    help='begin so many seconds after the beginning of the record',
+)
+@option('--paused', group=_PUBLISH, is_flag=True, help='wait for /replay/resume first')
+@option('--topic', group=_PUBLISH, multiple=True, metavar='TOPIC', help='only this; repeatable')
+@option('--exclude', group=_PUBLISH, multiple=True, metavar='TOPIC', help='not this; repeatable')
+@option(
+    '--commands',
+    group=_PUBLISH,
+    is_flag=True,
+    help="publish what can move a robot, too: command topics and the operator's",
+)
+@option(
+    '--allow-publishers',
+    group=_PUBLISH,
+    is_flag=True,
+    help='publish beside other publishers of a topic; never on /clock, nor what moves a robot',
+)
+@option(
+    '--namespace', group=_PUBLISH, default='', metavar='NS', help='put this before every topic'
+)
+@option(
+    '--domain-id',
+    group=_PUBLISH,
+    type=click.IntRange(0, 232),
+    metavar='N',
+    help='ROS domain (default: ROS_DOMAIN_ID)',
+)
+@click.pass_context
+def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -> int:
+    """
+    Publish a record again, or recompute it with --check.
+
+    Recorded topics are published byte for byte, with /clock, for RViz, Foxglove, nodes with
+    use_sim_time and `boundary-env audit --live --replayed`. What can move a robot is published
+    only with --commands, and never beside a safety gate or another publisher. Services
+    (std_srvs/Trigger): /replay/pause, /replay/resume, and /replay/step, which publishes all up to
+    the next transition. Ctrl-C ends it.
+
+      boundary-env replay runs/demo-20261122-024000 --rate 0.5 --start 12
+
+    --check feeds the record to gate, environment and task again and reports the first difference:
+    step, field, recorded, recomputed. With another --contract or --policy it says which decisions
+    would have been different, at which steps, by which rule and by how much. The recorded states
+    are kept: what the robot would have done then is unknown.
+
+      boundary-env replay --check runs/demo-20261122-024000
+      boundary-env replay --check bag/ --contract stricter.yaml
+      boundary-env replay --check bag/ --policy mine.py:factory --episode 3 --json
+
+    Exit codes:
+      0  the record was published to its end or stopped; with --check, nothing differs
+      1  with --check: something differs, or a part could not be recomputed
+      2  wrong arguments, no record, ROS is missing, another publisher is there, or the contract
+         or policy does not fit
+    """
+    other = _PUBLISH if check else _CHECK
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or '')
+        if getattr(parameter, 'group', '') == other and source is not ParameterSource.DEFAULT:
+            state = 'has no meaning with' if check else 'needs'
+            raise click.UsageError(f'{parameter.opts[0]} {state} --check')
+    return _recompute(path, **options) if check else _publish(path, **options)
 
 
-def _more_than_0(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f'expected a number, more than 0, got {text!r}')
-    return number
-
-
-def _run(options: argparse.Namespace) -> int:
-    replay = ros_command('replay')
+def _publish(
+    path: Path,
+    *,
+    contract: str | None,
+    rate: float,
+    start: float,
+    paused: bool,
+    topic: tuple[str, ...],
+    exclude: tuple[str, ...],
+    commands: bool,
+    allow_publishers: bool,
+    namespace: str,
+    domain_id: int | None,
+    **_: object,
+) -> int:
+    publish = ros_command('replay')
     show = Progress()
 
     def say(text: str) -> None:
@@ -100,45 +141,60 @@ def _run(options: argparse.Namespace) -> int:
         print(text, flush=True)
 
     try:
-        return replay(
-            options.path,
+        code: int = publish(
+            path,
             wish={
-                'topics': options.topics,
-                'exclude': options.exclude,
-                'commands': options.commands,
-                'namespace': options.namespace,
+                'topics': topic,
+                'exclude': exclude,
+                'commands': commands,
+                'namespace': namespace,
             },
-            rate=options.rate,
-            start=options.start,
-            paused=options.paused,
-            contract=options.contract,
-            beside=options.beside,
-            domain_id=options.domain_id,
+            rate=rate,
+            start=start,
+            paused=paused,
+            contract=contract or '',
+            beside=allow_publishers,
+            domain_id=domain_id,
             say=say,
             show=show,
         )
+        return code
     finally:
         show.done()
 
 
-COMMAND = Command(
-    name='replay',
-    summary='publish a recorded run again, with its timing',
-    text="""\
-Publish the recorded topics again, byte for byte, on their time line, with /clock.
+def _recompute(
+    path: Path,
+    *,
+    contract: str | None,
+    policy: str | None,
+    policy_option: tuple[tuple[str, object], ...],
+    episode: int | None,
+    as_json: bool,
+    **_: object,
+) -> int:
+    from boundary_env_ros.evidence.verdict.question import Question
 
-Nodes with use_sim_time, RViz, Foxglove and `boundary-env audit --live --replayed` see the run as
-it was. What can move a robot is not published unless --commands says so, and never beside a safety
-gate or another publisher of it; nor is anything beside another /clock. What was latched before
---start is latched again. Services (std_srvs/Trigger): /replay/pause, /replay/resume, and
-/replay/step, which pauses and publishes all up to the next transition. Ctrl-C ends it.
+    if policy is None and policy_option:
+        raise click.UsageError('--policy-option has no policy; add --policy')
+    question = Question(path, None if contract is None else Path(contract))
+    asked = None
+    if policy is not None:
+        from boundary_env_ros.cli.recorded_policy import RecordedPolicy
 
-  boundary-env replay runs/demo-20261122-024000
-  boundary-env replay bag/ --rate 0.5 --start 12
-  ros2 service call /replay/pause std_srvs/srv/Trigger""",
-    exit_codes="""\
-  0  the record is over, or was stopped
-  2  wrong arguments, no bag, ROS is missing, or somebody is there beside whom it cannot be""",
-    arguments=_arguments,
-    run=_run,
-)
+        look_here()
+        asked = RecordedPolicy(policy, dict(policy_option), question.loaded, question.source)
+    try:
+        with counting('records', every=500) as progress:
+            report = question.answer(
+                policy=policy or '', propose=asked, only=episode, progress=progress
+            )
+    finally:
+        if asked is not None:
+            asked.close()
+    print_result(report, as_json=as_json)
+    if asked is not None and asked.lost:
+        complain(f'{asked.lost} observations have images that the record does not have')
+    if report.unreadable:
+        return UNUSABLE
+    return DONE if report.same else FOUND

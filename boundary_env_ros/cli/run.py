@@ -4,29 +4,34 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, ExitStack, suppress
 import dataclasses
 import os
-from pathlib import Path
 import signal
 import threading
-from types import FrameType
-from typing import TYPE_CHECKING
+from types import FrameType, SimpleNamespace
+from typing import Any, TYPE_CHECKING
+
+import click
 
 from boundary_env_ros.cli.command import (
     Command,
     complain,
-    count,
+    contract_option,
+    COUNT,
     DONE,
     FOUND,
+    json_option,
     look_here,
-    name_value,
+    option,
+    pacing_option,
+    PathType,
     print_json,
+    Progress,
+    SECONDS,
+    settings_option,
 )
-from boundary_env_ros.cli.progress import Progress
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:
@@ -39,170 +44,154 @@ if TYPE_CHECKING:
 
 #: What a shell says of a process that a signal ended: 128 and its number.
 _SIGNALLED = 128
+_EPISODES = 'Episodes'
+_CHUNKS = 'Chunks of actions'
+_TIME = 'Time'
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    policy = parser.add_argument_group('the policy')
-    policy.add_argument(
-        '--policy',
-        required=True,
-        metavar='POLICY',
-        help='no-op, random, scripted, replay:RUN, sb3:ZIP, onnx:FILE, lerobot:FOLDER, '
-        'module:factory or file.py:factory',
-    )
-    policy.add_argument(
-        '--policy-option',
-        action='append',
-        default=[],
-        type=name_value,
-        metavar='NAME=VALUE',
-        help='passed to the factory; the value is read as YAML; may be given several times',
-    )
-    policy.add_argument(
-        '--warm-up',
-        type=count,
-        default=1,
-        metavar='N',
-        help='inferences on made-up observations before the first episode (default: %(default)s)',
-    )
-    world = parser.add_argument_group('the world')
-    world.add_argument(
-        '--contract',
-        default='warehouse_cart',
-        metavar='CONTRACT',
-        help='file of a contract, or name of a shipped one (default: %(default)s)',
-    )
-    world.add_argument(
-        '--link',
-        default='ros',
-        metavar='LINK',
-        help='how to reach the world: ros, embedded (a simulated robot in this process, in '
-        'lockstep), replay (a recorded run, named with --link-option run=RUN) or another '
-        'installed link (default: %(default)s)',
-    )
-    world.add_argument(
-        '--link-option',
-        action='append',
-        default=[],
-        type=name_value,
-        metavar='NAME=VALUE',
-        help='passed to the link, for example namespace=cart or domain_id=7',
-    )
-    world.add_argument(
-        '--pacing',
-        choices=[pacing.name.lower() for pacing in Pacing],
-        help='instead of what the contract says; the nodes must be started with the same',
-    )
-    world.add_argument(
-        '--client',
-        metavar='NAME',
-        help='name in the record (default: the policy, and over ROS this process)',
-    )
-    episodes = parser.add_argument_group('the episodes')
-    episodes.add_argument(
-        '--episodes', type=count, default=1, metavar='N', help='how many (default: %(default)s)'
-    )
-    episodes.add_argument(
-        '--seed',
-        type=count,
-        default=1,
-        metavar='N',
-        help='of the first, for world and policy; the others follow (default: %(default)s)',
-    )
-    episodes.add_argument(
-        '--option',
-        action='append',
-        default=[],
-        type=name_value,
-        metavar='NAME=VALUE',
-        help='option of the task, for example scenario=clear; may be given several times',
-    )
-    chunks = parser.add_argument_group('chunks of actions')
-    chunks.add_argument(
-        '--execute',
-        type=count,
-        metavar='M',
-        help='most actions of a chunk to execute before the policy is asked again (default: as '
-        'many as the contract lets one request cover)',
-    )
-    chunks.add_argument(
-        '--ensemble',
-        type=float,
-        metavar='DECAY',
-        help='ask at every step, and execute the mean of all predictions for it, the oldest with '
-        'weight 1, the next exp(-DECAY), and so on (temporal ensembling of ACT; its authors used '
-        '0.01)',
-    )
-    chunks.add_argument(
-        '--async',
-        action='store_true',
-        dest='asynchronous',
-        help='infer the next chunk in a thread while this one is executed',
-    )
-    chunks.add_argument(
-        '--lead',
-        type=count,
-        default=0,
-        metavar='STEPS',
-        help='how long before the end of a chunk the next one is asked for (default: as long as '
-        'the last inferences took; in lockstep 1)',
-    )
-    chunks.add_argument(
-        '--late',
-        choices=('splice', 'drop'),
-        default='splice',
-        help='what becomes of a chunk that is not ready in time: splice leaves out its actions '
-        'for the steps that passed, drop throws it away and asks anew (default: %(default)s)',
-    )
-    time = parser.add_argument_group('time')
-    time.add_argument(
-        '--inference-deadline',
-        type=_seconds,
-        metavar='SECONDS',
-        help='an inference that takes longer is counted as late; the gate holds or stops the '
-        'robot by its own times',
-    )
-    time.add_argument(
-        '--over-deadline',
-        choices=('continue', 'end'),
-        default='continue',
-        help='whether the episode goes on after a late inference (default: %(default)s)',
-    )
-    time.add_argument(
-        '--patience',
-        type=_seconds,
-        default=60.0,
-        metavar='SECONDS',
-        help='give up on a policy that does not answer for so long (default: %(default)s)',
-    )
-    output = parser.add_argument_group('what is left')
-    output.add_argument(
-        '--record',
-        type=Path,
-        metavar='FOLDER',
-        help='leave the record of an embedded world there, for audit and summary; must not exist '
-        '(over ROS the recorder node does)',
-    )
-    output.add_argument('--json', action='store_true', help='print the result as JSON')
+@click.command(cls=Command)
+@option(
+    '--policy',
+    required=True,
+    metavar='POLICY',
+    help='no-op, random, scripted, replay:RUN, sb3:ZIP, onnx:FILE, lerobot:FOLDER, '
+    'module:factory or file.py:factory',
+)
+@settings_option('--policy-option', 'passed to the factory of the policy')
+@contract_option('the contract', default='warehouse_cart')
+@option(
+    '--world',
+    default='ros',
+    metavar='WORLD',
+    help='where to run it: ros (the nodes of `boundary-env up`), embedded (a simulated robot in '
+    'this process), replay (a record: --world-option run=RUN), or another installed world',
+)
+@settings_option(
+    '--world-option', 'passed to the world, for example namespace=cart or domain_id=7'
+)
+@pacing_option
+@option('--client', metavar='NAME', help='name in the record (default: the policy)')
+@option(
+    '--run',
+    type=PathType(),
+    metavar='FOLDER',
+    help='leave the record of an embedded world there; must not exist (over ROS the recorder '
+    'leaves it: boundary-env up --run)',
+)
+@json_option
+@option('--episodes', group=_EPISODES, type=COUNT, default=1, metavar='N', help='how many')
+@option(
+    '--seed',
+    group=_EPISODES,
+    type=COUNT,
+    default=1,
+    metavar='N',
+    help='seed of the first episode; the next have the next numbers',
+)
+@settings_option('--option', 'option of the task, for example scenario=clear', group=_EPISODES)
+@option(
+    '--warm-up',
+    group=_EPISODES,
+    type=COUNT,
+    default=1,
+    metavar='N',
+    help='inferences on made-up observations before the first episode',
+)
+@option(
+    '--n-action-steps',
+    group=_CHUNKS,
+    type=COUNT,
+    metavar='M',
+    help='execute so many actions of a chunk before the next inference (default: as many as the '
+    'contract lets one request cover)',
+)
+@option(
+    '--ensemble',
+    group=_CHUNKS,
+    type=float,
+    metavar='DECAY',
+    help='infer at every step and execute the mean of all predictions for it, with weights '
+    'exp(-DECAY * i), the oldest first (temporal ensembling of ACT, where it is 0.01)',
+)
+@option(
+    '--async',
+    'asynchronous',
+    group=_CHUNKS,
+    is_flag=True,
+    help='infer the next chunk in a thread while this one is executed',
+)
+@option(
+    '--prefetch-steps',
+    group=_CHUNKS,
+    type=COUNT,
+    default=0,
+    metavar='N',
+    show_default=False,
+    help='begin the next inference so many steps before the end of a chunk (default: as long as '
+    'the last inferences took; in lockstep 1)',
+)
+@option(
+    '--late',
+    group=_CHUNKS,
+    type=click.Choice(('splice', 'drop')),
+    default='splice',
+    help='a chunk that is late: leave out its actions for the steps that passed, or drop it',
+)
+@option(
+    '--inference-deadline',
+    group=_TIME,
+    type=SECONDS,
+    metavar='SECONDS',
+    help='count a longer inference as late; the gate holds or stops by its own times',
+)
+@option(
+    '--over-deadline',
+    group=_TIME,
+    type=click.Choice(('continue', 'end')),
+    default='continue',
+    help='what happens to the episode after a late inference',
+)
+@option(
+    '--policy-timeout',
+    group=_TIME,
+    type=SECONDS,
+    default=60.0,
+    metavar='SECONDS',
+    help='give up on a policy that does not answer for so long',
+)
+def run(**values: Any) -> int:
+    """
+    Run a policy, episode by episode, and report the results.
+
+    A policy is called with an observation and returns an action, or a chunk of actions. no-op,
+    random and scripted are baselines; replay sends the requests of a recorded run; sb3, onnx and
+    lerobot load trained policies; module:factory calls your function or class with the contract
+    and the options.
+
+    Ctrl-C (or SIGTERM) ends the episode after its step and prints the table; a second one ends it
+    at once.
+
+      boundary-env run --policy scripted --world embedded --episodes 10 --option scenario=clear
+      boundary-env run --policy my_policy:make --policy-option file=best.pt --contract arm.yaml
+      boundary-env run --policy lerobot:outputs/act --contract arm.yaml --async --n-action-steps 8
+
+    Exit codes:
+      0    all episodes were run; the table says how they ended
+      1    the run was broken off: the policy failed, or the world did not answer
+      2    wrong arguments, or something is missing; nothing was run
+      130  interrupted (Ctrl-C)
+      143  terminated (SIGTERM)
+    """
+    return _run(SimpleNamespace(**values))
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds < float('inf'):
-        raise argparse.ArgumentTypeError(f'expected seconds, more than 0, got {text!r}')
-    return seconds
-
-
-def _run(options: argparse.Namespace) -> int:
+def _run(options: SimpleNamespace) -> int:
     from boundary_env_ros.facade.link import load_for
     from boundary_env_ros.facade.policies import make_policy
     from boundary_env_ros.facade.runner import Runner
 
     plan = _plan(options)
-    loaded = load_for(options.contract, pacing=options.pacing, link=options.link)
+    loaded = load_for(options.contract, pacing=options.pacing, link=options.world)
     plan.check(loaded.contract)
     _try_options(options, loaded)
     look_here()
@@ -237,7 +226,7 @@ def _run(options: argparse.Namespace) -> int:
                 for result in _episodes(runner, options, stop):
                     results.append(result)
                     progress.done()
-                    if not options.json:
+                    if not options.as_json:
                         print(_of(result), flush=True)
             except BoundaryError as error:
                 failure = str(error)
@@ -251,7 +240,7 @@ def _run(options: argparse.Namespace) -> int:
     return _SIGNALLED + caught[0] if caught else DONE
 
 
-def _try_options(options: argparse.Namespace, loaded: LoadedContract) -> None:
+def _try_options(options: SimpleNamespace, loaded: LoadedContract) -> None:
     """Let the task refuse what `--option` says before anything is run."""
     import numpy as np
 
@@ -259,31 +248,31 @@ def _try_options(options: argparse.Namespace, loaded: LoadedContract) -> None:
     from boundary_env_ros.storage.contract_file import make_task
 
     # A replay takes options of its own; a task that is not installed here is at the environment.
-    if options.option and options.link != 'replay':
+    if options.option and options.world != 'replay':
         with suppress(MissingDependency):
             task = make_task(loaded.contract)
             rng = np.random.default_rng(options.seed)
             sample(task, loaded.contract, rng, dict(options.option))
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: SimpleNamespace) -> Plan:
     from boundary_env_ros.facade.run_plan import Late, Plan
 
     return Plan(
-        execute=options.execute,
+        execute=options.n_action_steps,
         ensemble=options.ensemble,
         asynchronous=options.asynchronous,
-        lead=options.lead,
+        lead=options.prefetch_steps,
         late=Late(options.late),
         deadline=options.inference_deadline,
         give_up=options.over_deadline == 'end',
         warm_up=options.warm_up,
-        patience=options.patience,
+        patience=options.policy_timeout,
     )
 
 
 def _link(
-    options: argparse.Namespace,
+    options: SimpleNamespace,
     loaded: LoadedContract,
     opened: Callable[[Link | RunText], object],
 ) -> Link:
@@ -291,27 +280,27 @@ def _link(
     from boundary_env_ros.storage.run_folder import RunFolder
     from boundary_env_ros.storage.run_text import RunText
 
-    arguments = dict(options.link_option)
+    arguments = dict(options.world_option)
     name = options.client or options.policy.partition(':')[0]
-    if options.link == 'ros' and not options.client:
+    if options.world == 'ros' and not options.client:
         name = f'{name}-{os.getpid()}'
     arguments.setdefault('client', name)
-    if options.record is not None:
-        if options.link != 'embedded':
+    if options.run is not None:
+        if options.world != 'embedded':
             raise BoundaryError(
-                f'--record needs the embedded link (got {options.link}). Over ROS '
-                'the recorder node leaves the record, with the bag.'
+                f'--run needs the embedded world (got {options.world}). Over ROS '
+                'the recorder leaves the record: boundary-env up --run.'
             )
-        writer = RunText(RunFolder.create(options.record), loaded)
+        writer = RunText(RunFolder.create(options.run), loaded)
         opened(writer)
         arguments['sink'] = writer
-    link = make_link(options.link, loaded, **arguments)
+    link = make_link(options.world, loaded, **arguments)
     opened(link)
     return link
 
 
 def _episodes(
-    runner: Runner, options: argparse.Namespace, stop: threading.Event
+    runner: Runner, options: SimpleNamespace, stop: threading.Event
 ) -> Iterator[EpisodeResult]:
     runner.warm_up()
     for number in range(options.episodes):
@@ -354,7 +343,7 @@ def _of(result: EpisodeResult) -> str:
 
 
 def _report(
-    options: argparse.Namespace,
+    options: SimpleNamespace,
     loaded: LoadedContract,
     plan: Plan,
     results: Sequence[EpisodeResult],
@@ -362,10 +351,10 @@ def _report(
 ) -> None:
     from boundary_env_ros.cli.run_report import as_json, figures, table
 
-    if not options.json:
+    if not options.as_json:
         print(f'\n{table(results)}')
-        if options.record is not None:
-            print(f'\nRecord: {options.record}')
+        if options.run is not None:
+            print(f'\nRecord: {options.run}')
         return
     contract = loaded.contract
     print_json(
@@ -374,39 +363,10 @@ def _report(
             'contract': f'{contract.name} {contract.version}',
             'digest': loaded.digest,
             'pacing': contract.pacing.name.lower(),
-            'link': options.link,
+            'world': options.world,
             'plan': dataclasses.asdict(plan) | {'late': plan.late.value},
             'failure': failure,
             'summary': figures(results),
             'episodes': as_json(results),
         }
     )
-
-
-COMMAND = Command(
-    name='run',
-    summary='run a policy through the boundary, episode by episode',
-    text="""\
-Run a policy through the boundary, episode by episode, and say what became of it.
-
-A policy is anything that can be called with an observation and returns an action, or a chunk of
-them. no-op, random and scripted are there for comparison; replay asks for the actions of a
-recorded run once more; sb3, onnx and lerobot read what others trained; module:factory calls a
-function or class of yours with the contract and the options, and takes what it returns.
-
-Before the first episode the policy is warmed up on made-up observations. Ctrl-C (or SIGTERM) ends
-the episode after its step, in order, and prints the table of what was done; once more ends it at
-once.
-
-  boundary-env run --policy scripted --link embedded --episodes 10 --option scenario=clear
-  boundary-env run --policy my_policy:make --policy-option file=best.pt --inference-deadline 0.05
-  boundary-env run --policy lerobot:outputs/act --contract arm.yaml --async --execute 8""",
-    exit_codes="""\
-  0  all episodes were run; how they ended stands in the table
-  1  the run was broken off: the policy failed, or the world did not answer
-  2  wrong arguments, or something missing; nothing was run
-  130  interrupted (Ctrl-C)
-  143  terminated (SIGTERM)""",
-    arguments=_arguments,
-    run=_run,
-)

@@ -416,7 +416,7 @@ class ReplayLink:
                     f'{self._path} has no image of the field {spec.name!r}'
                     f'{" (the policy saw none either)" if reference is None else ""}. Name the '
                     'bag of the run, which has the topics of its cameras (JSON lines have none), '
-                    'or pass blank_images=True (run: --link-option blank_images=true).'
+                    'or pass blank_images=True (run: --world-option blank_images=true).'
                 )
             images[spec.name] = _black(spec)
         return images, tuple(unresolved)

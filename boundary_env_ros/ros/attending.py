@@ -319,7 +319,7 @@ class _Terminal:
         refusal = self._call(self._marking, request)
         self._ended.popleft()
         if refusal:
-            self._say(f'Not kept: {refusal}\n`boundary-env mark` marks it afterwards.')
+            self._say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
         else:
             self._say(f'Marked: {verdict.name.lower()}.')
 

@@ -251,7 +251,7 @@ def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     except BoundaryError as error:
         print(f'Nothing to sum up: {error}', file=sys.stderr)
         return 2
-    about = 'An export that nothing reads: `boundary-env summary` makes it from the records anew.'
+    about = 'An export that nothing reads; `boundary-env report --text --json` makes it again.'
     figures = {'about': about, **summary.to_json()}
     write_atomically(folder.summary, json.dumps(figures, indent=2).encode())
     print('', 'As expected:', *_as_expected(endings), sep='\n')

@@ -343,7 +343,8 @@ class Neighbours:
                 raise LinkError(
                     f'Somebody else publishes {topic.name}: {", ".join(others)}. Who listens '
                     'could not tell the record from what is. Replay in another domain '
-                    '(--domain-id) or --namespace, leave it out with --exclude, or say --beside.'
+                    '(--domain-id) or --namespace, leave it out with --exclude, or allow it with '
+                    '--allow-publishers.'
                 )
         if any(topic.commands for topic in self._topics):
             self._check_gates(own)

@@ -4,7 +4,8 @@
 The JSON Schema of contracts, made from the values of a contract.
 
 Keys, types, words and bounds come from the annotations of those values. What keys of one section
-say together is written here, as far as an editor can show it; ``boundary-env check`` knows it all.
+say together is written here, as far as an editor can show it; ``boundary-env contract check``
+knows it all.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ _WIDTH = 400
 _COMMENT = (
     'Editors use it when the first line of a contract is: # yaml-language-server: '
     '$schema=contract.schema.json (a path from the contract to this file, as `boundary-env '
-    'schema` prints it). It knows keys, types, enumerations and simple bounds; what keys say '
-    'together, and what is in a message, `boundary-env check` knows.'
+    'contract schema` prints it). It knows keys, types, enumerations and simple bounds; what keys '
+    'say together, and what is in a message, `boundary-env contract check` knows.'
 )
 _NUMBER: Schema = {'type': 'number'}
 _POLYGON: Schema = {

@@ -151,7 +151,7 @@ def named(
         raise RecordError(
             f'Expected an episode that begins with {wanted!r}'
             f'{f" of agent {agent!r}" if agent else ""}, got none of {len(known)}. '
-            '`boundary-env episodes RUN` lists them.'
+            '`boundary-env episodes list RUN` lists them.'
         )
     if len(ids) > 1:
         raise RecordError(

@@ -238,7 +238,7 @@ def add_mark(connection: sqlite3.Connection, mark: EpisodeMark, now: int) -> boo
     if known is None:
         raise RecordError(
             f'Expected an episode of the index to mark, got {mark.id.episode_id!r} of agent '
-            f'{mark.id.agent!r} is not in it. `boundary-env episodes RUN` lists them.'
+            f'{mark.id.agent!r} is not in it. `boundary-env episodes list RUN` lists them.'
         )
     values = {
         'episode_id': mark.id.episode_id,
@@ -284,14 +284,14 @@ def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> Ep
                 kind = getattr(kinds, '__name__', None) or 'a number or nothing'
                 raise RecordError(
                     f'{where}: {name} cannot be read (expected {kind}, got '
-                    f'{repr(row[name])[:60]}); `boundary-env recover` makes a new index'
+                    f'{repr(row[name])[:60]}); `boundary-env bag recover` makes a new index'
                 )
     try:
         seed = int(row['seed'])
     except ValueError as error:
         raise RecordError(
             f'{where}: seed cannot be read (expected a number, got {row["seed"][:60]!r}); '
-            '`boundary-env recover` makes a new index'
+            '`boundary-env bag recover` makes a new index'
         ) from error
     return EpisodeRow(
         episode_id=row['episode_id'],

@@ -16,7 +16,7 @@ Power loss, or a crash of the kernel
 
 The last file of a bag without ``close()`` has no index.
 :func:`boundary_env_ros.storage.reader.open_records` reads it up to where it ends; tools that begin
-at the index do not, until ``boundary-env recover`` has made it whole.
+at the index do not, until ``boundary-env bag recover`` has made it whole.
 
 Splits
 ------

@@ -227,7 +227,7 @@ class McapScan:
             raise RecordError(
                 f'{self.path} was damaged after it was written (expected a whole MCAP file, since '
                 f'it has a footer, got: {tear}); take another copy, or save the rest of it with '
-                '`boundary-env recover`'
+                '`boundary-env bag recover`'
             )
         self.tear = tear
 

@@ -230,7 +230,7 @@ class RecordingThread:
             raise RecordError(
                 f'The disk of {self._recording.run.path} did not take the end of the record '
                 f'within {patience:g} s, and {len(self._queue)} messages '
-                'wait. What is on it can be read; complete it with `boundary-env recover`.'
+                'wait. What is on it can be read; complete it with `boundary-env bag recover`.'
             )
         if self._close_failure is not None:
             raise self._close_failure

@@ -86,13 +86,13 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def listed(capsys: Output, *arguments: str | Path) -> list[str]:
     """Return the short ids of the episodes that are listed, in their order."""
-    assert main(['episodes', *map(str, arguments)]) == 0
+    assert main(['episodes', 'list', *map(str, arguments)]) == 0
     lines = capsys.readouterr().out.splitlines()
     return [line.split()[0] for line in lines[2 : lines.index('')]] if '' in lines else []
 
 
 def test_one_run_is_a_table_without_columns_that_tell_nothing(runs: Path, capsys: Output) -> None:
-    assert main(['episodes', str(runs / 'monday')]) == 0
+    assert main(['episodes', 'list', str(runs / 'monday')]) == 0
     assert (
         capsys.readouterr().out
         == """\
@@ -111,7 +111,7 @@ no_op: 1 episode, success 0 of 1 ended, 0 of 0 without the 1 truncated.
 def test_what_another_policy_or_contract_did_is_never_one_figure(
     runs: Path, capsys: Output
 ) -> None:
-    assert main(['episodes', str(runs)]) == 0
+    assert main(['episodes', 'list', str(runs)]) == 0
     *_, first, second, third = capsys.readouterr().out.splitlines()
     assert first.startswith('go_to_goal on warehouse_cart sha256:')
     assert second.startswith('no_op on warehouse_cart sha256:')
@@ -119,7 +119,7 @@ def test_what_another_policy_or_contract_did_is_never_one_figure(
 
 
 def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) -> None:
-    assert main(['episodes', str(runs)]) == 0
+    assert main(['episodes', 'list', str(runs)]) == 0
     head, _, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == [
         'EPISODE', 'RUN', 'ENVIRONMENT', 'AGENT', 'BEGUN', 'CLIENT', 'STEPS', 'RETURN', 'STATE',
@@ -149,13 +149,13 @@ def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) ->
         (['--client', 'no_op'], [LATE]),
         (['--since', '2026-11-22T12:01:30'], [RUNS, OTHER]),
         (['--since', '2026-11-23'], [OTHER]),
-        (['--marked'], []),
+        (['--labelled'], []),
     ],
 )
 def test_episodes_are_found_by_what_is_known_of_them(
     runs: Path, capsys: Output, arguments: list[str], expected: list[str]
 ) -> None:
-    assert main(['episodes', str(runs), '--json', *arguments]) == 0
+    assert main(['episodes', 'list', str(runs), '--json', *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one['episode_id'] for one in found] == expected
 
@@ -169,17 +169,29 @@ def test_an_hour_ago_is_an_hour_ago() -> None:
 
 
 def test_nothing_found_is_said(runs: Path, capsys: Output) -> None:
-    assert main(['episodes', str(runs), '--cause', 'robot_lost']) == 0
+    assert main(['episodes', 'list', str(runs), '--cause', 'robot_lost']) == 0
     assert capsys.readouterr().out == 'No such episode.\n'
 
 
 def test_one_episode_is_shown_whole_with_both_verdicts_apart(runs: Path, capsys: Output) -> None:
     assert (
-        main(['mark', str(runs / 'monday'), '0a', 'failure', '--who', 'ada', '--note', 'bent'])
+        main(
+            [
+                'episodes',
+                'label',
+                str(runs / 'monday'),
+                '0a',
+                'failure',
+                '--user',
+                'ada',
+                '--note',
+                'bent',
+            ]
+        )
         == 0
     )
     assert capsys.readouterr().out == '0a000000 of cart (success): failure by ada\n'
-    assert main(['episodes', str(runs), '--show', '0A']) == 0
+    assert main(['episodes', 'show', str(runs), '0A']) == 0
     text = capsys.readouterr().out
     told = [
         f'Episode {WON}', 'The environment says', 'People say', 'seed          7',
@@ -200,20 +212,22 @@ def test_mark_against_the_environment_is_seen_in_the_table(runs: Path, capsys: O
         ('ada', '1c', 'success'),
         ('bob', '1c', 'failure'),
     ):
-        assert main(['mark', run, episode, verdict, '--who', who]) == 0
+        assert main(['episodes', 'label', run, episode, verdict, '--user', who]) == 0
     capsys.readouterr()
-    assert main(['episodes', run, '--marked']) == 0
+    assert main(['episodes', 'list', run, '--labelled']) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].endswith('  success by ada')
     assert lines[3].endswith('  success (!) by bob')
     assert lines[4].endswith('  success by ada, failure by bob')
-    assert main(['episodes', run, '--show', '0a', '--json']) == 0
+    assert main(['episodes', 'show', run, '0a', '--json']) == 0
     (shown,) = json.loads(capsys.readouterr().out)
     assert (shown['success'], shown['marked'], len(shown['marks'])) == (True, 'SUCCESS', 3)
 
 
 def test_last_is_the_episode_that_was_begun_last(runs: Path, capsys: Output) -> None:
-    assert main(['mark', str(runs / 'monday'), 'last', 'unclear', '--who', 'ada']) == 0
+    assert (
+        main(['episodes', 'label', str(runs / 'monday'), 'last', 'unclear', '--user', 'ada']) == 0
+    )
     assert capsys.readouterr().out.startswith('1c000000 of cart (no ending yet): unclear')
 
 
@@ -223,8 +237,23 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
     with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
         for agent in ('left', 'right'):
             add(store, WON, NOON, 1, agent=agent)
-    assert main(['mark', str(tmp_path), '0a', 'success', '--who', 'ada']) == 0
-    assert main(['mark', str(tmp_path), '0a', 'failure', '--who', 'bob', '--agent', 'left']) == 0
+    assert main(['episodes', 'label', str(tmp_path), '0a', 'success', '--user', 'ada']) == 0
+    assert (
+        main(
+            [
+                'episodes',
+                'label',
+                str(tmp_path),
+                '0a',
+                'failure',
+                '--user',
+                'bob',
+                '--agent',
+                'left',
+            ]
+        )
+        == 0
+    )
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
         assert [[m.who for m in row.marks] for row in store.episodes()] == [
             ['ada', 'bob'],
@@ -236,17 +265,26 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
     ('arguments', 'message'),
     [
         (
-            ['episodes', '{runs}', '--show', '0'],
+            ['episodes', 'show', '{runs}', '0'],
             'Expected one episode that begins with .0., got',
         ),
-        (['episodes', '{runs}', '--show', 'ff'], 'got none of 4'),
-        (['episodes', '{runs}/nothing'], 'got nothing'),
-        (['episodes', '{runs}/empty'], 'got a folder without one'),
-        (['mark', '{runs}/monday', '0', 'success', '--who', 'ada'], 'Give more of its id'),
-        (['mark', '{runs}', '0a', 'success', '--who', 'ada'], 'expected one, got 2'),
-        (['mark', '{runs}/monday', '0a', 'success', '--who', ' '], 'person who labels'),
-        (['episodes', '{runs}', '--since', 'yesterday'], 'expected a date'),
-        (['mark', '{runs}/monday', '0a', 'good', '--who', 'ada'], 'invalid choice'),
+        (['episodes', 'show', '{runs}', 'ff'], 'got none of 4'),
+        (['episodes', 'list', '{runs}/nothing'], 'got nothing'),
+        (['episodes', 'list', '{runs}/empty'], 'got a folder without one'),
+        (
+            ['episodes', 'label', '{runs}/monday', '0', 'success', '--user', 'ada'],
+            'Give more of its id',
+        ),
+        (['episodes', 'label', '{runs}', '0a', 'success', '--user', 'ada'], 'expected one, got 2'),
+        (
+            ['episodes', 'label', '{runs}/monday', '0a', 'success', '--user', ' '],
+            'person who labels',
+        ),
+        (['episodes', 'list', '{runs}', '--since', 'yesterday'], 'expected a date'),
+        (
+            ['episodes', 'label', '{runs}/monday', '0a', 'good', '--user', 'ada'],
+            "'good' is not one of",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_a_way_out(
@@ -260,13 +298,13 @@ def test_what_cannot_be_meant_is_refused_with_a_way_out(
 def test_one_index_that_cannot_be_read_hides_no_other(runs: Path, capsys: Output) -> None:
     (runs / 'tuesday' / 'episodes.sqlite').write_text('no database at all, but rather long ' * 50)
     assert listed(capsys, runs) == ['0a000000', '0b000000', '1c000000']
-    assert main(['episodes', str(runs / 'tuesday')]) == 2
+    assert main(['episodes', 'list', str(runs / 'tuesday')]) == 2
 
 
 def test_index_is_listed_while_it_is_written(tmp_path: Path, capsys: Output) -> None:
     with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
         add(store, WON, NOON, 3)
         assert listed(capsys, tmp_path) == ['0a000000']
-        assert main(['mark', str(tmp_path), 'last', 'success', '--who', 'ada']) == 0
+        assert main(['episodes', 'label', str(tmp_path), 'last', 'success', '--user', 'ada']) == 0
         add(store, LATE, NOON + 1, 3)
         assert [len(row.marks) for row in store.episodes()] == [1, 0]

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""``boundary-env init`` writes a draft, overwrites nothing, and speaks in sentences."""
+"""``boundary-env contract init`` writes a draft, overwrites nothing, and speaks in sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parents[1] / 'evidence'))
 
 from drafting_messages import cart_and_arm, write_bag
 
-from boundary_env_ros.cli import init
+from boundary_env_ros.cli import contract
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.storage.contract_file import load
 
@@ -27,12 +27,12 @@ def test_draft_is_written_and_can_be_loaded(
     bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / 'mine.yaml'
-    assert main(['init', str(out), '--bag', str(bag)]) == 0
+    assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 0
     text = out.read_text()
     assert load(out).contract.name == 'draft'
     said = capsys.readouterr()
     assert f'with {text.count("GUESS:")} guesses (GUESS)' in said.out
-    assert f'boundary-env check {out}' in said.out
+    assert f'boundary-env contract check {out}' in said.out
     assert said.err == ''
 
 
@@ -47,10 +47,9 @@ def test_nothing_is_ever_overwritten(
         out.mkdir()
     else:
         out.symlink_to(tmp_path / 'nowhere')
-    assert main(['init', str(out), '--bag', str(bag)]) == 2
+    assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
     assert capsys.readouterr().err == (
-        f'boundary-env: {out} exists already, and a draft overwrites '
-        'nothing. Choose another one.\n'
+        f'boundary-env: {out} exists (nothing is overwritten). Choose another name.\n'
     )
     assert there != 'file' or out.read_text() == 'precious'
     assert not (tmp_path / 'nowhere').exists()
@@ -63,15 +62,15 @@ def test_file_that_appears_meanwhile_is_not_overwritten(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / 'mine.yaml'
-    draft = init._of_bag
+    draft = contract._of_bag
 
     def slow(path: Path) -> str:
         out.write_text('precious')
         return draft(path)
 
-    monkeypatch.setattr(init, '_of_bag', slow)
-    assert main(['init', str(out), '--bag', str(bag)]) == 2
-    assert 'exists already' in capsys.readouterr().err
+    monkeypatch.setattr(contract, '_of_bag', slow)
+    assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
+    assert 'exists (nothing is overwritten)' in capsys.readouterr().err
     assert out.read_text() == 'precious'
 
 
@@ -79,7 +78,7 @@ def test_place_that_cannot_be_written_is_named(
     bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / 'no' / 'such' / 'folder.yaml'
-    assert main(['init', str(out), '--bag', str(bag)]) == 2
+    assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
     assert capsys.readouterr().err == (
         f'boundary-env: {out} cannot be written: No such file or directory. '
         'Choose another place.\n'
@@ -90,7 +89,7 @@ def test_bag_that_cannot_be_read_leaves_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / 'mine.yaml'
-    assert main(['init', str(out), '--bag', str(tmp_path / 'gone')]) == 2
+    assert main(['contract', 'init', str(out), '--bag', str(tmp_path / 'gone')]) == 2
     assert 'cannot be read' in capsys.readouterr().err
     assert not out.exists()
 
@@ -98,18 +97,18 @@ def test_bag_that_cannot_be_read_leaves_no_file(
 @pytest.mark.parametrize(
     ('arguments', 'says'),
     [
-        (['--seconds', '0'], "expected seconds, more than 0 and not more than 3600, got '0'"),
-        (['--seconds', 'nan'], "got 'nan'"),
-        (['--seconds', 'soon'], "got 'soon'"),
-        (['--domain-id', '233'], "expected a ROS domain, 0 to 232, got '233'"),
-        (['--domain-id', '-1'], "got '-1'"),
-        (['--domain-id', '²'], "got '²'"),
+        (['--seconds', '0'], '0.0 is not in the range 0<x<=3600'),
+        (['--seconds', 'nan'], "expected a finite number, got 'nan'"),
+        (['--seconds', 'soon'], "'soon' is not a valid number"),
+        (['--domain-id', '233'], '233 is not in the range 0<=x<=232'),
+        (['--domain-id', '-1'], '-1 is not in the range'),
+        (['--domain-id', '²'], "'²' is not a valid integer"),
     ],
 )
 def test_wrong_argument_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
 ) -> None:
-    assert main(['init', str(tmp_path / 'mine.yaml'), *arguments]) == 2
+    assert main(['contract', 'init', str(tmp_path / 'mine.yaml'), *arguments]) == 2
     assert says in capsys.readouterr().err
 
 
@@ -120,5 +119,5 @@ def test_without_ros_the_live_robot_needs_the_extra(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'rclpy', None)
     monkeypatch.delitem(sys.modules, 'boundary_env_ros.ros.graph_survey', raising=False)
-    assert main(['init', str(tmp_path / 'mine.yaml'), '--seconds', '1']) == 2
-    assert 'or look at a bag with --bag.' in capsys.readouterr().err
+    assert main(['contract', 'init', str(tmp_path / 'mine.yaml'), '--seconds', '1']) == 2
+    assert 'Or draft from a bag with --bag.' in capsys.readouterr().err

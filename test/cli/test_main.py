@@ -4,27 +4,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import contextlib
 import io
 import os
 from pathlib import Path
+import re
 import subprocess
 import sys
 
+import click
 from contract_corpus import BAD
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros import __version__
-from boundary_env_ros.cli import main as module
-from boundary_env_ros.cli.command import Command
-from boundary_env_ros.cli.main import COMMANDS, main, parser
-from boundary_env_ros.cli.progress import Progress
+from boundary_env_ros import __version__, resources
+from boundary_env_ros.cli.command import Progress
+from boundary_env_ros.cli.main import boundary_env, main
+from boundary_env_ros.cli.reference import tree
 from boundary_env_ros.errors import BoundaryError
 
-NAMES = [command.name for command in COMMANDS]
+COMMANDS = {words[1:]: command for words, command in tree(boundary_env)}
+NAMES = [words for words, command in COMMANDS.items() if not isinstance(command, click.Group)]
 
 Output = pytest.CaptureFixture[str]
 
@@ -32,45 +33,48 @@ Output = pytest.CaptureFixture[str]
 # The table ---------------------------------------------------------------------------------------
 
 
-def test_every_command_is_there_once() -> None:
-    assert len(set(NAMES)) == len(NAMES)
-    assert {'init', 'check', 'describe', 'diff', 'schema', 'demo', 'audit', 'summary'} <= set(
-        NAMES
-    )
+def test_commands_are_in_groups() -> None:
+    assert [' '.join(words) for words in NAMES] == [
+        *(f'contract {name}' for name in ('init', 'check', 'show', 'diff', 'schema')),
+        *('demo', 'up', 'run', 'operator', 'audit', 'replay', 'report', 'inspect', 'compare'),
+        *(f'episodes {name}' for name in ('list', 'show', 'label')),
+        *('bag import', 'bag recover', 'export'),
+    ]
 
 
-def test_the_help_lists_every_command_with_a_line(capsys: Output) -> None:
-    assert main(['--help']) == 0
-    text = ' '.join(capsys.readouterr().out.split())
-    for command in COMMANDS:
-        assert f'{command.name} {command.summary}' in text
-    assert 'exit codes:' in text
+def test_one_option_has_one_meaning_in_all_commands() -> None:
+    metavars: dict[str, set[str | None]] = {}
+    for command in COMMANDS.values():
+        for parameter in command.params:
+            for name in parameter.opts:
+                if name.startswith('-'):
+                    metavars.setdefault(name, set()).add(parameter.metavar)
+    assert {name: found for name, found in metavars.items() if len(found) > 1} == {}
+    assert {name for name in metavars if not name.startswith('--')} == {'-o'}
 
 
-def test_the_help_of_every_command_has_its_text_an_example_and_its_exit_codes(
-    capsys: Output,
+def test_the_help_lists_every_command_with_its_whole_sentence(capsys: Output) -> None:
+    for words, group in COMMANDS.items():
+        if isinstance(group, click.Group):
+            assert main([*words, '--help']) == 0
+            text = ' '.join(capsys.readouterr().out.split())
+            assert '...' not in text.replace('ARGS]...', '')
+            for name, command in group.commands.items():
+                assert f'{name} {str(command.help).split(chr(10))[0]}' in text
+
+
+@pytest.mark.parametrize('words', NAMES, ids=' '.join)
+def test_the_help_of_a_command_has_an_example_and_its_exit_codes(
+    words: tuple[str, ...], capsys: Output
 ) -> None:
-    missing = []
-    for command in COMMANDS:
-        assert main([command.name, '--help']) == 0
-        text = capsys.readouterr().out
-        wanted = (
-            command.text,
-            f'  boundary-env {command.name}',
-            command.exit_codes,
-            f'  {command.unusable}  wrong arguments',
-        )
-        missing += [(command.name, part) for part in wanted if part not in text]
-        missing += [(command.name, line) for line in text.splitlines() if len(line) > 100]
-    assert missing == []
-
-
-def test_every_argument_is_explained() -> None:
-    [choices] = [a.choices for a in parser()._actions if a.choices]
-    assert isinstance(choices, dict)
-    for name, command in choices.items():
-        for action in command._actions:
-            assert action.help, f'{name} {action.option_strings or action.dest}'
+    assert main([*words, '--help']) == 0
+    text = capsys.readouterr().out
+    assert f'\n  boundary-env {" ".join(words)}' in text
+    assert re.search(r'\nExit codes:\n  0 .*\n(.*\n)*  2 +wrong arguments', text)
+    assert [line for line in text.splitlines() if len(line) > 100] == []
+    for parameter in COMMANDS[words].params:
+        context = click.Context(COMMANDS[words])
+        assert (parameter.get_help_record(context) or '  ')[1], f'{words} {parameter.name}'
 
 
 def test_the_version_is_that_of_the_package(capsys: Output) -> None:
@@ -78,67 +82,80 @@ def test_the_version_is_that_of_the_package(capsys: Output) -> None:
     assert capsys.readouterr().out == f'boundary-env {__version__}\n'
 
 
+def test_a_shell_completes_commands_and_options() -> None:
+    cases = ('boundary-env con', 'contract'), ('boundary-env up --sim', 'simulated')
+    for words, wanted in cases:
+        done = command_line(
+            _BOUNDARY_ENV_COMPLETE='bash_complete', COMP_WORDS=words, COMP_CWORD=words.count(' ')
+        )
+        assert done.returncode == 0
+        assert wanted in done.stdout
+
+
 # Exit codes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('arguments', [[], ['chek'], ['--verbose'], ['check', '--jsn', 'x']])
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ['chek'],
+        ['--verbose'],
+        ['contract', 'check', '--jsn', 'x'],
+        ['replay', 'x', '--policy', 'y'],
+    ],
+)
 def test_wrong_arguments_are_told_in_one_line_after_the_usage(
     arguments: list[str], capsys: Output
 ) -> None:
     assert main(arguments) == 2
     output = capsys.readouterr()
     assert not output.out
-    usage, *_, error = output.err.splitlines()
-    assert usage.startswith('usage: boundary-env')
+    usage, error = output.err.splitlines()
+    assert usage.startswith('Usage: boundary-env')
     assert error.startswith('boundary-env')
 
 
-def test_an_unknown_option_is_unusable_input_of_its_command(capsys: Output) -> None:
-    for command in COMMANDS:
-        assert main([command.name, '--no-such-option']) == command.unusable, command.name
-        assert f'boundary-env {command.name}: ' in capsys.readouterr().err
+def test_a_group_alone_shows_its_help(capsys: Output) -> None:
+    for words in ([], ['contract']):
+        assert main(words) == 2
+        assert 'Commands:' in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_said_with_its_command(capsys: Output) -> None:
+    for words in COMMANDS:
+        assert main([*words, '--no-such-option']) == 2, words
+        assert f'{" ".join(("boundary-env", *words))}: ' in capsys.readouterr().err
 
 
 def test_an_option_is_not_guessed_from_its_beginning(capsys: Output) -> None:
-    assert main(['check', '--js', 'warehouse_cart']) == 2
-    assert 'unrecognized arguments: --js' in capsys.readouterr().err
+    assert main(['contract', 'check', '--js', 'warehouse_cart']) == 2
+    assert 'No such option' in capsys.readouterr().err
 
 
-def run_as(monkeypatch: pytest.MonkeyPatch, run: Callable[[object], int]) -> None:
-    """Put a command in place of all others."""
-    command = Command(
-        name='try',
-        summary='try',
-        text='Try.',
-        exit_codes='',
-        arguments=lambda _: None,
-        run=run,
-        unusable=7,
-    )
-    monkeypatch.setattr(module, 'COMMANDS', (command,))
+def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let a command fail."""
+
+    def fails(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr(resources, 'share_file', fails)
 
 
 @pytest.mark.parametrize(
     'error',
     [BoundaryError('Expected a, got b.'), OSError(28, 'No space left on device')],
 )
-def test_an_error_is_one_line_and_the_exit_code_of_the_command(
+def test_an_error_is_one_line_and_exit_code_2(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    def run(_: object) -> int:
-        raise error
-
-    run_as(monkeypatch, run)
-    assert main(['try']) == 7
+    raising(monkeypatch, error)
+    assert main(['contract', 'schema']) == 2
     assert capsys.readouterr().err == f'boundary-env: {error}\n'
 
 
 def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_: object) -> int:
-        raise KeyboardInterrupt
-
-    run_as(monkeypatch, run)
-    assert main(['try']) == 130
+    raising(monkeypatch, KeyboardInterrupt())
+    assert main(['contract', 'schema']) == 130
 
 
 def command_line(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -155,7 +172,7 @@ def command_line(*arguments: str, **options: object) -> subprocess.CompletedProc
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     process = subprocess.Popen(
-        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'schema'],
+        [sys.executable, '-m', 'boundary_env_ros.cli.main', 'contract', 'schema'],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -167,7 +184,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 
 def test_a_terminal_without_unicode_shows_everything() -> None:
-    done = command_line('describe', 'warehouse_cart', PYTHONIOENCODING='ascii')
+    done = command_line('contract', 'show', 'warehouse_cart', PYTHONIOENCODING='ascii')
     assert (done.returncode, done.stderr) == (0, '')
     assert '  capture    0.2 s\n' in done.stdout
 
@@ -176,9 +193,10 @@ def test_no_command_of_contracts_needs_ros_or_a_simulator() -> None:
     code = (
         'import sys\n'
         'from boundary_env_ros.cli.main import main\n'
-        "codes = main(['check', 'warehouse_cart']), main(['describe', 'warehouse_cart'])\n"
-        "codes += main(['diff', 'warehouse_cart', 'two_carts']), main(['schema'])\n"
-        'assert codes == (0, 0, 2, 0), codes\n'
+        "show, diff = ['show', 'warehouse_cart'], ['diff', 'warehouse_cart', 'two_carts']\n"
+        "words = ['check', 'warehouse_cart'], show, diff, ['schema']\n"
+        "codes = [main(['contract', *some]) for some in words]\n"
+        'assert codes == [0, 0, 1, 0], codes\n'
         "loaded = {'rclpy', 'mujoco', 'nav_msgs'} & set(sys.modules)\n"
         'assert not loaded, loaded\n'
     )
@@ -205,7 +223,7 @@ def test_progress_is_shown_on_a_terminal_only(
 
 FILES = [str(path) for path in sorted(BAD.rglob('*.yaml'))]
 WORDS = st.one_of(
-    st.sampled_from([name for name in NAMES if name != 'demo']),
+    st.sampled_from([words for words in COMMANDS if words != ('demo',)]),
     st.sampled_from(['--json', '--contract', '--bag', '--path', '--help', '--', '-', '', '-h']),
     st.sampled_from(['warehouse_cart', 'door_arm', 'two_carts', 'nothing', '/', '.', '/dev/zero']),
     st.sampled_from(FILES),
@@ -214,13 +232,14 @@ WORDS = st.one_of(
 CODES = {0, 1, 2, 3}
 
 
-@given(arguments=st.lists(WORDS, max_size=5))
+@given(words=st.lists(WORDS, max_size=5))
 def test_no_arguments_make_a_traceback(
-    arguments: list[str], tmp_path_factory: pytest.TempPathFactory
+    words: list[str | tuple[str, ...]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    if arguments[:1] == ['init']:
+    arguments = [word for some in words for word in ([some] if isinstance(some, str) else some)]
+    if 'init' in arguments:
         # A draft that succeeds writes a file, and a live robot is not for this test.
-        arguments = ['init', '--bag', *arguments[1:]]
+        arguments = [*arguments, '--bag', 'nothing']
     output, errors = io.StringIO(), io.StringIO()
     home = Path.cwd()
     os.chdir(tmp_path_factory.mktemp('here'))
@@ -230,13 +249,14 @@ def test_no_arguments_make_a_traceback(
     finally:
         os.chdir(home)
     assert code in CODES
-    command = next((c for c in COMMANDS if c.name in arguments[:1]), None)
-    if code == (command.unusable if command else 2):
+    if code == 2:
         assert errors.getvalue().strip()
     assert 'Traceback' not in output.getvalue() + errors.getvalue()
 
 
-@pytest.mark.parametrize('command', ['check', 'describe', 'audit', 'summary', 'diff'])
+@pytest.mark.parametrize(
+    'command', ['contract check', 'contract show', 'audit', 'report --text', 'contract diff']
+)
 def test_no_file_makes_a_traceback(command: str, tmp_path: Path, capsys: Output) -> None:
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'empty').touch()
@@ -248,12 +268,12 @@ def test_no_file_makes_a_traceback(command: str, tmp_path: Path, capsys: Output)
     (tmp_path / 'json.jsonl').write_text('{"kind": 3}\n[]\nnull\n{"a": ' + '[' * 10_000)
     (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
     places = [*sorted(tmp_path.iterdir()), tmp_path / 'nothing', Path('a' * 5000), Path('a\0b')]
-    unusable = next(c.unusable for c in COMMANDS if c.name == command)
     for place in places:
-        arguments = [command, str(place)] + (['warehouse_cart'] if command == 'diff' else [])
+        arguments = [*command.split(), str(place)]
+        arguments += ['warehouse_cart'] if 'diff' in command else []
         code = main(arguments)
         output = capsys.readouterr()
         # A summary of lines that are no records has nothing to sum up, and says so.
-        assert code in {0 if command == 'summary' else 1, 1, unusable}, (place, output)
+        assert code in {0 if '--text' in command else 1, 1, 2}, (place, output)
         assert 'Traceback' not in output.out + output.err
-        assert (output.err if code == unusable else output.out).strip(), place
+        assert (output.err if code == 2 else output.out).strip(), place

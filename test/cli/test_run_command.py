@@ -23,7 +23,7 @@ from boundary_env_ros.storage.run_folder import RunFolder
 
 Output = pytest.CaptureFixture[str]
 
-CART = ('--link', 'embedded', '--option', 'scenario=clear')
+CART = ('--world', 'embedded', '--option', 'scenario=clear')
 
 
 def test_it_runs_episodes_and_prints_a_line_for_each_and_a_table(capsys: Output) -> None:
@@ -57,7 +57,7 @@ def test_json_holds_plan_figures_and_episodes(capsys: Output) -> None:
 
 def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: Output) -> None:
     place = tmp_path / 'run'
-    words = ['--policy', 'scripted', *CART, '--record', str(place), '--client', 'mine']
+    words = ['--policy', 'scripted', *CART, '--run', str(place), '--client', 'mine']
     assert main(['run', *words]) == 0
     report = audit_path(place)
     assert report.ok, str(report)
@@ -69,8 +69,8 @@ def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: O
     capsys.readouterr()
     assert main(['run', '--policy', f'replay:{place}', *CART, '--json']) == 0
     assert json.loads(capsys.readouterr().out)['summary']['endings'] == {'success': 1}
-    recorded = ['--link', 'replay', '--pacing', 'lockstep', '--link-option', f'run={place}']
-    blank = ['--link-option', 'blank_images=true']
+    recorded = ['--world', 'replay', '--pacing', 'lockstep', '--world-option', f'run={place}']
+    blank = ['--world-option', 'blank_images=true']
     assert main(['run', '--policy', 'no-op', *recorded, *blank, '--json']) == 0
     summary = json.loads(capsys.readouterr().out)['summary']
     assert summary['endings'] == {'success': 1}
@@ -98,23 +98,23 @@ def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
     [
         (['--policy', 'none'], 'Unknown policy (expected no-op, random, scripted'),
         (
-            ['--policy', 'no-op', '--execute', '3'],
+            ['--policy', 'no-op', '--n-action-steps', '3'],
             'A chunk has other actions to execute (expected 1 to 1, got 3)',
         ),
         (['--policy', 'no-op', '--contract', 'none'], 'none'),
         (['--policy', 'no-op', '--policy-option', 'x'], "expected NAME=VALUE, got 'x'"),
-        (['--policy', 'no-op', '--patience', '0'], "seconds, more than 0, got '0'"),
-        (['--policy', 'no-op', '--late', 'never'], "invalid choice: 'never'"),
-        (['--policy', 'no-op', '--link', 'ros', '--record', 'x'], 'the recorder node leaves'),
-        (['--policy', 'no-op', '--link-option', 'domain_id=7'], "'embedded' takes (robot, "),
+        (['--policy', 'no-op', '--policy-timeout', '0'], '0.0 is not in the range x>0'),
+        (['--policy', 'no-op', '--late', 'never'], "'never' is not one of"),
+        (['--policy', 'no-op', '--world', 'ros', '--run', 'x'], 'the recorder leaves'),
+        (['--policy', 'no-op', '--world-option', 'domain_id=7'], "'embedded' takes (robot, "),
         (['--policy', 'no-op', '--option', 'scenario=nowhere'], 'scenario'),
-        ([], 'the following arguments are required: --policy'),
+        ([], "Missing option '--policy'"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is(
     words: list[str], says: str, capsys: Output
 ) -> None:
-    assert main(['run', '--link', 'embedded', *words]) == 2
+    assert main(['run', '--world', 'embedded', *words]) == 2
     output = capsys.readouterr()
     assert says in output.err
     assert output.out == ''
@@ -142,7 +142,7 @@ def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(
         '    def __call__(self, observation): return [0.0, 0.0]\n'
         '    def close(self): raise RuntimeError("no farewell")\n'
     )
-    words = ['--policy', f'{tmp_path}/mine.py:Policy', *CART, '--record', str(tmp_path / 'run')]
+    words = ['--policy', f'{tmp_path}/mine.py:Policy', *CART, '--run', str(tmp_path / 'run')]
     assert main(['run', *words, '--json']) == 1
     told = json.loads(capsys.readouterr().out)
     assert told['failure'].endswith('for close(): RuntimeError: no farewell')
@@ -165,7 +165,7 @@ def test_a_signal_ends_the_episode_in_order(
         '    return policy\n'
     )
     place = tmp_path / 'run'
-    words = ['--policy', 'slow.py:make', '--warm-up', '0', '--record', str(place)]
+    words = ['--policy', 'slow.py:make', '--warm-up', '0', '--run', str(place)]
     process = subprocess.Popen(
         [sys.executable, '-m', 'boundary_env_ros.cli.main', 'run', *CART, *words],
         cwd=tmp_path,

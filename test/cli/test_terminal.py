@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from storage_wire import instant, step_id, transition
 
-from boundary_env_ros.cli import main as cli
-from boundary_env_ros.cli.command import Command
-from boundary_env_ros.cli.main import COMMANDS, main
-from boundary_env_ros.cli.progress import Progress
+from boundary_env_ros import resources
+from boundary_env_ros.cli.command import Progress
+from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
@@ -77,20 +76,20 @@ def run(tmp_path: Path) -> RunFolder:
 @pytest.mark.parametrize(
     'words',
     [
-        ['summary', 'RUN'],
+        ['report', '--text', 'RUN'],
         ['audit', 'RUN'],
         ['inspect', 'RUN'],
         ['inspect', 'RUN', '--step', '2'],
         ['compare', 'RUN', 'RUN'],
-        ['verdict', 'RUN'],
-        ['episodes', 'RUN'],
-        ['episodes', 'RUN', '--show', 'last'],
-        ['episodes', 'RUN', '--show', HOSTILE],
-        ['episodes', 'RUN', '--json'],
-        ['mark', 'RUN', 'last', 'success', '--who', 'ada'],
-        ['mark', 'RUN', HOSTILE, 'success', '--who', 'ada'],
-        ['describe', HOSTILE],
-        ['summary', f'RUN/{HOSTILE}'],
+        ['replay', '--check', 'RUN'],
+        ['episodes', 'list', 'RUN'],
+        ['episodes', 'show', 'RUN', 'last'],
+        ['episodes', 'show', 'RUN', HOSTILE],
+        ['episodes', 'list', 'RUN', '--json'],
+        ['episodes', 'label', 'RUN', 'last', 'success', '--user', 'ada'],
+        ['episodes', 'label', 'RUN', HOSTILE, 'success', '--user', 'ada'],
+        ['contract', 'show', HOSTILE],
+        ['report', '--text', f'RUN/{HOSTILE}'],
         [HOSTILE],
     ],
     ids=lambda words: ' '.join(words).replace(HOSTILE, '!'),
@@ -105,7 +104,7 @@ def test_no_string_of_a_record_steers_the_terminal(
 
 
 def test_hostile_text_is_written_out_where_it_stands(run: RunFolder, capsys: Output) -> None:
-    assert main(['episodes', str(run.path), '--show', 'last']) == 0
+    assert main(['episodes', 'show', str(run.path), 'last']) == 0
     assert r'\x1b]0;mine\x07\x1b[31m\x9b2j\u202eevil\u2066\r\x7f' in capsys.readouterr().out
 
 
@@ -115,7 +114,7 @@ def test_line_ends_of_a_record_begin_no_line(run: RunFolder, capsys: Output) -> 
         (row,) = index.episodes()
         mark = replace(row.marks[0], note=forged, taken=instant())
         index.mark(mark, now=4)
-    assert main(['episodes', str(run.path), '--show', 'last']) == 0
+    assert main(['episodes', 'show', str(run.path), 'last']) == 0
     shown = capsys.readouterr().out
     assert r'odd\nPeople say\n  SUCCESS by eve' in shown
     assert shown.count('\nPeople say') == 1
@@ -141,16 +140,14 @@ def test_own_codes_reach_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_fault_is_one_clear_line_and_its_traceback_is_there_for_the_asking(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    def fails(options: object) -> int:
+    def fails(name: str) -> None:
         raise ZeroDivisionError(HOSTILE)
 
-    schema = next(command for command in COMMANDS if command.name == 'schema')
-    broken: tuple[Command, ...] = (replace(schema, run=fails),)
-    monkeypatch.setattr(cli, 'COMMANDS', broken)
+    monkeypatch.setattr(resources, 'share_file', fails)
     with pytest.raises(ZeroDivisionError):
-        main(['schema'])
+        main(['contract', 'schema'])
     monkeypatch.delenv('BOUNDARY_ENV_TRACEBACK')
-    assert main(['schema']) == 70
+    assert main(['contract', 'schema']) == 70
     told = capsys.readouterr().err
     assert told.count('\n') == 1
     assert told.startswith('boundary-env: ZeroDivisionError: \\x1b]0;')

@@ -7,26 +7,11 @@ from __future__ import annotations
 from pages import code, rows, section, text_of
 import pytest
 
-from boundary_env_ros.cli.command import Parser
-from boundary_env_ros.cli.compare import COMMAND
 from boundary_env_ros.evidence.comparing import open_loop, permutation, response
-from boundary_env_ros.evidence.comparing.compare import ALPHA, RELEVANCE
 from boundary_env_ros.evidence.comparing.quantities import families, SECTIONS
 from boundary_env_ros.storage.contract_file import load
 
 PAGE = text_of('doc/compare.md')
-
-
-def test_options_and_their_defaults_are_those_of_the_command() -> None:
-    parser = Parser(prog='compare')
-    COMMAND.arguments(parser)
-    options = parser.parse_args(['a', 'b'])
-    assert (options.alpha, options.relevance) == (ALPHA, RELEVANCE) == (0.05, 0.0001)
-    table = PAGE.partition('| Option |')[2].partition('| Exit code')[0]
-    for action in parser._actions:
-        assert any(f'`{name}' in table for name in action.option_strings) or not (
-            set(action.option_strings) - {'-h', '--help'}
-        )
 
 
 def test_sections_are_those_that_are_tested() -> None:

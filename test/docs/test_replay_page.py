@@ -10,22 +10,10 @@ import re
 
 from pages import first_code, section, text_of
 
-from boundary_env_ros.cli.command import Parser
-from boundary_env_ros.cli.replay import COMMAND
 from boundary_env_ros.facade.link import Replayed
 from boundary_env_ros.facade.replay import ReplayLink
 
 PAGE = text_of('doc/replay.md')
-
-
-def test_page_has_the_options_of_the_command() -> None:
-    parser = Parser()
-    COMMAND.arguments(parser)
-    table = re.search(r'^\| Option.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
-    assert table is not None
-    listed = {text.split()[0] for text in first_code(table[0])}
-    known = {action.option_strings[-1] for action in parser._actions if action.option_strings}
-    assert listed == known - {'--help'}
 
 
 def test_page_has_the_services_that_are_served() -> None:

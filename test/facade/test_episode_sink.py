@@ -33,7 +33,7 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
         env.reset(seed=seed, options={'scenario': 'clear'})
         for _ in range(3):
             env.step(np.array([0.2, 0.0], np.float32))
-    assert main(['episodes', str(tmp_path), '--running']) == 0
+    assert main(['episodes', 'list', str(tmp_path), '--running']) == 0
     env.close()
     index.close()
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
@@ -45,8 +45,8 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     ]
     assert {row.state.client for row in rows} == {'straight_on'}
     assert (tmp_path / rows[0].bag).is_file()
-    assert main(['mark', str(tmp_path), 'last', 'failure', '--who', 'ada']) == 0
-    assert main(['summary', str(tmp_path)]) == 0
+    assert main(['episodes', 'label', str(tmp_path), 'last', 'failure', '--user', 'ada']) == 0
+    assert main(['report', '--text', str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert '1 episode, 1 without an ending.' in text
     assert 'marked by people' in text

@@ -75,7 +75,7 @@ def drive(name: str, contract: Path, link: str, *options: str | Path) -> None:
     """Run some episodes of the scripted policy."""
     arguments = ('--policy', 'scripted', '--contract', contract, '--pacing', PACING)
     episodes = ('--episodes', str(EPISODES[name]), '--seed', '1')
-    command('run', '--link', link, *arguments, *episodes, *options)
+    command('run', '--world', link, *arguments, *episodes, *options)
 
 
 def over_ros(name: str, contract: Path, run: Path, scratch: Path) -> None:
@@ -88,12 +88,12 @@ def over_ros(name: str, contract: Path, run: Path, scratch: Path) -> None:
         simulated=True,
     )
     with running(nodes, domain_id=domain, logs=scratch / 'logs', timeout=120.0):
-        drive(name, contract, 'ros', '--link-option', f'domain_id={domain}')
+        drive(name, contract, 'ros', '--world-option', f'domain_id={domain}')
 
 
 def facts(run: Path) -> dict[str, Any]:
     """Return what this version reads in a record."""
-    _, listed = command('episodes', run, '--json')
+    _, listed = command('episodes', 'list', run, '--json')
     audited, _ = command('audit', run, expected=(0, 3))
     return {
         'audit': audited,
@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
         for name in EPISODES:
             contract = shortened(name, Path(made))
             embedded, ros = (Path(made) / f'{name}_{link}' for link in ('embedded', 'ros'))
-            drive(name, contract, 'embedded', '--record', embedded)
+            drive(name, contract, 'embedded', '--run', embedded)
             over_ros(name, contract, ros, Path(made))
             for run in (embedded, ros):
                 written = json.dumps(facts(run), indent=1) + '\n'

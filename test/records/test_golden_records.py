@@ -72,7 +72,7 @@ def test_its_first_transition_alone_is_not_contradicted(run: Path, capsys: Outpu
 @golden
 def test_its_episodes_are_what_they_were(run: Path, capsys: Output) -> None:
     expected = facts(run)['episodes']
-    listed = json_of(capsys, 'episodes', run)
+    listed = json_of(capsys, 'episodes', 'list', run)
     assert [
         {key: found[key] for key in told} for found, told in zip(listed, expected, strict=True)
     ] == expected
@@ -87,7 +87,7 @@ def test_its_audit_comes_to_what_it_came_to(run: Path, capsys: Output) -> None:
 
 @golden
 def test_gate_task_and_endings_come_out_the_same(run: Path) -> None:
-    assert main(['verdict', str(run)]) == 0
+    assert main(['replay', '--check', str(run)]) == 0
 
 
 @golden
@@ -115,9 +115,9 @@ def test_an_export_holds_the_same_steps(
 @golden
 def test_its_actions_asked_for_again_are_the_recorded_ones(run: Path, capsys: Output) -> None:
     count = len(facts(run)['episodes'])
-    link = ['--link', 'replay', '--link-option', f'run={run}', '--pacing', 'lockstep']
+    link = ['--world', 'replay', '--world-option', f'run={run}', '--pacing', 'lockstep']
     if not (run / 'bag').is_dir():
-        link += ['--link-option', 'blank_images=true']  # JSON lines have none
+        link += ['--world-option', 'blank_images=true']  # JSON lines have none
     again = json_of(
         capsys,
         *('run', *link, '--contract', run / 'contract.yaml', '--policy', f'replay:{run}'),
@@ -136,8 +136,8 @@ def test_its_raw_messages_are_imported(run: Path, tmp_path: Path, capsys: Output
     imported = tmp_path / 'imported'
     source = ('--contract', str(run / 'contract.yaml'), '--pacing', 'lockstep')
     # What the task sampled is in no raw message: that is said.
-    assert main(['import', str(run / 'bag'), *source, '-o', str(imported)]) == 1
-    (episode,) = json_of(capsys, 'episodes', imported)
+    assert main(['bag', 'import', str(run / 'bag'), *source, '-o', str(imported)]) == 1
+    (episode,) = json_of(capsys, 'episodes', 'list', imported)
     assert episode['step_count'] > 0
     assert episode['digest'] == facts(run)['episodes'][0]['digest']
     assert json_of(capsys, 'audit', imported, expected=3)['fatal'] == 0
@@ -150,7 +150,7 @@ def test_of_a_torn_copy_what_is_left_is_recovered(run: Path, capsys: Output) -> 
     before = json_of(capsys, 'audit', run)['transitions']
     bag.write_bytes(whole[: len(whole) // 2])
     (run / 'bag/metadata.yaml').unlink()
-    assert main(['recover', str(run)]) == 0
+    assert main(['bag', 'recover', str(run)]) == 0
     # Of its last episode there is no end.
     after = json_of(capsys, 'audit', run, expected=4)['transitions']
     assert 0 < after < before

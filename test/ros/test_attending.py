@@ -60,11 +60,11 @@ CHANGES: dict[str, Any] = {
 
 
 class Terminal:
-    """``boundary-env confirm`` at a terminal of its own."""
+    """``boundary-env operator`` at a terminal of its own."""
 
     def __init__(self, world: World, *arguments: str) -> None:
         self._ours, theirs = pty.openpty()
-        command = [sys.executable, '-m', 'boundary_env_ros.cli.main', 'confirm', *arguments]
+        command = [sys.executable, '-m', 'boundary_env_ros.cli.main', 'operator', *arguments]
         self.process = subprocess.Popen(
             command,
             stdin=theirs,
@@ -157,7 +157,7 @@ def reset_of(world: World, since: int) -> Transition:
 def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
     world: World, env: BoundaryEnv
 ) -> None:
-    with sitting(world, '--who', 'ada', '--mark') as terminal:
+    with sitting(world, '--user', 'ada', '--label') as terminal:
         terminal.until('resets and marks are asked about here, as ada')
         since = time.monotonic_ns()
         terminal.type('n what is typed before the question is no answer')
@@ -204,7 +204,7 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
 
 
 def test_deadline_passes_and_the_next_question_is_asked(world: World, env: BoundaryEnv) -> None:
-    with sitting(world, '--who', 'ada') as terminal:
+    with sitting(world, '--user', 'ada') as terminal:
         terminal.until('as ada')
         with resetting(env) as reset:
             terminal.until('Done?')
@@ -221,7 +221,7 @@ def test_deadline_passes_and_the_next_question_is_asked(world: World, env: Bound
 def test_yes_confirms_whatever_is_asked_for_without_a_terminal(
     world: World, env: BoundaryEnv
 ) -> None:
-    command = [sys.executable, '-m', 'boundary_env_ros.cli.main', 'confirm', '--who', 'night']
+    command = [sys.executable, '-m', 'boundary_env_ros.cli.main', 'operator', '--user', 'night']
     with subprocess.Popen(
         [*command, '--yes'],
         stdin=subprocess.DEVNULL,

@@ -220,10 +220,10 @@ def test_command_line_drafts_from_the_live_robot(
 ) -> None:
     out = tmp_path / 'mine.yaml'
     arguments = [str(out), '--seconds', str(LOOK), '--domain-id', str(domain)]
-    assert 0 in (main(['init', *arguments]) for _ in range(ATTEMPTS))
-    assert f'boundary-env check {out}' in capsys.readouterr().out
+    assert 0 in (main(['contract', 'init', *arguments]) for _ in range(ATTEMPTS))
+    assert f'boundary-env contract check {out}' in capsys.readouterr().out
     assert '# The boundary of a robot, drafted from the live ROS graph' in out.read_text()
-    assert main(['init', *arguments]) == 2
+    assert main(['contract', 'init', *arguments]) == 2
     assert 'exists already' in capsys.readouterr().err
 
 

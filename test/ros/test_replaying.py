@@ -292,7 +292,7 @@ def test_an_emergency_stop_that_the_record_does_not_have_is_said_to_be_released(
             {'wish': {'commands': True}},
             'A safety gate runs where',
         ),
-        (Bool, '/contact', {}, r'else publishes /contact: .*--beside'),
+        (Bool, '/contact', {}, r'else publishes /contact: .*--allow-publishers'),
     ],
     ids=['a clock', 'a command', 'a gate', 'a sensor'],
 )

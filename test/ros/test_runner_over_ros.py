@@ -147,7 +147,7 @@ def test_the_command_drives_the_nodes(
     make_world: MakeWorld, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = make_world(pacing='lockstep', changes=PATIENT)
-    words = ['--contract', str(world.file), '--link-option', f'domain_id={world.domain_id}']
+    words = ['--contract', str(world.file), '--world-option', f'domain_id={world.domain_id}']
     words += ['--pacing', 'lockstep', '--policy', 'scripted', '--client', 'commanded']
     assert main(['run', *words, '--option', 'scenario=clear', '--json']) == 0
     told = json.loads(capsys.readouterr().out)

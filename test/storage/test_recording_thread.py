@@ -145,7 +145,7 @@ def test_recording_without_room_for_its_own_records_is_over(disk: Disk) -> None:
     while send(thread, '/transition', data, vital=True):
         sent += 1
     assert 'Expected a disk that takes what is recorded' in str(thread.failure)
-    with pytest.raises(RecordError, match='and .* messages wait.*boundary-env recover'):
+    with pytest.raises(RecordError, match='and .* messages wait.*boundary-env bag recover'):
         thread.close(0.01)
     disk.answers.set()
     thread.close(SOON)

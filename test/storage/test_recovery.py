@@ -247,9 +247,11 @@ def test_closed_file_loses_only_the_chunk_that_was_damaged(
     whole, everything = file.read_bytes(), by_scan(file)
     data = damaged(whole, chunk, what)
     file.write_bytes(data)
-    with pytest.raises(RecordError, match='damaged after it was written .* `boundary-env recover'):
+    with pytest.raises(
+        RecordError, match='damaged after it was written .* `boundary-env bag recover'
+    ):
         by_scan(file)
-    assert main(['recover', str(run.path)]) == 0
+    assert main(['bag', 'recover', str(run.path)]) == 0
     assert 'Lost: what ' in capsys.readouterr().out
     found = by_mcap(file)
     missing = [message for message in everything if message not in found]
@@ -445,11 +447,11 @@ def test_command_says_what_it_did_and_what_is_lost(
     recording.steps(0, 3)
     recording.made.flush()
     run = recording.crash()
-    assert main(['recover', str(run.path)]) == 0
+    assert main(['bag', 'recover', str(run.path)]) == 0
     out = capsys.readouterr().out
     assert 'bag_0.mcap is whole, with 7 messages.\n' in out
     assert 'Lost: what came after the last message: bag_0.mcap ended at byte ' in out
-    assert main(['recover', str(run.path)]) == 0
+    assert main(['bag', 'recover', str(run.path)]) == 0
     assert 'is whole; nothing was changed.' in capsys.readouterr().out
-    assert main(['recover', str(run.path / 'nowhere')]) == 2
+    assert main(['bag', 'recover', str(run.path / 'nowhere')]) == 2
     assert 'does not exist' in capsys.readouterr().err

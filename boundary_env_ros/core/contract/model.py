@@ -441,8 +441,8 @@ class ActionSpec:
         After so long without a command the driver stops by itself. It is what stops the robot when
         the gate dies; a gate that hung for longer begins anew from the measured state. A claim
         about your driver, which ``probe`` checks; without one it is taken on trust, and
-        ``boundary-env check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and the robot
-        keeps moving when the gate dies.
+        ``boundary-env contract check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and
+        the robot keeps moving when the gate dies.
     driver_timeout_acknowledged
         Must be true for ``driver_timeout: none``: such a robot keeps moving when the gate dies.
     feedback

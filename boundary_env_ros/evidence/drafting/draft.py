@@ -45,7 +45,7 @@ _HEAD = """\
 It is a draft: a form to be filled in by somebody who knows the robot. What stands behind {guess}
 was made from what was seen; behind {decide} stands what only a person can know. Its limits are
 narrow and its rates slow on purpose. Go through it from top to bottom, delete each mark when you
-agree, then: boundary-env check FILE. Every key is explained in doc/contract.md."""
+agree, then: boundary-env contract check FILE. Every key is explained in doc/contract.md."""
 
 
 def is_own(name: str, type_name: str) -> bool:

@@ -309,7 +309,7 @@ class Recorder(ContractNode):
             response.result.code = msg.Result.NOT_ACTIVE
             response.result.message = (
                 'The recorder does not record. Mark the episode in the run: '
-                '`boundary-env mark RUN EPISODE VERDICT`.'
+                '`boundary-env episodes label RUN EPISODE LABEL`.'
             )
             return response
         now, recording = self.clock.now(), self.recording

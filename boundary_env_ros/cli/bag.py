@@ -1,0 +1,280 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``boundary-env bag``: convert bags into runs, and repair them."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+import json
+import math
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from boundary_env_ros.cli.command import (
+    argument,
+    complain,
+    contract_option,
+    counting,
+    DONE,
+    FOUND,
+    Group,
+    option,
+    output_option,
+    pacing_option,
+    Parsed,
+    PathType,
+    Progress,
+)
+
+if TYPE_CHECKING:
+    from boundary_env_ros.core.transition import NamedValues
+    from boundary_env_ros.evidence.importing.importer import MakeCut
+
+_NANOSECONDS = 1_000_000_000
+_MEGABYTE = 1e6
+_WHERE = 'Where episodes are (default: one, from the first command to the end of the bag)'
+_WHAT = 'What else the bag does not say'
+
+
+@click.group(cls=Group)
+def bag() -> None:
+    """Convert bags into runs, and repair them."""
+
+
+# Arguments ---------------------------------------------------------------------------------------
+
+
+def _nanoseconds(text: str) -> int:
+    """Return seconds as nanoseconds, to the last one."""
+    number = Decimal(text)
+    if not number.is_finite() or not 0 <= number < 10**9:
+        raise InvalidOperation
+    return int(number * _NANOSECONDS)
+
+
+def _seconds(text: str) -> int:
+    try:
+        number = _nanoseconds(text)
+    except InvalidOperation:
+        number = 0
+    if number <= 0:
+        raise ValueError(f'expected seconds, more than 0, got {text!r}')
+    return number
+
+
+def _range(text: str) -> tuple[int, int | None]:
+    start, colon, end = text.partition(':')
+    try:
+        found = (_nanoseconds(start), _nanoseconds(end) if end else None)
+    except InvalidOperation:
+        found = (0, 0)
+    if not colon or (found[1] is not None and found[1] <= found[0]):
+        raise ValueError(f'expected seconds as A:B or A:, with A before B, got {text!r}')
+    return found
+
+
+def _remap(text: str) -> tuple[str, str]:
+    old, sign, new = text.partition(':=')
+    if not (sign and old and new):
+        raise ValueError(f'expected OLD:=NEW, got {text!r}')
+    return f'/{old.lstrip("/")}', f'/{new.lstrip("/")}'
+
+
+def _reset(text: str) -> tuple[NamedValues, ...]:
+    from boundary_env_ros.core.transition import NamedValues
+
+    try:
+        data = json.loads(text)
+        values = {
+            name: tuple(float(v) for v in (item if isinstance(item, list) else [item]))
+            for name, item in data.items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        values = {'': (math.nan,)}
+    if not all(math.isfinite(v) for numbers in values.values() for v in numbers):
+        raise ValueError(
+            f'expected an object of numbers as JSON, {{"goal": [2.0, 1.5]}}, got {text!r}'
+        )
+    return tuple(NamedValues(name=name, values=numbers) for name, numbers in values.items())
+
+
+# Commands ----------------------------------------------------------------------------------------
+
+
+@bag.command('import')
+@argument('path', 'BAG', 'rosbag2 folder, .mcap, .db3 or run folder', type=PathType())
+@contract_option('the contract to read the bag by', required=True)
+@output_option('run folder', required=True)
+@pacing_option
+@option(
+    '--gap',
+    group=_WHERE,
+    type=Parsed('seconds', _seconds),
+    metavar='S',
+    help='one from the first command after S seconds without any, until they cease for S',
+)
+@option(
+    '--range',
+    'ranges',
+    group=_WHERE,
+    type=Parsed('range', _range),
+    multiple=True,
+    metavar='A:B',
+    help='one from A to B, seconds since the bag begins; B may be left out; repeatable',
+)
+@option(
+    '--episode-topic',
+    group=_WHERE,
+    metavar='TOPIC',
+    help='one from each message of this topic to the next; a Bool that is false only ends',
+)
+@option(
+    '--remap',
+    group=_WHAT,
+    type=Parsed('remap', _remap),
+    multiple=True,
+    metavar='OLD:=NEW',
+    help='the topic OLD of the bag is NEW in the contract, and in the run; repeatable',
+)
+@option(
+    '--reset',
+    group=_WHAT,
+    type=Parsed('reset', _reset),
+    metavar='JSON',
+    help='what the task sampled, by its names, as far as it is known: {"goal": [2.0, 1.5]}',
+)
+@option(
+    '--host',
+    group=_WHAT,
+    default='',
+    metavar='NAME',
+    help='host of recorder and sensors (default: unknown, so the ages are uncertain)',
+)
+@option(
+    '--client', group=_WHAT, default='import', metavar='NAME', help='what drove, for the record'
+)
+def import_(
+    path: Path,
+    contract: str,
+    output: Path,
+    pacing: str | None,
+    gap: int | None,
+    ranges: tuple[tuple[int, int | None], ...],
+    episode_topic: str | None,
+    remap: tuple[tuple[str, str], ...],
+    reset: tuple[NamedValues, ...] | None,
+    host: str,
+    client: str,
+) -> int:
+    """
+    Convert a rosbag2 into a run, by a contract.
+
+    Reads MCAP or SQLite, compressed or not, in one file or several. Sensor and command topics of
+    the contract pass through the objects that make observations, judge steps and end episodes on a
+    robot. The result is a run folder with the raw messages, for every other command. What a bag
+    cannot tell (requests, gate decisions, resets) stays unknown, and every transition says that it
+    was imported. doc/how-to/import.md has the details.
+
+      boundary-env bag import recording/ --contract my_robot.yaml -o runs/imported --gap 3
+      boundary-env bag import old.db3 --contract my_robot.yaml -o runs/one --range 12.5:40
+      boundary-env bag import bag/ --contract my_robot.yaml -o run --remap /base/odometry:=odom
+
+    Exit codes:
+      0  done
+      1  done, and something is unknown, left out or odd, which is said
+      2  wrong arguments, no bag, no episode in it, a topic is missing, or the output exists
+    """
+    from boundary_env_ros.core.contract.model import Pacing
+    from boundary_env_ros.evidence.importing.importer import import_bag, ImportOptions
+    from boundary_env_ros.storage.contract_file import load
+
+    if sum(map(bool, (gap, ranges, episode_topic))) > 1:
+        raise click.UsageError('give one of --gap, --range and --episode-topic')
+    loaded = load(contract, None if pacing is None else Pacing[pacing.upper()])
+    options = ImportOptions(
+        cut=_cut(gap, ranges, episode_topic),
+        cut_topic=episode_topic or '',
+        remap=dict(remap),
+        reset=reset or (),
+        host=host,
+        client=client,
+    )
+    with counting('messages') as progress:
+        imported = import_bag(path, output, loaded, options, progress=progress)
+    endings = ', '.join(f'{count} {cause}' for cause, count in sorted(imported.endings.items()))
+    print(f'{imported.messages:>8} messages of the contract')
+    print(f'{sum(imported.endings.values()):>8} episodes: {endings}')
+    print(f'{imported.transitions:>8} transitions')
+    print(f'{imported.used:>8} of {imported.commands} commands are in an episode')
+    print(f'Run: {output}')
+    for note in imported.notes:
+        complain(note)
+    return FOUND if imported.notes else DONE
+
+
+def _cut(
+    gap: int | None, ranges: tuple[tuple[int, int | None], ...], topic: str | None
+) -> MakeCut:
+    from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges
+
+    if topic:
+        return lambda begin: AtMarks()
+    if ranges:
+        ordered = sorted(ranges, key=itemgetter(0))
+        for (_, end), (start, _) in pairwise(ordered):
+            if end is None or start < end:
+                raise click.UsageError(
+                    f'the ranges overlap: one begins at {start / _NANOSECONDS:g} s, '
+                    'before another ends; change --range'
+                )
+        return lambda begin: AtRanges(
+            [(begin + start, None if end is None else begin + end) for start, end in ordered]
+        )
+    return lambda begin: AtCommands(gap)
+
+
+@bag.command()
+@argument('path', 'RUN', 'run folder, bag or .mcap', type=PathType())
+def recover(path: Path) -> int:
+    """
+    Repair a run or bag after a crash or a bad disk.
+
+    After `kill -9`, a power loss or a full disk: MCAP files get index, summary and footer, so that
+    `ros2 bag`, Foxglove and rosbags read them; metadata.yaml is rewritten; a torn last line of
+    transitions.jsonl is cut off; the episode index gets the steps, states and labels it lacks.
+
+    Messages are copied as they are, and the command says what is lost. A file of which something
+    could not be read is kept as NAME.torn. Each new file replaces the old one when it is complete
+    and on the disk, so that an interrupted recovery is simply repeated (it needs the space of the
+    largest file). A run that is being recorded is refused; a run that is whole is not changed. The
+    audit still says what a recovered record lacks.
+
+      boundary-env bag recover runs/demo-20261122-024000
+      boundary-env bag recover bag/bag_3.mcap
+
+    Exit codes:
+      0  it is whole now; what is lost is said
+      2  wrong arguments, no run, still being recorded, or the new files cannot be written
+    """
+    from boundary_env_ros.storage.recovery import recover as repair
+
+    show = Progress()
+
+    def progress(what: str, done: int, total: int) -> None:
+        show(f'{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB')
+
+    try:
+        recovery = repair(path, progress)
+    finally:
+        show.done()
+    if not recovery.done:
+        print(f'{path} is whole; nothing was changed.')
+    for sentence in recovery.done:
+        print(f'{sentence}.')
+    for sentence in recovery.lost:
+        print(f'Lost: {sentence}.')
+    return DONE

@@ -1,0 +1,362 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``boundary-env contract``: draft, check, show and compare contracts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+import os
+from pathlib import Path
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from boundary_env_ros.cli.command import (
+    argument,
+    complain,
+    contract_argument,
+    counting,
+    domain_option,
+    DONE,
+    FOUND,
+    Group,
+    json_option,
+    Number,
+    option,
+    PathType,
+    print_json,
+    Progress,
+    ros_command,
+    UNUSABLE,
+)
+from boundary_env_ros.errors import BoundaryError, ContractError, RecordError
+from boundary_env_ros.terminal import steer
+
+if TYPE_CHECKING:
+    from boundary_env_ros.evidence.difference import Difference
+    from boundary_env_ros.storage.contract_check import ContractCheck
+
+#: Exit code for contracts that differ in behaviour, but fit one another.
+BEHAVIOUR = 3
+_NARROWEST, _WIDEST = 80, 100
+_BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
+
+
+@click.group(cls=Group)
+def contract() -> None:
+    """
+    Draft, check, show and compare contracts.
+
+    A contract is one YAML file: what a policy observes, what it may command and within which
+    limits, when an episode ends. doc/reference/contract.md explains every key.
+    """
+
+
+# init --------------------------------------------------------------------------------------------
+
+
+@contract.command()
+@argument('output', 'FILE', 'contract to write; must not exist', type=PathType())
+@option(
+    '--bag',
+    type=PathType(),
+    metavar='PATH',
+    help='bag to draft from: rosbag2 folder, .mcap, .db3 or run folder (default: the live robot)',
+)
+@option(
+    '--seconds',
+    type=Number(0, 3600, min_open=True),
+    default=10.0,
+    metavar='S',
+    help='how long to watch the live robot',
+)
+@domain_option
+def init(output: Path, bag: Path | None, seconds: float, domain_id: int | None) -> int:
+    """
+    Draft a contract from a bag or a live robot.
+
+    Topics, types, rates and observed ranges come from the recording. Every guess is marked GUESS
+    with its reason; what only you can know is marked DECIDE, and blank where nothing was seen.
+    Limits are drafted narrow and rates slow.
+
+      boundary-env contract init my_robot.yaml --bag recording/
+      boundary-env contract init my_robot.yaml --seconds 30
+
+    Exit codes:
+      0  done
+      1  the draft is written; fill in its blanks and fix its problems first
+      2  wrong arguments, the file exists, or nothing can be drafted
+    """
+    from boundary_env_ros.storage.contract_file import loads
+
+    # Before the work, and again when it is written.
+    _refuse_to_overwrite(output)
+    text = _of_robot(seconds, domain_id) if bag is None else _of_bag(bag)
+    _write(output, text)
+    guesses, decisions = text.count('GUESS:'), text.count('DECIDE:')
+    print(f'Draft: {output}, with {guesses} guesses (GUESS) and {decisions} decisions (DECIDE).')
+    print('Go through it from top to bottom, then let it be checked:')
+    print(f'  boundary-env contract check {output}')
+    try:
+        loads(text, source=str(output))
+    except ContractError as error:
+        print(f'The draft is not a contract yet; fill in first: {error}', file=sys.stderr)
+        return FOUND
+    return DONE
+
+
+def _of_bag(bag: Path) -> str:
+    from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag
+
+    with counting('messages') as progress:
+        return init_from_bag(bag, progress=progress)
+
+
+def _of_robot(seconds: float, domain_id: int | None) -> str:
+    show = Progress()
+
+    def progress(elapsed: float, topics: int, messages: int) -> None:
+        show(f'{elapsed:.1f} of {seconds:g} s: {messages} messages on {topics} topics')
+
+    try:
+        text: str = ros_command('init')(seconds=seconds, domain_id=domain_id, progress=progress)
+        return text
+    except BoundaryError as error:
+        raise type(error)(f'{error} Or draft from a bag with --bag.') from error
+    finally:
+        show.done()
+
+
+def _refuse_to_overwrite(output: Path) -> None:
+    if output.exists() or output.is_symlink():
+        raise RecordError(f'{output} exists (nothing is overwritten). Choose another name.')
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        with output.open('x', encoding='utf-8') as file:
+            file.write(text)
+    except FileExistsError:
+        _refuse_to_overwrite(output)
+        raise
+    except OSError as error:
+        raise RecordError(
+            f'{output} cannot be written: {error.strerror or error}. Choose another place.'
+        ) from error
+
+
+# check -------------------------------------------------------------------------------------------
+
+
+@contract.command()
+@contract_argument('contracts', nargs=-1, required=True)
+@json_option
+def check(contracts: tuple[str, ...], as_json: bool) -> int:
+    """
+    Report every problem of a contract, with line and fix.
+
+    Checks the keys and their values, then that message types and field paths exist, then that
+    the task is installed and fits. What cannot be checked without ROS is said in a note; notes,
+    like a driver timeout that nothing measures, are no problems. A contract executes no code.
+
+      boundary-env contract check my_robot.yaml
+      boundary-env contract check warehouse_cart door_arm --json
+
+    Exit codes:
+      0  no problem
+      1  at least one problem
+      2  wrong arguments, or a file that cannot be read
+    """
+    from boundary_env_ros.storage.contract_check import check_text
+    from boundary_env_ros.storage.contract_file import read_text
+
+    checks: list[ContractCheck] = []
+    unreadable = 0
+    for file in contracts:
+        try:
+            source, text = read_text(file)
+        except BoundaryError as error:
+            complain(error)
+            unreadable += 1
+            continue
+        checks.append(check_text(text, source))
+        if not as_json:
+            print(_problems_text(checks[-1]))
+    if as_json:
+        print_json([_problems_json(check) for check in checks])
+    if unreadable:
+        return UNUSABLE
+    return FOUND if any(check.problems for check in checks) else DONE
+
+
+def _problems_text(check: ContractCheck) -> str:
+    count = len(check.problems)
+    if count:
+        head = f'{check.source}: {count} problem{"s" if count > 1 else ""}'
+    else:
+        head = f'{check.source}: no problem. {check.name} {check.version}, {check.digest}'
+    return '\n  '.join([head, *map(str, check.problems), *check.notes])
+
+
+def _problems_json(check: ContractCheck) -> dict[str, object]:
+    problems = [{**asdict(problem), 'path': list(problem.path)} for problem in check.problems]
+    return {**asdict(check), 'problems': problems, 'ok': not check.problems}
+
+
+# show --------------------------------------------------------------------------------------------
+
+
+@contract.command()
+@contract_argument()
+@json_option
+def show(contract: str, as_json: bool) -> int:
+    """
+    Print a contract with its defaults and what each key means.
+
+    First which process owns the observation, the choice of action, the ending and the timing.
+    Then every key with its value, unit and meaning, and whether it is a default. Then the topics,
+    with what reads and writes them.
+
+      boundary-env contract show warehouse_cart
+      boundary-env contract show my_robot.yaml --json | jq .owners
+
+    Exit codes:
+      0  done
+      2  wrong arguments, or an invalid contract; `boundary-env contract check` says why
+    """
+    from boundary_env_ros.evidence.describe import as_data, describe
+    from boundary_env_ros.storage.contract_file import load
+
+    loaded = load(contract)
+    if as_json:
+        print_json(as_data(loaded.contract, loaded.digest))
+        return DONE
+    columns = shutil.get_terminal_size((_NARROWEST + 12, 24)).columns
+    width = max(_NARROWEST, min(_WIDEST, columns))
+    can_bold = sys.stdout.isatty() and os.environ.get('TERM') != 'dumb'
+    on, off = (_BOLD, _PLAIN) if can_bold else ('', '')
+    sections = describe(loaded.contract, loaded.digest, written=loaded.lines, width=width)
+    for number, section in enumerate(sections):
+        print('\n' * (number > 0), end='')
+        steer(sys.stdout, on)
+        print(section.title, end='')
+        steer(sys.stdout, off)
+        print()
+        for line in section.lines:
+            print(line)
+    return DONE
+
+
+# diff --------------------------------------------------------------------------------------------
+
+
+@contract.command()
+@contract_argument('before')
+@contract_argument('after')
+@json_option
+def diff(before: str, after: str, as_json: bool) -> int:
+    """
+    Compare two contracts, and say what the change means for results.
+
+    Every change has its key, its old and new value, and the reason for its class:
+
+      breaking      policies and records of one contract do not fit the other: spaces, units,
+                    frames, order, agents, the meaning of actions, endings
+      behavioural   robot, world or task may behave differently, so results are not of the same
+                    experiment: limits, timeouts, rates, pacing, task, reset
+      cosmetic      nothing but the version's text; comments and layout do not count at all
+
+      boundary-env contract diff released.yaml my_robot.yaml || echo 'not comparable'
+
+    Exit codes:
+      0  cosmetic changes at most
+      1  at least one breaking change
+      2  wrong arguments, or an invalid contract; `boundary-env contract check` says why
+      3  behavioural changes at most
+    """
+    from boundary_env_ros.core.contract.change import Meaning
+    from boundary_env_ros.evidence.difference import difference
+    from boundary_env_ros.storage.contract_file import load
+
+    old, new = load(before), load(after)
+    found = difference(old.contract, new.contract)
+    same_text = old.text == new.text
+    if as_json:
+        print_json(_changes_json(found, same_text=same_text))
+    else:
+        print(_changes_text(found, same_text=same_text))
+    return {
+        Meaning.COSMETIC: DONE,
+        Meaning.BEHAVIOURAL: BEHAVIOUR,
+        Meaning.BREAKING: FOUND,
+    }[found.meaning]
+
+
+def _changes_text(found: Difference, *, same_text: bool) -> str:
+    if found.before == found.after:
+        text = 'the same text' if same_text else 'the texts differ, and mean the same'
+        return f'No change: {text} ({found.after}).'
+    counts = Counter(change.meaning.name.lower() for change in found.changes)
+    kinds = ', '.join(f'{count} {name}' for name, count in counts.items())
+    lines = [
+        f'{kinds} change{"s" if len(found.changes) > 1 else ""}',
+        f'from {found.before}',
+        f'to   {found.after}',
+    ]
+    for change in found.changes:
+        lines += [
+            '',
+            f'{change.meaning.name.lower():<12} {change.path}',
+            f'    before   {change.before}',
+            f'    after    {change.after}',
+            f'    {change.why}',
+        ]
+    if not found.meaning:
+        lines += ['', 'Results are comparable. Start all nodes with one of the two contracts.']
+    return '\n'.join(lines)
+
+
+def _changes_json(found: Difference, *, same_text: bool) -> dict[str, object]:
+    return {
+        'meaning': found.meaning.name.lower(),
+        'before': found.before,
+        'after': found.after,
+        'same_text': same_text,
+        'changes': [
+            {**asdict(change), 'meaning': change.meaning.name.lower()} for change in found.changes
+        ],
+    }
+
+
+# schema ------------------------------------------------------------------------------------------
+
+
+@contract.command()
+@option('--path', is_flag=True, help='print where its file is, not what is in it')
+def schema(path: bool) -> int:
+    """
+    Print the JSON Schema of contracts, for editors.
+
+    With the schema (draft 2020-12) an editor completes keys, shows their meaning and unit, and
+    underlines mistakes. Save it beside the contract and name it in the first line:
+
+      boundary-env contract schema > contract.schema.json
+
+      # yaml-language-server: $schema=contract.schema.json
+      contract: my_robot
+
+    The schema knows keys, types, enumerations and simple bounds; `boundary-env contract check`
+    knows the rest.
+
+    Exit codes:
+      0  done
+      2  wrong arguments, or the file is not installed
+    """
+    from boundary_env_ros.resources import share_file
+
+    file = share_file('config/contract.schema.json')
+    print(file if path else file.read_text(encoding='utf-8').rstrip('\n'))
+    return DONE

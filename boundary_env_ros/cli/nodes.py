@@ -1,0 +1,152 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that start the nodes, or sit beside them: ``up``, ``demo`` and ``operator``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from boundary_env_ros.cli.command import (
+    Command,
+    contract_argument,
+    COUNT,
+    domain_option,
+    option,
+    pacing_option,
+    ros_command,
+    ros_options,
+    run_option,
+)
+from boundary_env_ros.errors import BoundaryError
+
+
+@click.command(cls=Command)
+@contract_argument()
+@option('--simulated', is_flag=True, help='start the simulated robot of that name, too')
+@pacing_option
+@run_option
+@option('--no-record', is_flag=True, help='start no recorder, if the contract requires none')
+@option('--services', is_flag=True, help='offer the environment as ROS services, too')
+@ros_options
+def up(
+    contract: str,
+    simulated: bool,
+    pacing: str | None,
+    run: Path | None,
+    no_record: bool,
+    services: bool,
+    namespace: str,
+    domain_id: int | None,
+) -> int:
+    """
+    Start the nodes of a contract; Ctrl-C stops robot and nodes.
+
+    Starts recorder, safety gate and environment, and with --simulated the robot as well. Shows
+    the state of gate, episode and recorder until Ctrl-C. Then the episode ends, the gate stops the
+    robot, and the nodes exit. A policy steps them from another terminal. Needs ROS 2.
+
+      boundary-env up warehouse_cart --simulated
+      boundary-env up my_robot.yaml --run runs/monday
+
+    Exit codes:
+      0  stopped by Ctrl-C, SIGTERM or SIGHUP
+      1  a node ended by itself; its last words are printed
+      2  wrong arguments, an invalid contract, or a node that did not start
+    """
+    code: int = ros_command('up')(
+        contract=contract,
+        pacing=pacing or '',
+        simulated=simulated,
+        record=not no_record,
+        run=run,
+        services=services,
+        namespace=namespace,
+        domain_id=domain_id,
+    )
+    return code
+
+
+@click.command(cls=Command)
+@option('--episodes', type=COUNT, default=5, metavar='N', help='episodes of the scripted policy')
+@option(
+    '--baseline',
+    type=COUNT,
+    default=1,
+    metavar='N',
+    help='episodes of a policy that asks for too much, and of one that does nothing',
+)
+@option(
+    '--pacing',
+    type=click.Choice(('realtime', 'lockstep')),
+    default='realtime',
+    help='whether the world waits for the policy',
+)
+@option('--seed', type=COUNT, default=1, metavar='N', help='seed of the first episode')
+@run_option
+@domain_option
+def demo(
+    episodes: int, baseline: int, pacing: str, seed: int, run: Path | None, domain_id: int | None
+) -> int:
+    """
+    Drive a simulated cart through the whole boundary, over ROS 2.
+
+    Starts environment, safety gate, recorder and simulated robot as processes, on a ROS domain
+    that nothing else uses. A scripted policy drives to a goal, to a rack, and to a goal that is
+    too far. Then one policy asks for more than the contract allows, and one does nothing. The
+    command says whether each episode ended as expected, and leaves a folder with bag, contract,
+    episode index, summary and report.
+
+      boundary-env demo --episodes 3 --pacing lockstep
+
+    Exit codes:
+      0  done
+      1  something did not work; the last lines say what
+      2  wrong arguments, or ROS is missing
+    """
+    code: int = ros_command('demo')(
+        run=run,
+        episodes=episodes,
+        baseline=baseline,
+        pacing=pacing,
+        seed=seed,
+        domain_id=domain_id,
+    )
+    return code
+
+
+@click.command(cls=Command)
+@option('--user', required=True, metavar='NAME', help='your name, for the record')
+@option('--label', is_flag=True, help='ask for a label after each episode, too')
+@option('--yes', is_flag=True, help='confirm every reset without asking (for scripts)')
+@ros_options
+def operator(user: str, label: bool, yes: bool, namespace: str, domain_id: int | None) -> int:
+    """
+    Confirm resets and label episodes, at the robot.
+
+    Shows each `confirm` step of the contract's reset with its deadline, and takes y, or n and the
+    reason. Only what is typed after the question counts. After the deadline the episode ends as
+    reset_failed. With --label it asks for a label after each episode; the recorder keeps it beside
+    the environment's ending. Label afterwards with `boundary-env episodes label`. Ctrl-C ends it.
+
+      boundary-env operator --user ada --label
+      boundary-env operator --user night-run --yes
+
+    Exit codes:
+      0  ended by Ctrl-C
+      2  wrong arguments, no ROS, no terminal, or no nodes found
+    """
+    if not user.strip():
+        raise BoundaryError(
+            '--user is empty (expected the name of the person who answers). Name yourself.'
+        )
+    code: int = ros_command('confirm')(
+        who=user.strip(),
+        yes=yes,
+        mark=label,
+        namespace=namespace,
+        domain_id=domain_id,
+        say=lambda line: print(line, flush=True),
+    )
+    return code

@@ -3,17 +3,15 @@
 """
 Build with pip: what pyproject.toml cannot say because it depends on where the build runs.
 
-The ROS 2 interfaces (msg/, srv/) are built if rosidl is there. Where PyPI has ROS 2 wheels
-(Linux x86-64, glibc, CPython 3.10 to 3.14) an isolated build fetches it by itself; elsewhere the
-result is the part that runs without ROS. A wheel with interfaces belongs to one ROS distribution.
-Two environment variables choose:
+`pip install .` compiles nothing. The nodes need the ROS 2 interfaces (msg/, srv/), which take
+minutes to compile; two environment variables ask for them:
 
-BOUNDARY_ENV_ROS_INTERFACES  auto (default): build the interfaces if rosidl is there.
-                             on: refuse to build without them.  off: leave them out.
+BOUNDARY_ENV_ROS_INTERFACES  off (default), or on: build the interfaces.
 BOUNDARY_ENV_ROS_DISTRO      jazzy (default) or kilted: which ROS 2 the build is for. The extra
                              `ros` asks for the run-time packages of the same one.
 
-For example, for Kilted: BOUNDARY_ENV_ROS_DISTRO=kilted pip install '.[ros]'
+For example: BOUNDARY_ENV_ROS_INTERFACES=on pip install '.[ros,sim]'
+An isolated build fetches ROS 2 wheels from PyPI (Linux x86-64, glibc, CPython 3.10 to 3.14).
 Without isolation, install the build requirements first:
 pip install setuptools wheel $(python build_backend/ros_distributions.py)
 """
@@ -28,8 +26,8 @@ from setuptools import setup
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / 'build_backend'))
 
-from ros_commands import builds_interfaces, COMMANDS, InterfaceDistribution  # noqa: E402
-from ros_distributions import DISTRIBUTIONS, selected_distro  # noqa: E402
+from ros_commands import COMMANDS, InterfaceDistribution  # noqa: E402
+from ros_distributions import builds_interfaces, DISTRIBUTIONS, selected_distro  # noqa: E402
 
 NAME = 'boundary_env_ros'
 
@@ -59,6 +57,7 @@ setup(
     data_files=share_files(),
     license='Apache-2.0',
     extras_require={
+        'docs': ['furo', 'myst-parser>=3', 'sphinx>=7'],
         'images': ['Pillow>=10'],
         'lint': [
             'catkin_pkg',

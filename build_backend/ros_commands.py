@@ -18,10 +18,10 @@ import subprocess
 import sys
 
 from ros_distributions import (
+    builds_interfaces,
     DISTRIBUTIONS,
     DISTRO_VARIABLE,
     generator_version,
-    interfaces_mode,
     INTERFACES_VARIABLE,
     selected_distro,
 )
@@ -60,27 +60,20 @@ def ros_prefix() -> Path | None:
     return None
 
 
-def builds_interfaces() -> bool:
-    """Tell whether this build makes the interfaces."""
-    mode = interfaces_mode()
-    return mode == 'on' or (mode == 'auto' and ros_prefix() is not None)
-
-
 def checked_ros_prefix() -> Path:
     """Return the prefix of the ROS 2 to build with, if it is there and the selected one."""
     prefix = ros_prefix()
     if prefix is None:
         raise SystemExit(
-            f'{INTERFACES_VARIABLE}=on: Expect rosidl_generator_py to be installed, actually: '
-            'not found. Build with isolation, or install the output of '
-            'build_backend/ros_distributions.py first.'
+            f'{INTERFACES_VARIABLE}=on needs rosidl_generator_py, which is not installed. Build '
+            'with isolation, or install the output of build_backend/ros_distributions.py first.'
         )
     distro = selected_distro()
     expected, actual = DISTRIBUTIONS[distro].generator, generator_version()
     if actual is not None and actual != expected:
         raise SystemExit(
-            f'Expect rosidl_generator_py {expected} (ROS 2 {distro}), actually: {actual}. '
-            f'Set {DISTRO_VARIABLE} to the distribution that is installed.'
+            f'rosidl_generator_py is of another ROS 2 (expected {expected}, of {distro}, got '
+            f'{actual}). Set {DISTRO_VARIABLE} to the distribution that is installed.'
         )
     return prefix
 

@@ -116,36 +116,29 @@ def selected_distro() -> str:
     """Return the name of the distribution to build for, as the environment asks."""
     name = os.environ.get(DISTRO_VARIABLE) or DEFAULT_DISTRO
     if name not in DISTRIBUTIONS:
-        raise SystemExit(
-            f'{DISTRO_VARIABLE}: Expect one of {", ".join(DISTRIBUTIONS)}, actually: {name!r}.'
-        )
+        raise SystemExit(f'{DISTRO_VARIABLE} is {name!r} (expected {" or ".join(DISTRIBUTIONS)}).')
     return name
 
 
-def interfaces_mode() -> str:
-    """Return `on`, `off` or `auto`: whether the environment wants the interfaces built."""
-    mode = os.environ.get(INTERFACES_VARIABLE) or 'auto'
-    if mode not in ('auto', 'off', 'on'):
-        raise SystemExit(f'{INTERFACES_VARIABLE}: Expect auto, on or off, actually: {mode!r}.')
-    return mode
-
-
-def wheels_exist_here() -> bool:
-    """Tell whether PyPI has ROS 2 wheels for this interpreter and this machine."""
-    return (
-        sys.platform == 'linux'
-        and platform.machine() == 'x86_64'
-        and platform.libc_ver()[0] == 'glibc'
-        and platform.python_implementation() == 'CPython'
-        and (3, 10) <= sys.version_info[:2] <= (3, 14)
-    )
+def builds_interfaces() -> bool:
+    """Tell whether the environment asks for the interfaces: they take minutes to compile."""
+    mode = os.environ.get(INTERFACES_VARIABLE) or 'off'
+    if mode not in ('off', 'on'):
+        raise SystemExit(f'{INTERFACES_VARIABLE} is {mode!r} (expected on or off).')
+    return mode == 'on'
 
 
 def build_requirements() -> list[str]:
-    """Return what building the interfaces needs, setuptools apart; nothing where it cannot be."""
-    mode = interfaces_mode()
-    if mode == 'off' or (mode == 'auto' and not wheels_exist_here()):
+    """Return what an isolated build of the interfaces needs, setuptools apart."""
+    if not builds_interfaces():
         return []
+    machine = platform.machine(), platform.libc_ver()[0], platform.python_implementation()
+    if machine != ('x86_64', 'glibc', 'CPython') or not (3, 10) <= sys.version_info[:2] <= (3, 14):
+        raise SystemExit(
+            f'PyPI has no ROS 2 wheels for {" ".join(machine)} {platform.python_version()} '
+            '(expected Linux x86_64 with glibc, CPython 3.10 to 3.14). Build in a ROS 2 workspace '
+            'with colcon.'
+        )
     return list(DISTRIBUTIONS[selected_distro()].build)
 
 
@@ -162,4 +155,4 @@ def generator_version() -> str | None:
 
 if __name__ == '__main__':
     # For builds without isolation: pip install $(python build_backend/ros_distributions.py)
-    print('\n'.join(build_requirements()))
+    print('\n'.join(DISTRIBUTIONS[selected_distro()].build))

@@ -141,7 +141,7 @@ def operator(user: str, label: bool, yes: bool, namespace: str, domain_id: int |
         raise BoundaryError(
             '--user is empty (expected the name of the person who answers). Name yourself.'
         )
-    code: int = ros_command('confirm')(
+    code: int = ros_command('operator')(
         who=user.strip(),
         yes=yes,
         mark=label,

@@ -49,8 +49,8 @@ def measure() -> Sequence[Figure]:
     options = {'scenario': 'far'}
     with tempfile.TemporaryDirectory() as folder:
         bare = BareCart()
-        unrecorded = BoundaryEnv(link='embedded')
-        recorded = BoundaryEnv(link='embedded', record=Path(folder) / 'record.jsonl')
+        unrecorded = BoundaryEnv(world='embedded')
+        recorded = BoundaryEnv(world='embedded', record=Path(folder) / 'record.jsonl')
         rounds = [
             (
                 _round(bare),

@@ -94,7 +94,7 @@ def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -
             for node in _NODES
         ]
         with running(specs, domain_id=domain, logs=folder / 'logs') as processes:
-            env = BoundaryEnv(contract, link='ros', pacing=pacing, domain_id=domain)
+            env = BoundaryEnv(contract, world='ros', pacing=pacing, domain_id=domain)
             try:
                 ids = {n: p.process.pid for n, p in processes.items()}
                 return _drive(env, {**ids, 'policy': os.getpid()}, rate, enough)

@@ -55,7 +55,7 @@ def _register(registration: ModuleType) -> None:
                         kwargs={},
                     ),
                 ),
-                kwargs={'contract': contract, 'link': 'embedded'},
+                kwargs={'contract': contract, 'world': 'embedded'},
             )
 
 

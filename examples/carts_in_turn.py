@@ -23,7 +23,7 @@ contract['action']['base']['driver_timeout'] = 0.3
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / 'in_turn.yaml'
     file.write_text(yaml.safe_dump(contract, sort_keys=False), encoding='utf-8')
-    carts = env(file, link='embedded')
+    carts = env(file, world='embedded')
 
 carts.reset(seed=1, options={'scenario': 'apart'})
 causes = {}

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.facade.link import make_link
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.facade.run_plan import Late, Plan
 from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import loads
 
@@ -48,17 +48,17 @@ class ChunkedPolicy:
         return np.array(chunk)
 
 
-def main(link_name='embedded'):
+def main(world_name='embedded'):
     """Run an episode: of each chunk four actions, the next one asked for two steps before."""
-    embedded = link_name == 'embedded'
+    embedded = world_name == 'embedded'
     loaded = loads(CONTRACT, pacing=Pacing.LOCKSTEP if embedded else None)
-    link = make_link(link_name, loaded)
+    world = make_world(world_name, loaded)
     plan = Plan(asynchronous=True, execute=4, lead=2, late=Late.SPLICE)
-    runner = Runner(loaded.contract, link, ChunkedPolicy(loaded.contract), plan)
+    runner = Runner(loaded.contract, world, ChunkedPolicy(loaded.contract), plan)
     runner.warm_up()
     result = runner.episode(seed=1, options={'scenario': 'clear'})
     runner.close()
-    link.close()
+    world.close()
     print(f'{result.steps} steps, {len(result.inferences)} inferences, {result.requests} requests')
     print(f'{result.skipped} predicted actions left out, {result.chunks_late} chunks late')
     print(result.cause)

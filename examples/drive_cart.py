@@ -6,7 +6,7 @@ import gymnasium
 
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 
-env = gymnasium.make('boundary_env_ros/WarehouseCart-v0', link='embedded')
+env = gymnasium.make('boundary_env_ros/WarehouseCart-v0', world='embedded')
 policy = GoToGoalPolicy()
 observation, info = env.reset(seed=1, options={'scenario': 'clear'})
 terminated = truncated = False

@@ -8,7 +8,7 @@ from boundary_env_ros.facade.policies import OpenDoorPolicy
 
 def main() -> None:
     """Open the door once."""
-    env = BoundaryEnv('door_arm', link='embedded', pacing='lockstep')
+    env = BoundaryEnv('door_arm', world='embedded', pacing='lockstep')
     policy = OpenDoorPolicy()
     observation, _ = env.reset(seed=1)
     terminated = truncated = False

@@ -88,7 +88,7 @@ def main() -> None:
     """Swing up once, behind contract, gate and record."""
     contract = Path(__file__).with_name('pendulum.yaml')
     robot = PluginRobot(load(contract).contract, plugin=PendulumPlugin)
-    env = BoundaryEnv(contract, link='embedded', robot=robot)
+    env = BoundaryEnv(contract, world='embedded', robot=robot)
     observation, info = env.reset(seed=1, options={'start': [3.0, 0.0]})
     terminated = truncated = False
     while not (terminated or truncated):

@@ -14,7 +14,7 @@ import tempfile
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.evidence.comparing.compare import compare_paths
 from boundary_env_ros.evidence.comparing.words import told
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
@@ -29,12 +29,12 @@ def drive(robot: str, first_seed: int, folder: Path) -> Path:
     """Drive some episodes with one robot, and leave their record in a new folder."""
     loaded = load('warehouse_cart', Pacing.LOCKSTEP)
     writer = RunText(RunFolder.create(folder), loaded)
-    link = EmbeddedLink(loaded, robot=robot, sink=writer)
-    runner = Runner(loaded.contract, link, make_policy('scripted', loaded, {}), Plan(warm_up=0))
+    world = EmbeddedWorld(loaded, robot=robot, sink=writer)
+    runner = Runner(loaded.contract, world, make_policy('scripted', loaded, {}), Plan(warm_up=0))
     for seed in range(first_seed, first_seed + EPISODES):
         runner.episode(seed, {'scenario': 'clear'})
     runner.close()
-    link.close()
+    world.close()
     writer.close()
     return folder
 

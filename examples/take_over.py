@@ -45,7 +45,7 @@ class RobotWithStick:
 with tempfile.TemporaryDirectory() as folder:
     robot = RobotWithStick(round(CONTRACT.period * 1e9))
     index = EpisodeSink(Path(folder) / 'episodes.sqlite', CONTRACT)
-    env = BoundaryEnv('guarded_cart', link='embedded', pacing='lockstep', robot=robot, sink=index)
+    env = BoundaryEnv('guarded_cart', world='embedded', pacing='lockstep', robot=robot, sink=index)
     policy = GoToGoalPolicy()
     observation, info = env.reset(seed=1, options={'scenario': 'clear'})
     terminated = truncated = False

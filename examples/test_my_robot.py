@@ -96,7 +96,7 @@ class TestMyRobot(ContractTests, TaskTests, RobotTests, EnvironmentTests, unitte
     def env(self):
         """Return a new environment with it."""
         return BoundaryEnv(
-            CONTRACT, link='embedded', pacing='lockstep', robot=Rover(0), sink=self.keep
+            CONTRACT, world='embedded', pacing='lockstep', robot=Rover(0), sink=self.keep
         )
 
 

@@ -3,7 +3,7 @@
 """
 Train PPO to drive the simulated cart to a goal, then drive the same policy over ROS 2.
 
-Training runs in one process for each cart, without ROS. With ``--link ros`` the saved policy
+Training runs in one process for each cart, without ROS. With ``--world ros`` the saved policy
 drives nodes that are started here, through the same safety gate.
 """
 
@@ -59,9 +59,9 @@ def goal_ahead(observation: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.fl
     return np.clip(seen / SEEN, -1.0, 1.0)
 
 
-def make_cart(link: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
-    """Return the cart as the policy sees it, whatever the link."""
-    env = gymnasium.make(CART, link=link, pacing='lockstep', **arguments)
+def make_cart(world: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
+    """Return the cart as the policy sees it, whatever the world."""
+    env = gymnasium.make(CART, world=world, pacing='lockstep', **arguments)
     env = Scenario(env, 'clear')
     box = gymnasium.spaces.Box(-1.0, 1.0, shape=SEEN.shape)
     env = TransformObservation(env, goal_ahead, box)
@@ -76,7 +76,7 @@ def train(steps: int, carts: int, contract: str) -> PPO:
         make_cart,
         n_envs=carts,
         seed=0,
-        env_kwargs={'link': 'embedded', 'contract': contract},
+        env_kwargs={'world': 'embedded', 'contract': contract},
         vec_env_cls=SubprocVecEnv,
     )
     try:
@@ -147,7 +147,7 @@ def main() -> None:
         '(default: %(default)s)',
     )
     parser.add_argument(
-        '--link',
+        '--world',
         choices=('embedded', 'ros'),
         default='embedded',
         help='which world the policy is judged in (default: %(default)s)',
@@ -173,7 +173,7 @@ def main() -> None:
     else:
         model = train(given.steps, given.carts, given.contract)
         model.save(given.policy)
-    if given.link == 'embedded':
+    if given.world == 'embedded':
         env = make_cart('embedded', contract=given.contract)
         endings = drive(model, env, given.episodes)
         env.close()
@@ -182,7 +182,7 @@ def main() -> None:
             env = make_cart('ros', contract=given.contract, domain_id=domain)
             endings = drive(model, env, given.episodes)
             env.close()
-    print(f'{given.link}: {endings["success"]} of {given.episodes} reach the goal', dict(endings))
+    print(f'{given.world}: {endings["success"]} of {given.episodes} reach the goal', dict(endings))
     print('success' if endings['success'] == given.episodes else 'not always')
 
 

@@ -3,7 +3,7 @@
 """
 Two carts swap places in an aisle: each keeps to its right, behind a gate of its own.
 
-In one process; with ``--link ros`` they are the carts of the nodes that
+In one process; with ``--world ros`` they are the carts of the nodes that
 ``ros2 launch boundary_env_ros simulation_launch.py contract:=two_carts pacing:=lockstep`` starts.
 """
 
@@ -26,11 +26,11 @@ def keep_right(agent, seen):
 
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument('--link', default='embedded', choices=['embedded', 'ros'])
+parser.add_argument('--world', default='embedded', choices=['embedded', 'ros'])
 parser.add_argument('--contract', default='two_carts', help='a file, or the shipped one')
 given = parser.parse_args()
 
-env = parallel_env(given.contract, link=given.link, pacing='lockstep')
+env = parallel_env(given.contract, world=given.world, pacing='lockstep')
 observations, infos = env.reset(seed=1, options={'scenario': 'aisle'})
 causes = {}
 while env.agents:

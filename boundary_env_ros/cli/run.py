@@ -35,10 +35,10 @@ from boundary_env_ros.cli.command import (
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:
-    from boundary_env_ros.facade.link import Link
     from boundary_env_ros.facade.run_plan import Plan
     from boundary_env_ros.facade.run_result import EpisodeResult
     from boundary_env_ros.facade.runner import Runner
+    from boundary_env_ros.facade.world import World
     from boundary_env_ros.storage.contract_file import LoadedContract
     from boundary_env_ros.storage.run_text import RunText
 
@@ -186,12 +186,12 @@ def run(**values: Any) -> int:
 
 
 def _run(options: SimpleNamespace) -> int:
-    from boundary_env_ros.facade.link import load_for
     from boundary_env_ros.facade.policies import make_policy
     from boundary_env_ros.facade.runner import Runner
+    from boundary_env_ros.facade.world import load_for
 
     plan = _plan(options)
-    loaded = load_for(options.contract, pacing=options.pacing, link=options.world)
+    loaded = load_for(options.contract, pacing=options.pacing, world=options.world)
     plan.check(loaded.contract)
     _try_options(options, loaded)
     look_here()
@@ -209,7 +209,7 @@ def _run(options: SimpleNamespace) -> int:
 
     failure = ''
 
-    def close(what: Runner | Link | RunText) -> None:
+    def close(what: Runner | World | RunText) -> None:
         # What was done is reported all the same.
         nonlocal failure
         try:
@@ -218,8 +218,8 @@ def _run(options: SimpleNamespace) -> int:
             failure = failure or str(error)
 
     with ExitStack() as closing:
-        link = _link(options, loaded, lambda opened: closing.callback(close, opened))
-        runner = Runner(loaded.contract, link, policy, plan, told=told, stop=stop)
+        world = _world(options, loaded, lambda opened: closing.callback(close, opened))
+        runner = Runner(loaded.contract, world, policy, plan, told=told, stop=stop)
         closing.callback(close, runner)
         with _signals(stop, runner) as caught:
             try:
@@ -271,12 +271,12 @@ def _plan(options: SimpleNamespace) -> Plan:
     )
 
 
-def _link(
+def _world(
     options: SimpleNamespace,
     loaded: LoadedContract,
-    opened: Callable[[Link | RunText], object],
-) -> Link:
-    from boundary_env_ros.facade.link import make_link
+    opened: Callable[[World | RunText], object],
+) -> World:
+    from boundary_env_ros.facade.world import make_world
     from boundary_env_ros.storage.run_folder import RunFolder
     from boundary_env_ros.storage.run_text import RunText
 
@@ -294,9 +294,9 @@ def _link(
         writer = RunText(RunFolder.create(options.run), loaded)
         opened(writer)
         arguments['sink'] = writer
-    link = make_link(options.world, loaded, **arguments)
-    opened(link)
-    return link
+    world = make_world(options.world, loaded, **arguments)
+    opened(world)
+    return world
 
 
 def _episodes(

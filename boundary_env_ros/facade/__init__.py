@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy's author imports: the Gymnasium environment and its links."""
+"""What a policy's author imports: the Gymnasium environment and its worlds."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.errors import InvalidAction
-from boundary_env_ros.facade.link import Delivery
 from boundary_env_ros.facade.spaces import action_vector
+from boundary_env_ros.facade.steps import StepResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Prediction:
 
     """
 
-    answers: Delivery
+    answers: StepResult
     rows: tuple[Vector, ...]
 
     @property

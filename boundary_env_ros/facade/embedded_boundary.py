@@ -24,7 +24,7 @@ from boundary_env_ros.core.sources.inputs import (
     sensor_topics,
 )
 from boundary_env_ros.core.timebase import Instant, Stamp
-from boundary_env_ros.facade.link import Delivery, Image
+from boundary_env_ros.facade.steps import Image, StepResult
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.task_check import fitting_task
@@ -63,11 +63,11 @@ class Boundary:
     images
         The newest image of each field.
     closed
-        What was delivered: the last delivery of the step before, then those of this step.
+        The last result of the step before, then those of this step.
     lease_id, sequence
         Of the gate's lease, and of the last request under it.
-    on_delivery
-        Is told every delivery, if the client asked for that.
+    on_result
+        Is called with every result, if the client asked for that.
 
     """
 
@@ -102,10 +102,10 @@ class Boundary:
         self._due = False
         self._moved: dict[str, tuple[Vector, Stamp | None]] = {}
         self.images: dict[str, Image] = {}
-        self.closed: list[Delivery] = []
+        self.closed: list[StepResult] = []
         self.lease_id = lease_id
         self.sequence = 0
-        self.on_delivery: Callable[[Delivery], None] | None = None
+        self.on_result: Callable[[StepResult], None] | None = None
 
     @property
     def state(self) -> EpisodeState:
@@ -113,8 +113,8 @@ class Boundary:
         return self.environment.state
 
     @property
-    def last(self) -> Delivery:
-        """The last delivery."""
+    def last(self) -> StepResult:
+        """The last result."""
         return self.closed[-1]
 
     def hear(self, topic: str, message: object, stamp: int | None, now: Instant) -> Effects:

@@ -33,8 +33,8 @@ from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
-from boundary_env_ros.facade.link import Asked, asked_of, Delivery, request_of
-from boundary_env_ros.facade.world import check_actions
+from boundary_env_ros.facade.steps import action_request, as_request, StepRequest, StepResult
+from boundary_env_ros.facade.world import check_actions, check_running
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -118,7 +118,7 @@ class EmbeddedWorld:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """All agents of the contract."""
+        """All agents of the contract: in one process none is stepped alone."""
         return self._contract.agents
 
     @property
@@ -130,14 +130,10 @@ class EmbeddedWorld:
             if boundary.state is EpisodeState.RUNNING
         )
 
-    def begin(
+    def reset(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
-    ) -> dict[str, Delivery]:
-        """
-        Begin an episode of every agent and return their resets; see :meth:`Link.begin`.
-
-        Episodes that still run are ended first, as ``abandoned``.
-        """
+    ) -> dict[str, StepResult]:
+        """Begin an episode of every agent; see :meth:`.world.World.reset`."""
         self._check_open()
         self._failed = ''
         begin = Begin(
@@ -157,9 +153,11 @@ class EmbeddedWorld:
             self._check_reset(boundary)
         return {agent: boundary.last for agent, boundary in self._boundaries.items()}
 
-    def step(self, actions: Mapping[str, Vector | Asked]) -> dict[str, tuple[Delivery, ...]]:
+    def step(
+        self, actions: Mapping[str, Vector | StepRequest]
+    ) -> dict[str, tuple[StepResult, ...]]:
         """
-        Send an action of every agent that runs, and return what they close; see :meth:`Link.step`.
+        Send an action of every agent that runs; see :meth:`.world.World.step`.
 
         Parameters
         ----------
@@ -181,19 +179,19 @@ class EmbeddedWorld:
         running = self.running
         last = {agent: self._boundaries[agent].last for agent in running}
         check_actions(self._contract, last, actions)
-        asked = {agent: asked_of(action) for agent, action in actions.items()}
-        sizes = {agent: len(asks.action) for agent, asks in asked.items()}
+        wanted = {agent: as_request(action) for agent, action in actions.items()}
+        sizes = {agent: len(request.action) for agent, request in wanted.items()}
         if len(set(sizes.values())) > 1:
             raise LinkError(
                 'The agents sent chunks of different lengths '
                 f'(expected as many numbers from each, got {sizes}).'
             )
         requests = {
-            agent: self._request(self._boundaries[agent], asks) for agent, asks in asked.items()
+            agent: self._request(self._boundaries[agent], each) for agent, each in wanted.items()
         }
         for agent, boundary in self._boundaries.items():
             boundary.closed = boundary.closed[-1:]
-            boundary.on_delivery = asked[agent].on_delivery if agent in asked else None
+            boundary.on_result = wanted[agent].on_result if agent in wanted else None
             self._alive(boundary)
             if agent in requests:
                 boundary.sequence += 1
@@ -204,6 +202,12 @@ class EmbeddedWorld:
         if not all(closed.values()):
             raise SimulationFailed(self._failed or 'No step was closed.')
         return closed
+
+    def observe(self) -> dict[str, tuple[StepResult, ...]]:
+        """Return nothing of each agent that runs: the world waits for them."""
+        self._check_open()
+        check_running(self.running)
+        return dict.fromkeys(self.running, ())
 
     def close(self) -> None:
         """End the episodes that still run as ``abandoned``; nothing can be stepped any more."""
@@ -222,7 +226,7 @@ class EmbeddedWorld:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LinkError('The link is closed. Create a new one.')
+            raise LinkError('The world is closed. Create a new one.')
 
     def _sink(self, record: Effect | ActionRequest | GateDecision) -> None:
         if self._file is not None and isinstance(record, Transition):
@@ -266,9 +270,9 @@ class EmbeddedWorld:
             f'The robot sends nothing on: {", ".join(unsent) or "(it sends on every topic)"}.'
         )
 
-    def _request(self, boundary: Boundary, asked: Asked) -> ActionRequest:
-        return request_of(
-            asked,
+    def _request(self, boundary: Boundary, wanted: StepRequest) -> ActionRequest:
+        return action_request(
+            wanted,
             boundary.last,
             self._contract,
             lease_id=boundary.lease_id,
@@ -310,12 +314,12 @@ class EmbeddedWorld:
             else:
                 now = self._instant()
                 if isinstance(effect, Transition):
-                    delivery = Delivery(
+                    result = StepResult(
                         transition=effect, delivered=now, images=dict(boundary.images)
                     )
-                    boundary.closed.append(delivery)
-                    if boundary.on_delivery is not None:
-                        boundary.on_delivery(delivery)
+                    boundary.closed.append(result)
+                    if boundary.on_result is not None:
+                        boundary.on_result(result)
                 self._sink(effect)
                 if isinstance(effect, EpisodeStatus):
                     # It may be the turn of the next action of a chunk.
@@ -385,7 +389,7 @@ def _check(contract: Contract) -> None:
     """Refuse what needs more than this process."""
     if contract.pacing is not Pacing.LOCKSTEP:
         raise LinkError(
-            'The embedded link runs in lockstep, and the contract says realtime. '
+            'The embedded world runs in lockstep, and the contract says realtime. '
             "Pass pacing='lockstep'."
         )
     several = len(contract.agents) > 1
@@ -401,5 +405,5 @@ def _check(contract: Contract) -> None:
             f'episode.reset.procedure[{index}]: expected only '
             f'{"`world` steps for several agents" if several else "`world` and `wait` steps"} '
             f'in one process, got `{type(step).__name__.removesuffix("Step").lower()}`. '
-            f"{why} Use the link 'ros', or leave the step out."
+            f"{why} Use the world 'ros', or leave the step out."
         )

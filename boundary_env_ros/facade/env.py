@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Gymnasium environment over a contract and a link."""
+"""The Gymnasium environment over a contract and a world."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.link import Delivery, Link, load_for, make_link, seed_for
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
     action_space,
@@ -24,7 +23,9 @@ from boundary_env_ros.facade.spaces import (
     observation_space,
     observation_values,
 )
+from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.window import Window
+from boundary_env_ros.facade.world import agent_of, load_for, make_world, seed_for, World
 
 Array = npt.NDArray[Any]
 Observations = dict[str, Array]
@@ -43,9 +44,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     ----------
     contract
         File of a contract, or the name of a shipped one.
-    link
-        How to reach the world: ``'ros'``, ``'embedded'``, ``'replay'`` for a recorded one, or the
-        name of another installed link.
+    world
+        The world: ``'ros'``, ``'embedded'``, ``'replay'`` for a recorded one, or the name of
+        another installed one.
     pacing
         ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
         must be started with the same. In one process there is lockstep only, and it is the
@@ -58,8 +59,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         record. Default: the first image field, or the view if there is none.
     full_info
         Whether every ``info`` also has what was measured of each field and of the action.
-    link_arguments
-        Passed on to the link, for example ``domain_id`` or ``namespace`` of the ROS link.
+    world_arguments
+        Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     MissingDependency
         If a view is to be drawn without Pillow.
     LinkError
-        If there is no such pacing. The link itself is made at the first ``reset``; the spaces
+        If there is no such pacing. The world itself is made at the first ``reset``; the spaces
         need none.
 
     """
@@ -88,30 +89,30 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self,
         contract: str | Path = 'warehouse_cart',
         *,
-        link: str = 'ros',
+        world: str = 'ros',
         pacing: str | None = None,
         render_mode: str | None = None,
         render_source: str | None = None,
         full_info: bool = False,
-        **link_arguments: Any,
+        **world_arguments: Any,
     ) -> None:
         modes = self.metadata['render_modes']
         if render_mode is not None and render_mode not in modes:
             raise BoundaryError(
                 f'Unknown render_mode (expected None, {", ".join(modes)}, got {render_mode!r}).'
             )
-        self._loaded = load_for(contract, pacing=pacing, link=link)
+        self._loaded = load_for(contract, pacing=pacing, world=world)
         # That of the class is what there is before an instance; a period is the contract's.
         self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
-        self._link_name = link
+        self._world_name, self._world_arguments = world, world_arguments
         self._full_info = full_info
-        self._link_arguments = link_arguments
-        self._link: Link | None = None
+        self._world: World | None = None
+        self._agent = ''
         self._closed = False
         self._running = False
         self._ended = False
         self._broken = ''
-        self._last: Delivery | None = None
+        self._last: StepResult | None = None
         self._images: dict[str, Array] = {}
         self.wrappers: tuple[str, ...] = ()
         self.render_mode = render_mode
@@ -140,8 +141,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         return '' if self._last is None else self._last.transition.id.episode_id
 
     @property
-    def last(self) -> Delivery | None:
-        """The last transition, whole, as it was delivered; None before the first reset."""
+    def last(self) -> StepResult | None:
+        """The last result, with the whole transition; None before the first reset."""
         return self._last
 
     def reset(
@@ -171,21 +172,24 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         """
         self._check_open()
         super().reset(seed=seed)
-        if self._link is None:
-            self._link = make_link(self._link_name, self._loaded, **self._link_arguments)
+        if self._world is None:
+            wanted = str(self._world_arguments.get('agent', ''))
+            self._agent = agent_of(self.contract.agents, wanted)
+            self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
         self._running, self._ended, self._broken = False, False, ''
         self._images.clear()
         options = options or {}
-        options_text(options)  # refused by every link alike
-        delivery = self._link.begin(
-            seed=seed_for(self._link, seed, lambda: int(self.np_random.integers(2**63))),
+        options_text(options)  # refused by every world alike
+        begun = self._world.reset(
+            seed=seed_for(self._world, seed, lambda: int(self.np_random.integers(2**63))),
             options=options,
             wrappers=self.wrappers,
         )
+        result = begun[self._agent]
         self._running = True
-        observation = self._observed(delivery)
+        observation = self._observed(result)
         self._show()
-        return observation, step_info(self.contract, delivery, full=self._full_info)
+        return observation, step_info(self.contract, result, full=self._full_info)
 
     def step(
         self, action: Array
@@ -217,7 +221,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._check_open()
         if self._ended:
             raise EpisodeEnded('The episode has ended. Call reset() first.')
-        if not self._running or self._link is None:
+        if not self._running or self._world is None:
             why = (
                 f'the last step was broken off ({self._broken})'
                 if self._broken
@@ -226,22 +230,22 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
         values = action_vector(self.contract, action)
         try:
-            deliveries = self._link.step(values)
+            results = self._world.step({self._agent: values})[self._agent]
         except BaseException as error:
             # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
             self._running, self._broken = False, type(error).__name__
             raise
-        transition = deliveries[-1].transition
+        transition = results[-1].transition
         self._ended = transition.terminated or transition.truncated
         if transition.terminated and transition.truncated:
             raise LinkError(
                 'The episode is both terminated and truncated, in step '
-                f'{transition.id.step} ({transition.cause}). The link {self._link_name!r} or its '
-                'environment is at fault.'
+                f'{transition.id.step} ({transition.cause}). The world {self._world_name!r} or '
+                'its environment is at fault.'
             )
-        observation = self._observed(*deliveries)
+        observation = self._observed(*results)
         self._show()
-        reward, info = outcome_of(self.contract, deliveries, full=self._full_info)
+        reward, info = outcome_of(self.contract, results, full=self._full_info)
         return observation, reward, transition.terminated, transition.truncated, info
 
     def render(self) -> Array | str | None:
@@ -275,36 +279,36 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
     def close(self) -> None:
         """
-        End a running episode as ``abandoned`` and let go of the link.
+        End a running episode as ``abandoned`` and let go of the world.
 
         Other environments are not touched.
         """
         self._closed = True
         self._running = False
         window, self._window = self._window, None
-        link, self._link = self._link, None
+        world, self._world = self._world, None
         try:
             if window is not None:
                 window.close()
         finally:
-            if link is not None:
-                link.close()
+            if world is not None:
+                world.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise BoundaryError('The environment is closed. Create a new one.')
 
-    def _observed(self, *deliveries: Delivery) -> Observations:
-        for delivery in deliveries:
-            self._last = delivery
-            self._images.update(delivery.images)
+    def _observed(self, *results: StepResult) -> Observations:
+        for result in results:
+            self._last = result
+            self._images.update(result.images)
             if self._renderer is not None:
-                self._renderer.take(delivery.transition)
-        return observation_values(self.contract, deliveries[-1].transition.after, self._images)
+                self._renderer.take(result.transition)
+        return observation_values(self.contract, results[-1].transition.after, self._images)
 
-    def _picture(self, delivery: Delivery) -> Array:
+    def _picture(self, result: StepResult) -> Array:
         assert self._renderer is not None  # as of the render_mode
-        return self._renderer.picture(delivery.transition, self._images)
+        return self._renderer.picture(result.transition, self._images)
 
     def _show(self) -> None:
         """Show the last step in a window, if there is to be one."""

@@ -17,8 +17,8 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
 from boundary_env_ros.facade.chunking import Prediction, rows_of
-from boundary_env_ros.facade.link import Delivery
 from boundary_env_ros.facade.policies.policy import Array, Policy
+from boundary_env_ros.facade.steps import StepResult
 
 #: How often a wait looks whether it is to be given up, seconds.
 _LOOK = 0.02
@@ -80,7 +80,7 @@ class Inference:
         if reset is not None:
             self.wait(self._later(lambda: reset(seed)), 'reset()')
 
-    def ask(self, observation: Mapping[str, Array], answers: Delivery) -> Future[Answer]:
+    def ask(self, observation: Mapping[str, Array], answers: StepResult) -> Future[Answer]:
         """Ask for a prediction from an observation; it comes when it comes."""
 
         def infer() -> Answer:

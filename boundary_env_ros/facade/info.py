@@ -13,15 +13,15 @@ from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.steps import StepResult
 
 Info = dict[str, Any]
 
 
 def step_info(
     contract: Contract,
-    delivery: Delivery,
-    missed: Sequence[Delivery] = (),
+    delivery: StepResult,
+    missed: Sequence[StepResult] = (),
     *,
     full: bool = False,
 ) -> Info:
@@ -29,7 +29,7 @@ def step_info(
     Return the info of a reset or a step.
 
     Out of a record it also has ``replay``: what the action that was asked for has to do with it,
-    see :class:`~boundary_env_ros.facade.link.Replayed`.
+    see :class:`~boundary_env_ros.facade.steps.Replayed`.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _details(transition: Transition) -> Info:
 
 
 def outcome_of(
-    contract: Contract, deliveries: Sequence[Delivery], *, full: bool = False
+    contract: Contract, deliveries: Sequence[StepResult], *, full: bool = False
 ) -> tuple[float, Info]:
     """
     Return reward and info of a step, from all that was closed since the last one, in order.

@@ -19,9 +19,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.link import Delivery, load_for
 from boundary_env_ros.facade.shared_env import Array, SharedEnv
-from boundary_env_ros.facade.world import due
+from boundary_env_ros.facade.steps import StepResult
+from boundary_env_ros.facade.world import due, load_for
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -46,8 +46,9 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
     ----------
     contract
         File of a contract, or the name of a shipped one.
-    link
-        How to reach the world: ``'ros'``, ``'embedded'``, or the name of another installed world.
+    world
+        The world: ``'ros'``, ``'embedded'``, ``'replay'`` for a recorded one, or the name of
+        another installed one.
     pacing
         ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
         must be started with the same. In one process there is lockstep only, and it is the
@@ -56,7 +57,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         ``'rgb_array'`` shows the first image field of every agent, side by side.
     full_info
         Whether every info also has what was measured of each field and of the action.
-    link_arguments
+    world_arguments
         Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
 
     Raises
@@ -69,9 +70,9 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
     """
 
     @property
-    def last(self) -> Mapping[str, Delivery]:
+    def last(self) -> Mapping[str, StepResult]:
         """The last transition of each agent, whole, as it was delivered."""
-        return self.last_deliveries
+        return self.last_results
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -100,10 +101,10 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         """
         begun = self._begin(seed, options)
         return (
-            {agent: self._observed(agent, delivery) for agent, delivery in begun.items()},
+            {agent: self._observed(agent, result) for agent, result in begun.items()},
             {
-                agent: step_info(self.contract, delivery, full=self._full_info)
-                for agent, delivery in begun.items()
+                agent: step_info(self.contract, result, full=self._full_info)
+                for agent, result in begun.items()
             },
         )
 
@@ -228,14 +229,14 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         self._seen: Observations = {}
         self._start({})
 
-    def _start(self, begun: Mapping[str, Delivery]) -> None:
+    def _start(self, begun: Mapping[str, StepResult]) -> None:
         self.rewards: dict[str, float] = dict.fromkeys(begun, 0.0)
         self._cumulative_rewards: dict[str, float] = dict.fromkeys(begun, 0.0)
         self.terminations: dict[str, bool] = dict.fromkeys(begun, False)
         self.truncations: dict[str, bool] = dict.fromkeys(begun, False)
         self.infos: Infos = {
-            agent: step_info(self.contract, delivery, full=self._full_info)
-            for agent, delivery in begun.items()
+            agent: step_info(self.contract, result, full=self._full_info)
+            for agent, result in begun.items()
         }
         self.agent_selection = self.contract.turn_of(1)
 
@@ -286,11 +287,11 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         closed = self._send(world, vectors)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        for each, deliveries in closed.items():
-            last = deliveries[-1]
+        for each, results in closed.items():
+            last = results[-1]
             self._seen[each] = self._observed(each, last)
-            self.rewards[each], info = outcome_of(self.contract, deliveries, full=self._full_info)
-            self.infos[each] = self._of_own_turn(each, deliveries, info)
+            self.rewards[each], info = outcome_of(self.contract, results, full=self._full_info)
+            self.infos[each] = self._of_own_turn(each, results, info)
             self.terminations[each] = last.transition.terminated
             self.truncations[each] = last.transition.truncated
         self._accumulate_rewards()
@@ -298,11 +299,11 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         self._deads_step_first()
 
     def _of_own_turn(
-        self, agent: str, deliveries: Sequence[Delivery], info: dict[str, Any]
+        self, agent: str, results: Sequence[StepResult], info: dict[str, Any]
     ) -> dict[str, Any]:
         """Return an info with what became of the agent's action in its own last turn."""
-        own = [d for d in deliveries if self.contract.has_turn(agent, d.transition.id.step)]
-        if own and own[-1] is deliveries[-1]:
+        own = [d for d in results if self.contract.has_turn(agent, d.transition.id.step)]
+        if own and own[-1] is results[-1]:
             return info
         told = (
             step_info(self.contract, own[-1], full=self._full_info) if own else self.infos[agent]
@@ -311,7 +312,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
 
     def _next(self, agent: str) -> str:
         """Return whose turn it is now; the one that acted last if nobody's episode runs."""
-        running = due(self.contract, self.last_deliveries)
+        running = due(self.contract, self.last_results)
         return running[0] if running else agent
 
 
@@ -343,7 +344,9 @@ def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any
         See :class:`BoundaryParallelEnv`.
 
     """
-    loaded = load_for(contract, pacing=arguments.get('pacing'), link=arguments.get('link', 'ros'))
+    loaded = load_for(
+        contract, pacing=arguments.get('pacing'), world=arguments.get('world', 'ros')
+    )
     if loaded.contract.turns:
         return BoundaryTurnEnv(contract, **arguments)
     return parallel_to_aec(BoundaryParallelEnv(contract, **arguments))

@@ -1,15 +1,15 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The link to a recorded run: the record in place of the robot.
+One agent's way through a recorded run: the record in place of the robot.
 
-The world of a record answers nobody. What comes back of a step is what was recorded, whatever was
-asked for; what was asked for is held against what was asked for then, and the difference is told.
+A step returns what was recorded, whatever action it is given. The action is compared with the
+recorded one, and the difference stands in the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 import json
 import math
@@ -22,32 +22,27 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
-    BoundaryError,
     DigestMismatch,
-    EpisodeEnded,
-    LinkError,
     PeerLost,
     RecordError,
     Refused,
     ReplayDiffers,
     ResetFailed,
-    ResetNeeded,
     ResultCode,
-)
-from boundary_env_ros.facade.link import (
-    agent_of,
-    Asked,
-    asked_of,
-    closed_by,
-    Delivery,
-    Image,
-    Replayed,
 )
 from boundary_env_ros.facade.replay_reading import (
     recorded_episodes,
     RecordedEpisode,
     request_in,
     transition_of,
+)
+from boundary_env_ros.facade.steps import (
+    as_request,
+    closed_by,
+    Image,
+    Replayed,
+    StepRequest,
+    StepResult,
 )
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
@@ -59,77 +54,44 @@ from boundary_env_ros.storage.records import Entry
 EPISODE = 'episode'
 
 
-class ReplayLink:
+class AgentReplay:
     """
-    A recorded run, stepped through as it was delivered then.
+    A recorded run, stepped through as it was delivered to one agent then.
 
     Parameters
     ----------
-    loaded
-        The contract; the run must have been recorded under the same.
-    run
-        Run folder, bag, ``.mcap`` file, or ``.jsonl`` file of transitions.
+    loaded, run, strict, tolerance, any_seed, loop, blank_images
+        See :class:`boundary_env_ros.facade.replay_world.ReplayWorld`.
     agent
-        The agent; default: the only one of the contract. Several of one world are gone through
-        together by :class:`boundary_env_ros.facade.replay_world.ReplayWorld`.
-    strict
-        Raise at the first action that differs from the recorded one.
-    tolerance
-        By how much each number of an action may be off, in its unit, before the action differs.
-    any_seed
-        Begin the recorded episodes in their order, whatever seeds are asked for.
-    loop
-        Begin with the first episode again after the last.
-    blank_images
-        Deliver black images where the record has none, instead of refusing it.
-    client
-        Not used: nobody is asked.
-
-    Attributes
-    ----------
-    recorded
-        Tells the facade that an episode needs no seed to be drawn.
+        The agent.
 
     Raises
     ------
     DigestMismatch
         If the run was recorded under another contract.
-    LinkError
-        If the agent is not named, or there is no such agent.
     RecordError
         If there is no record of it.
 
     """
 
-    recorded = True
-
     def __init__(
         self,
         loaded: LoadedContract,
         *,
-        run: str | Path = '',
-        agent: str = '',
-        strict: bool = False,
-        tolerance: float = 0.0,
-        any_seed: bool = False,
-        loop: bool = False,
-        blank_images: bool = False,
-        client: str = '',
+        run: str | Path,
+        agent: str,
+        strict: bool,
+        tolerance: float,
+        any_seed: bool,
+        loop: bool,
+        blank_images: bool,
     ) -> None:
-        if not str(run):
-            raise LinkError(
-                'run= is missing (expected a recorded run). Name its folder, a bag, an .mcap or '
-                'a .jsonl file.'
-            )
-        if not tolerance >= 0.0:
-            raise BoundaryError(f'Expected a tolerance of 0 or more, got {tolerance!r}.')
         self._loaded, self._path = loaded, Path(run)
-        self._agent = agent_of(loaded.contract, agent)
+        self._agent = agent
         self._strict, self._tolerance = strict, tolerance
         self._any_seed, self._loop, self._blank = any_seed, loop, blank_images
         self._specs = image_fields(loaded.contract)
         self._source = open_records(self._path)
-        self._closed = False
         self._episodes: Iterator[RecordedEpisode] = iter(())
         self._steps: Iterator[Entry] = iter(())
         self._kept: list[Entry] = []
@@ -159,11 +121,9 @@ class ReplayLink:
 
     # Beginning -----------------------------------------------------------------------------------
 
-    def begin(
-        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
-    ) -> Delivery:
+    def reset(self, *, seed: int | None, options: Mapping[str, object]) -> StepResult:
         """
-        Go to a recorded episode and return its reset; see :meth:`Link.begin`.
+        Go to a recorded episode and return its reset; see :meth:`.world.World.reset`.
 
         Parameters
         ----------
@@ -172,8 +132,6 @@ class ReplayLink:
         options
             ``{'episode': ...}`` names an episode by its place, counted from 0, or by the first
             characters of its id. Other options must be those of the record.
-        wrappers
-            Not used; those of the record stand in its transitions.
 
         Raises
         ------
@@ -186,7 +144,6 @@ class ReplayLink:
             If an image of the record is missing, and black ones were not asked for.
 
         """
-        self._check_open()
         wanted = dict(options)
         which = wanted.pop(EPISODE, None)
         episode = self._found(which, seed)
@@ -212,7 +169,7 @@ class ReplayLink:
             )
         images, unresolved = self._images(episode.entry)
         self._last = reset
-        return Delivery(
+        return StepResult(
             transition=reset,
             delivered=reset.closed,
             images=images,
@@ -280,33 +237,31 @@ class ReplayLink:
 
     # Stepping ------------------------------------------------------------------------------------
 
-    def step(self, action: Vector | Asked | None) -> tuple[Delivery, ...]:
+    def step(self, action: Vector | StepRequest | None) -> tuple[StepResult, ...]:
         """
-        Return what the recorded policy got for its action at this place; see :meth:`Link.step`.
+        Return what the recorded policy got for its action at this place.
 
         Parameters
         ----------
         action
-            Is held against the recorded one, and changes nothing. None: no action is asked for.
+            Is compared with the recorded one, and changes nothing. None: no action is asked for.
 
         Raises
         ------
         ReplayDiffers
-            If the action differs from the recorded one, and the link is strict.
+            If the action differs from the recorded one, and that is refused (``strict``).
         PeerLost
             If the record ends while the episode runs.
 
         """
-        self._check_open()
-        self._check_running()
-        asked = None if action is None else asked_of(action)
+        request = None if action is None else as_request(action)
         entries = self._closed_next()
         # Of a chunk the first; before it may stand steps that no action closed.
         recorded, step = next(
             ((r.action, t.id.step) for t in map(transition_of, entries) if (r := request_in(t))),
             ((), 0),
         )
-        wanted = () if asked is None else asked.action
+        wanted = () if request is None else request.action
         difference = _difference(recorded, wanted)
         if self._differs(difference) and self._first_difference is None:
             self._first_difference = step
@@ -319,22 +274,22 @@ class ReplayLink:
                     f'got {list(wanted)}). Without strict=True the record goes on, and says so in '
                     'info.'
                 )
-        deliveries = []
+        results = []
         for entry in entries:
             transition = transition_of(entry)
             images, unresolved = self._images(entry)
             self._last = transition
-            delivery = Delivery(
+            result = StepResult(
                 transition=transition,
                 delivered=transition.closed,
                 images=images,
                 unresolved=unresolved,
                 replayed=self._told(wanted, difference, recorded),
             )
-            deliveries.append(delivery)
-            if asked is not None and asked.on_delivery is not None:
-                asked.on_delivery(delivery)
-        return tuple(deliveries)
+            results.append(result)
+            if request is not None and request.on_result is not None:
+                request.on_result(result)
+        return tuple(results)
 
     def _closed_next(self) -> list[Entry]:
         """Return what was delivered together then: up to what the next recorded action closed."""
@@ -421,27 +376,10 @@ class ReplayLink:
             images[spec.name] = _black(spec)
         return images, tuple(unresolved)
 
-    # The rest ------------------------------------------------------------------------------------
-
-    def observe(self) -> tuple[Delivery, ...]:
-        """Return nothing: the record waits; see :meth:`Link.observe`."""
-        return ()
-
     def close(self) -> None:
         """Let go of the record."""
-        self._closed = True
         self._steps = iter(())
         self._pictures = None
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LinkError('The link is closed. Create a new one.')
-
-    def _check_running(self) -> None:
-        if self._last is None:
-            raise ResetNeeded('No episode was begun. Call begin() first.')
-        if not self.running:
-            raise EpisodeEnded(f'The episode has ended ({self._last.cause}). Call begin() first.')
 
 
 def _is(which: object, episode: RecordedEpisode) -> bool:

@@ -16,11 +16,12 @@ from boundary_env_ros.core.gate.decision import Source
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
-from boundary_env_ros.facade.link import Asked, Delivery, Image, Link
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Late, Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_space, observation_values
+from boundary_env_ros.facade.steps import Image, StepRequest, StepResult
+from boundary_env_ros.facade.world import agent_of, World
 
 #: Inferences whose times tell how far ahead the next one has to begin.
 _RECENT = 10
@@ -38,8 +39,8 @@ class Runner:
     ----------
     contract
         The contract.
-    link
-        The world; the runner does not close it.
+    world
+        The world, which steps one agent; the runner does not close it.
     policy
         The policy; the runner closes it.
     plan
@@ -52,14 +53,14 @@ class Runner:
     Raises
     ------
     BoundaryError
-        If the contract does not allow the plan.
+        If the contract does not allow the plan, or the world steps several agents.
 
     """
 
     def __init__(
         self,
         contract: Contract,
-        link: Link,
+        world: World,
         policy: Policy,
         plan: Plan,
         *,
@@ -67,7 +68,8 @@ class Runner:
         stop: threading.Event | None = None,
     ) -> None:
         plan.check(contract)
-        self._contract, self._link, self._plan = contract, link, plan
+        self._contract, self._world, self._plan = contract, world, plan
+        self._agent = agent_of(world.agents)
         self._told = told
         self._stop = stop or threading.Event()
         self._source: Source = getattr(policy, 'source', Source.POLICY)
@@ -122,9 +124,10 @@ class Runner:
         self._inference.begin(seed)
         self.beginning = True
         try:
-            first = self._link.begin(seed=seed, options=options, wrappers=())
+            begun = self._world.reset(seed=seed, options=options, wrappers=())
         finally:
             self.beginning = False
+        first = begun[self._agent]
         self._result.episode_id = first.transition.id.episode_id
         self._images.update(first.images)
         self._told(self._result)
@@ -145,13 +148,13 @@ class Runner:
 
     # Ways to run ---------------------------------------------------------------------------------
 
-    def _alternate(self, last: Delivery) -> None:
+    def _alternate(self, last: StepResult) -> None:
         """Infer, execute, infer: the robot has nothing new to do while the policy thinks."""
         while not _over(last):
             prediction = self._infer(last)
             last = self._send(prediction, spliced(prediction, prediction.step + 1, self._most)[0])
 
-    def _ensemble(self, last: Delivery, decay: float) -> None:
+    def _ensemble(self, last: StepResult, decay: float) -> None:
         """Infer at every step, and execute the mean of all that was predicted for it."""
         predictions: list[Prediction] = []
         while not _over(last):
@@ -161,7 +164,7 @@ class Runner:
             row, used = ensembled(predictions, step, decay)
             last = self._send(newest, (row,), blended=len(used))
 
-    def _overlap(self, last: Delivery) -> None:
+    def _overlap(self, last: StepResult) -> None:
         """
         Infer the next chunk while this one is executed.
 
@@ -181,7 +184,7 @@ class Runner:
             following: list[Future[Answer]] = []
             hear = self._asker(following, step + len(rows) - 1 - self._lead())
             hear(last)
-            last = self._send(prediction, rows, skipped=skipped, on_delivery=hear)
+            last = self._send(prediction, rows, skipped=skipped, on_result=hear)
             if following and not _over(last):
                 prediction, step, last = self._follow(following[0], last)
             elif not _over(last):
@@ -189,22 +192,24 @@ class Runner:
                 prediction = self._infer(last)
                 step = prediction.step + 1
 
-    def _asker(self, asked: list[Future[Answer]], begin: int) -> Callable[[Delivery], None]:
+    def _asker(self, asked: list[Future[Answer]], begin: int) -> Callable[[StepResult], None]:
         """Return what asks for the next chunk, once, as soon as a step is closed."""
 
-        def hear(delivery: Delivery) -> None:
+        def hear(delivery: StepResult) -> None:
             if not asked and delivery.transition.id.step >= begin and not _over(delivery):
                 asked.append(self._ask(delivery))
 
         return hear
 
-    def _follow(self, pending: Future[Answer], last: Delivery) -> tuple[Prediction, int, Delivery]:
+    def _follow(
+        self, pending: Future[Answer], last: StepResult
+    ) -> tuple[Prediction, int, StepResult]:
         """Return the next prediction, the step that it is sent for, and the last transition."""
         late = self._realtime and not pending.done()
         prediction = self._answer(pending, last)
         if late:
             self._result.chunks_late += 1
-            for delivery in self._link.observe():
+            for delivery in self._world.observe()[self._agent]:
                 last = self._take(delivery)
             if self._plan.late is Late.DROP and not _over(last):
                 self._drop()
@@ -234,16 +239,16 @@ class Runner:
 
     # Inferring -----------------------------------------------------------------------------------
 
-    def _infer(self, last: Delivery) -> Prediction:
+    def _infer(self, last: StepResult) -> Prediction:
         return self._answer(self._ask(last), last)
 
-    def _ask(self, delivery: Delivery) -> Future[Answer]:
+    def _ask(self, delivery: StepResult) -> Future[Answer]:
         observation: Mapping[str, Array] = observation_values(
             self._contract, delivery.transition.after, {**self._images, **delivery.images}
         )
         return self._inference.ask(observation, delivery)
 
-    def _answer(self, pending: Future[Answer], last: Delivery) -> Prediction:
+    def _answer(self, pending: Future[Answer], last: StepResult) -> Prediction:
         plan = self._plan
         what = f'the observation of step {last.transition.id.step}'
         answer: Answer | None = self._inference.wait(
@@ -274,8 +279,8 @@ class Runner:
         *,
         skipped: int = 0,
         blended: int = 0,
-        on_delivery: Callable[[Delivery], None] | None = None,
-    ) -> Delivery:
+        on_result: Callable[[StepResult], None] | None = None,
+    ) -> StepResult:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
             raise _LeftError(INTERRUPTED)
@@ -283,28 +288,27 @@ class Runner:
         self._result.requests += 1
         self._result.skipped += skipped
 
-        def hear(delivery: Delivery) -> None:
+        def hear(delivery: StepResult) -> None:
             self._take(delivery)
-            if on_delivery is not None:
-                on_delivery(delivery)
+            if on_result is not None:
+                on_result(delivery)
 
-        last = self._link.step(
-            Asked(
-                action=tuple(value for row in rows for value in row),
-                answers=prediction.answers,
-                skipped=skipped,
-                blended=blended,
-                metadata=said,
-                source=self._source,
-                on_delivery=hear,
-            )
-        )[-1]
+        request = StepRequest(
+            action=tuple(value for row in rows for value in row),
+            answers=prediction.answers,
+            skipped=skipped,
+            blended=blended,
+            metadata=said,
+            source=self._source,
+            on_result=hear,
+        )
+        last = self._world.step({self._agent: request})[self._agent][-1]
         if last.replayed is not None and last.replayed.differs is not None:
             self._result.compared += 1
             self._result.other_actions += last.replayed.differs
         return last
 
-    def _take(self, delivery: Delivery) -> Delivery:
+    def _take(self, delivery: StepResult) -> StepResult:
         result, transition = self._result, delivery.transition
         self._images.update(delivery.images)
         result.steps += 1
@@ -318,5 +322,5 @@ class Runner:
         return delivery
 
 
-def _over(delivery: Delivery) -> bool:
+def _over(delivery: StepResult) -> bool:
     return delivery.transition.terminated or delivery.transition.truncated

@@ -18,14 +18,14 @@ from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
-from boundary_env_ros.facade.link import Delivery, load_for, seed_for
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
     observation_space,
     observation_values,
 )
-from boundary_env_ros.facade.world import make_world, World
+from boundary_env_ros.facade.steps import StepResult
+from boundary_env_ros.facade.world import load_for, make_world, seed_for, World
 
 Array = npt.NDArray[Any]
 
@@ -38,7 +38,7 @@ class SharedEnv:
 
     Parameters
     ----------
-    contract, link, pacing, render_mode, full_info, link_arguments
+    contract, world, pacing, render_mode, full_info, world_arguments
         See :class:`boundary_env_ros.facade.multi_agent.BoundaryParallelEnv`.
 
     Attributes
@@ -59,13 +59,13 @@ class SharedEnv:
         self,
         contract: str | Path = 'two_carts',
         *,
-        link: str = 'ros',
+        world: str = 'ros',
         pacing: str | None = None,
         render_mode: str | None = None,
         full_info: bool = False,
-        **link_arguments: Any,
+        **world_arguments: Any,
     ) -> None:
-        loaded = load_for(contract, pacing=pacing, link=link)
+        loaded = load_for(contract, pacing=pacing, world=world)
         turns = loaded.contract.turns
         if bool(turns) is not self.in_turn:
             raise LinkError(
@@ -79,12 +79,12 @@ class SharedEnv:
             )
         self._loaded = loaded
         self._full_info = full_info
-        self._link_name, self._link_arguments = link, link_arguments
+        self._world_name, self._world_arguments = world, world_arguments
         self._world: World | None = None
         self._closed = False
         self._broken = ''
         self._generator = np.random.default_rng()
-        self._last: dict[str, Delivery] = {}
+        self._last: dict[str, StepResult] = {}
         self._images: dict[str, dict[str, Array]] = {}
         agents = self.contract.agents
         self._observation_spaces = {agent: observation_space(self.contract) for agent in agents}
@@ -110,7 +110,7 @@ class SharedEnv:
         return self._loaded.digest
 
     @property
-    def last_deliveries(self) -> Mapping[str, Delivery]:
+    def last_results(self) -> Mapping[str, StepResult]:
         """The last transition of each agent, whole, as it was delivered."""
         return dict(self._last)
 
@@ -151,7 +151,7 @@ class SharedEnv:
             self._world.close()
             self._world = None
 
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, Delivery]:
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, StepResult]:
         """Begin an episode of every agent, and return their resets."""
         self._check_open()
         options = options or {}
@@ -160,11 +160,11 @@ class SharedEnv:
             seed = seed_of(seed)
             self._generator = np.random.default_rng(seed)
         if self._world is None:
-            self._world = make_world(self._link_name, self._loaded, **self._link_arguments)
+            self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
         self.agents = []
         self._broken = ''
         self._images.clear()
-        begun = self._world.begin(
+        begun = self._world.reset(
             seed=seed_for(self._world, seed, lambda: int(self._generator.integers(2**63))),
             options=options,
             wrappers=(),
@@ -190,7 +190,7 @@ class SharedEnv:
 
     def _send(
         self, world: World, actions: Mapping[str, Vector]
-    ) -> dict[str, tuple[Delivery, ...]]:
+    ) -> dict[str, tuple[StepResult, ...]]:
         """Send actions, and return what was closed since."""
         try:
             return world.step(actions)
@@ -199,11 +199,11 @@ class SharedEnv:
             self._broken = type(error).__name__
             raise
 
-    def _observed(self, agent: str, delivery: Delivery) -> dict[str, Array]:
-        self._last[agent] = delivery
+    def _observed(self, agent: str, result: StepResult) -> dict[str, Array]:
+        self._last[agent] = result
         images = self._images.setdefault(agent, {})
-        images.update(delivery.images)
-        return observation_values(self.contract, delivery.transition.after, images)
+        images.update(result.images)
+        return observation_values(self.contract, result.transition.after, images)
 
     def _vector(self, agent: str, action: Any) -> Vector:
         try:

@@ -1,59 +1,78 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The world of several agents, as one client sees it.
+The world behind a contract, as one client steps it, for one agent or several.
 
-Over ROS it is :class:`boundary_env_ros.ros.world.RosWorld`; in one process
-:class:`boundary_env_ros.facade.embedded_world.EmbeddedWorld`. Others are installed as entry points
-of the group ``boundary_env_ros.worlds``.
+The facade knows nothing else of the world. Over ROS it is
+:class:`boundary_env_ros.ros.world.RosWorld`; in one process
+:class:`boundary_env_ros.facade.embedded_world.EmbeddedWorld`; over a record
+:class:`boundary_env_ros.facade.replay_world.ReplayWorld`. Others are installed as entry points of
+the group ``boundary_env_ros.worlds``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib.metadata import entry_points
+import inspect
+from pathlib import Path
 from typing import Any, Protocol
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import EpisodeEnded, LinkError
-from boundary_env_ros.facade.link import Delivery, made
-from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.facade.steps import StepRequest, StepResult
+from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 GROUP = 'boundary_env_ros.worlds'
 
 
 class World(Protocol):
     """
-    One client's conversation with one world, on behalf of all agents of its contract.
+    One client's conversation with one world, on behalf of the agents that it steps.
 
     Every call has a deadline and raises a named error when it passes; none returns half an answer.
     """
 
     @property
-    def running(self) -> tuple[str, ...]:
-        """The agents whose episode runs."""
+    def agents(self) -> tuple[str, ...]:
+        """The agents that this client steps: all of the contract, or the one it was made for."""
         ...
 
-    def begin(
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Those of ``agents`` whose episode runs."""
+        ...
+
+    def reset(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
-    ) -> dict[str, Delivery]:
+    ) -> dict[str, StepResult]:
         """
         Begin an episode of every agent, over one reset of the world, and return their resets.
 
-        Episodes that still run are ended first, as ``abandoned``. If one agent's reset fails, no
-        episode runs afterwards.
+        Episodes that still run are ended first, as ``abandoned``. If the reset of one agent fails,
+        no episode runs afterwards.
 
         Raises
         ------
-        LinkError
-            As :meth:`boundary_env_ros.facade.link.Link.begin`; the message names the agent.
+        Refused
+            If environment or gate refuses.
+        ResetFailed
+            If the world could not be reset; the message says what is missing.
+        LinkTimeout
+            If somebody does not answer; the message names who.
 
         """
         ...
 
-    def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
+    def step(
+        self, actions: Mapping[str, Vector | StepRequest]
+    ) -> dict[str, tuple[StepResult, ...]]:
         """
         Send the actions, and return for each agent that runs what was closed since.
+
+        The last result is the step that the action closed. Those before it were closed without an
+        action, because none came in time, or by the first actions of a chunk.
 
         Parameters
         ----------
@@ -62,7 +81,7 @@ class World(Protocol):
             gate of an agent without one holds, then stops, and what comes back of it is the next
             transition that is closed without an action. With declared turns, of the one whose turn
             it is, or in realtime of none, which misses it; what comes back goes up to the next
-            turn of an agent that runs.
+            turn of an agent that runs. A client of one agent among several waits for its turn.
 
         Raises
         ------
@@ -71,7 +90,17 @@ class World(Protocol):
         LinkError
             If actions are missing that the world would wait for, or come from agents that do not
             run, or whose turn it is not.
+        PeerLost
+            If the environment died before it could close the step.
 
+        """
+        ...
+
+    def observe(self) -> dict[str, tuple[StepResult, ...]]:
+        """
+        Return for each agent that runs what was closed since the last call, without any action.
+
+        At once: nothing is sent, and nothing waited for. In lockstep there are none.
         """
         ...
 
@@ -80,7 +109,41 @@ class World(Protocol):
         ...
 
 
-def due(contract: Contract, last: Mapping[str, Delivery]) -> tuple[str, ...]:
+def agent_of(agents: Sequence[str], wanted: str = '') -> str:
+    """
+    Return the agent that is wanted; empty: the only one.
+
+    Raises
+    ------
+    LinkError
+        If there is no such agent, or not one alone.
+
+    """
+    if wanted in agents:
+        return wanted
+    if wanted or len(agents) != 1:
+        raise LinkError(
+            f'Which agent? (expected one of {", ".join(agents)}, '
+            f'got {wanted or "none"}). Pass agent=..., or use '
+            'boundary_env_ros.facade.multi_agent, which steps all of them.'
+        )
+    return agents[0]
+
+
+def stepped_agents(contract: Contract, wanted: str) -> tuple[str, ...]:
+    """
+    Return the agents that a world steps for its client: all, or the one that is wanted.
+
+    Raises
+    ------
+    LinkError
+        If there is no such agent.
+
+    """
+    return (agent_of(contract.agents, wanted),) if wanted else contract.agents
+
+
+def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
     """
     Return who acts next: all whose episode runs, or of these the one whose turn it is.
 
@@ -89,7 +152,7 @@ def due(contract: Contract, last: Mapping[str, Delivery]) -> tuple[str, ...]:
     contract
         The contract.
     last
-        The last delivery of each agent.
+        The last result of each agent.
 
     """
     running = {agent: d.transition for agent, d in last.items() if not d.transition.cause}
@@ -100,8 +163,24 @@ def due(contract: Contract, last: Mapping[str, Delivery]) -> tuple[str, ...]:
     return tuple(agent for agent in running if contract.has_turn(agent, step + 1))
 
 
+def check_running(running: Collection[str]) -> None:
+    """
+    Refuse to go on where no episode runs.
+
+    Raises
+    ------
+    EpisodeEnded
+        If there is none.
+
+    """
+    if not running:
+        raise EpisodeEnded(
+            'No episode is running: none was begun, or all have ended. Call reset() first.'
+        )
+
+
 def check_actions(
-    contract: Contract, last: Mapping[str, Delivery], actions: Collection[str]
+    contract: Contract, last: Mapping[str, StepResult], actions: Collection[str]
 ) -> None:
     """
     Refuse a step that a world cannot take.
@@ -111,7 +190,7 @@ def check_actions(
     contract
         The contract.
     last
-        The last delivery of each agent whose episode runs.
+        The last result of each agent whose episode runs.
     actions
         The agents that act.
 
@@ -121,10 +200,7 @@ def check_actions(
         As :meth:`World.step`.
 
     """
-    if not last:
-        raise EpisodeEnded(
-            'No episode is running: none was begun, or all have ended. Call begin() first.'
-        )
+    check_running(last)
     to_act = due(contract, last)
     lacking = set(to_act) - set(actions)
     if set(actions) - set(to_act) or (lacking and contract.pacing is Pacing.LOCKSTEP):
@@ -135,6 +211,36 @@ def check_actions(
         )
 
 
+def load_for(contract: str | Path, *, pacing: str | None, world: str) -> LoadedContract:
+    """
+    Return a contract as it is run in a world.
+
+    Parameters
+    ----------
+    contract
+        File of a contract, or the name of a shipped one.
+    pacing
+        ``'realtime'`` or ``'lockstep'``; None: as in the contract, but in one process in lockstep,
+        as there is no other.
+    world
+        Name of the world.
+
+    Raises
+    ------
+    ContractError
+        If the contract is not valid.
+    LinkError
+        If there is no such pacing.
+
+    """
+    if pacing is None:
+        return load(contract, Pacing.LOCKSTEP if world == 'embedded' else None)
+    names = {each.name.lower(): each for each in Pacing}
+    if pacing not in names:
+        raise LinkError(f'Unknown pacing (expected {", ".join(names)}, got {pacing!r}).')
+    return load(contract, names[pacing])
+
+
 def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     """
     Return an installed world.
@@ -142,7 +248,7 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     Parameters
     ----------
     name
-        Entry-point name: ``ros``, ``embedded`` or somebody else's.
+        Entry-point name: ``ros``, ``embedded``, ``replay`` or somebody else's.
     loaded
         The contract.
     arguments
@@ -151,9 +257,32 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     Raises
     ------
     LinkError
-        If no world of that name is installed, or it takes no such arguments.
+        If no world of that name is installed, which lists those that are, or it takes no such
+        arguments, which lists these.
 
     """
-    what = 'an installed link to a world of several agents'
-    world: World = made(GROUP, name, what, loaded, arguments)
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in entries:
+        raise LinkError(
+            f'{name!r} is not installed '
+            f'(expected an installed world: {", ".join(sorted(entries)) or "there is none"}).'
+        )
+    make = entries[name].load()
+    signature = inspect.signature(make)
+    try:
+        signature.bind(loaded, **arguments)
+    except TypeError as error:
+        taken = ', '.join(list(signature.parameters)[1:])
+        raise LinkError(f'The world {name!r} takes ({taken}): {error}.') from error
+    world: World = make(loaded, **arguments)
     return world
+
+
+def seed_for(world: World, seed: int | None, draw: Callable[[], int]) -> int | None:
+    """
+    Return the seed that an episode is begun with: a drawn one where none is given.
+
+    A world with the attribute ``recorded`` has its episodes already, and no use for one that
+    nobody asked for.
+    """
+    return draw() if seed is None and not getattr(world, 'recorded', False) else seed

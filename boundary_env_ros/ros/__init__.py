@@ -3,5 +3,5 @@
 """
 The only place that imports rclpy and message packages.
 
-Conversions, the ROS link, the nodes, and running them.
+Conversions, the world over ROS, the nodes, and running them.
 """

@@ -48,14 +48,14 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.facade.drawing import Drawing
-from boundary_env_ros.facade.link import Asked
 from boundary_env_ros.facade.rendering import VIEW
+from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
 from boundary_env_ros.ros.first_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.pixels import pixels_of
 
 # For the last answers, s.
@@ -84,10 +84,10 @@ class AgentServices:
         self._node, self.agent, self.contract = node, agent, contract
         # Of the session and of what was heard last; held for a moment only.
         self._lock = threading.Condition()
-        # Of the link: whoever has it may wait for long.
+        # Of the world: a call that has it may take long.
         self._conversation = threading.Lock()
         self._calls = 0
-        self._link: RosLink | None = None
+        self._world: RosWorld | None = None
         self._session = Session()
         self._last: Transition | None = None
         self._events = Events(contract, node.loaded.digest)
@@ -121,10 +121,10 @@ class AgentServices:
             node.serve(kind, place, self._answering(kind, answer), group=waiting)
 
     def activate(self) -> None:
-        """Make the link, which looks for environment and gate from now on."""
+        """Make the client, which looks for environment and gate from now on."""
         node = self._node
         self._session = Session()
-        self._link = RosLink(
+        self._world = RosWorld(
             node.loaded,
             namespace=node.get_namespace(),
             domain_id=node.context.get_domain_id(),
@@ -134,22 +134,22 @@ class AgentServices:
 
     def deactivate(self) -> None:
         """End a running episode as ``abandoned``, and let who waits have their answer."""
-        link, self._link = self._link, None
-        if link is None:
+        world, self._world = self._world, None
+        if world is None:
             return
-        link.close()
+        world.close()
         with self._lock:
             self._lock.wait_for(lambda: not self._calls, _LAST_WORD)
 
     @property
-    def link(self) -> RosLink:
-        """The link to environment and gate; there is one while the node is active."""
-        if self._link is None:
+    def world(self) -> RosWorld:
+        """The client of environment and gate; there is one while the node is active."""
+        if self._world is None:
             raise Refused(
                 f'{self._node.get_name()} is not active. Activate it.',
                 ResultCode.NOT_ACTIVE,
             )
-        return self._link
+        return self._world
 
     # Events --------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class AgentServices:
         return on_request
 
     def _reset(self, request: Any) -> Any:
-        link = self.link
+        world = self.world
         refuse_another(
             environment=request.environment,
             digest=request.digest,
@@ -224,7 +224,7 @@ class AgentServices:
         try:
             # The step of a session that was closed may still be on its way back.
             with self._conversation:
-                transition = self._begin(link, request, options)
+                transition = self._begin(world, request, options)
             episode_id = transition.id.episode_id
         finally:
             with self._lock:
@@ -238,18 +238,14 @@ class AgentServices:
             transition=[to_msg(transition, transition.closed)],
         )
 
-    def _begin(self, link: RosLink, request: Any, options: Any) -> Transition:
-        try:
-            transition = link.begin(
-                seed=request.seed if request.seed_given else None,
-                options=options,
-                wrappers=tuple(request.wrappers),
-                client=request.client,
-            ).transition
-        except BoundaryError:
-            # What was begun halfway must not keep the next one out.
-            link.abandon()
-            raise
+    def _begin(self, world: RosWorld, request: Any, options: Any) -> Transition:
+        begun = world.reset(
+            seed=request.seed if request.seed_given else None,
+            options=options,
+            wrappers=tuple(request.wrappers),
+            client=request.client,
+        )
+        transition = begun[self.agent].transition
         self._note(transition)
         return transition
 
@@ -265,9 +261,12 @@ class AgentServices:
             with self._lock:
                 self._session.stepped(episode_id)
 
-    def _step_once(self, link: RosLink, episode_id: str, asked: Asked) -> tuple[Transition, ...]:
+    def _step_once(
+        self, world: RosWorld, episode_id: str, request: StepRequest
+    ) -> tuple[Transition, ...]:
         try:
-            closed = tuple(delivery.transition for delivery in link.step(asked))
+            results = world.step({self.agent: request})[self.agent]
+            closed = tuple(result.transition for result in results)
         except PeerLost:
             with self._lock:
                 self._session.over(episode_id, causes.ENVIRONMENT_LOST)
@@ -279,13 +278,13 @@ class AgentServices:
         return closed
 
     def _step(self, request: Any) -> Any:
-        link = self.link
+        world = self.world
         with self._stepping(request.episode_id):
-            asked = Asked(
+            wanted = StepRequest(
                 action=action_of(self.contract, request.action, request.horizon),
                 metadata=metadata_of(from_msg(KeyValue, pair) for pair in request.metadata),
             )
-            closed = self._step_once(link, request.episode_id, asked)
+            closed = self._step_once(world, request.episode_id, wanted)
         return srv.Step.Response(
             observation=_observation(closed[-1]),
             transitions=[to_msg(each, each.closed) for each in closed],
@@ -293,15 +292,15 @@ class AgentServices:
         )
 
     def _batch_step(self, request: Any) -> Any:
-        link, completed, result = self.link, 0, msg.Result()
+        world, completed, result = self.world, 0, msg.Result()
         closed: list[Transition] = []
         with self._stepping(request.episode_id):
             actions = batch_of(self.contract, request.actions, request.count)
             metadata = metadata_of(from_msg(KeyValue, pair) for pair in request.metadata)
             for action in actions:
-                asked = Asked(action=action, metadata=metadata)
+                wanted = StepRequest(action=action, metadata=metadata)
                 try:
-                    closed += self._step_once(link, request.episode_id, asked)
+                    closed += self._step_once(world, request.episode_id, wanted)
                 except BoundaryError as error:
                     if not completed:
                         raise
@@ -353,7 +352,7 @@ class AgentServices:
         return srv.Render.Response(image=self._picture(cameras[source]))
 
     def _picture(self, spec: FieldSpec) -> Image:
-        message = self.link.newest_image(spec.name)
+        message = self.world.newest_image(self.agent, spec.name)
         if message is None:
             raise Refused(
                 f'No image has come on {spec.topic}. Is the camera running?',
@@ -373,18 +372,18 @@ class AgentServices:
         return image
 
     def _close(self, request: Any) -> Any:
-        link = self.link
+        world = self.world
         with self._lock:
             abandon = self._session.closing(request.episode_id, request.client)
         if abandon:
-            link.abandon()
+            world.abandon()
             with self._lock:
                 self._session.over(request.episode_id, causes.ABANDONED)
         return srv.Close.Response()
 
     def _refuse_inactive(self, agent: str) -> None:
-        """Refuse while there is no link, and who means another agent."""
-        _ = self.link
+        """Refuse while the node is not active, and who means another agent."""
+        _ = self.world
         refuse_another_agent(agent, self.agent)
 
     def _newest(self) -> Transition:

@@ -124,7 +124,7 @@ def _drive(
     ):
         if not scenarios:
             continue
-        env = gymnasium.make(_ID, link='ros', pacing=pacing, domain_id=domain, client=name)
+        env = gymnasium.make(_ID, world='ros', pacing=pacing, domain_id=domain, client=name)
         try:
             boundary: Any = env.unwrapped
             plural = 's' if len(scenarios) > 1 else ''

@@ -108,6 +108,11 @@ class OwnNode:
         number: int = self.context.get_domain_id()
         return number
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed: nothing comes in any more."""
+        return self._ending.is_set()
+
     def spin_in_thread(self, name: str) -> None:
         """Receive in a thread of its own from now on."""
         thread = threading.Thread(target=self._spin, name=name, daemon=True)

@@ -130,7 +130,7 @@ def _watch(
         part
         for part in (
             repr(source),
-            "link='ros'",
+            "world='ros'",
             f'domain_id={domain}',
             f'namespace={namespace!r}' if namespace else '',
         )

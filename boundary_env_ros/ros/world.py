@@ -1,129 +1,246 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The world of several agents over ROS: a link for each of them, used together."""
+"""The world over ROS: one client of the nodes, for one agent or several."""
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 import os
 from typing import Any
 import uuid
 
 import numpy as np
+from rclpy.parameter import Parameter
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.link import closed_by, Delivery
-from boundary_env_ros.facade.world import check_actions, due
-from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.errors import BoundaryError, LinkError
+from boundary_env_ros.facade.steps import as_request, closed_by, StepRequest, StepResult
+from boundary_env_ros.facade.world import check_actions, check_running, due, stepped_agents
+from boundary_env_ros.ros.agent_client import AgentClient
+from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.contract_file import LoadedContract
 
-#: How long one agent is looked at before the next, s.
+#: How long one agent of several is looked at before the next, s.
 _TURN = 0.02
 
 
 class RosWorld:
     """
-    One client of the nodes of all agents of a contract.
+    A client of the nodes of one namespace; see :class:`boundary_env_ros.facade.world.World`.
+
+    It owns a ROS context, so that any number of worlds live in one process, beside any other use
+    of rclpy, and closing one touches no other. It receives in the thread of its caller, while that
+    waits; every wait has a deadline.
 
     Parameters
     ----------
     loaded
         The contract; the nodes must run under the same.
+    namespace
+        Namespace of the nodes.
+    domain_id
+        ROS domain; default: ``ROS_DOMAIN_ID``, or 0.
     client
         Name of this client in the record, one for all agents; default: ``policy``, the process id
         and four random digits.
-    link_arguments
-        The other arguments of :class:`boundary_env_ros.ros.link.RosLink`.
+    startup_timeout
+        Seconds to wait for environment and gate to be found.
+    image_timeout
+        Seconds to wait for an image that an observation refers to; default: half of a period.
+    agent
+        The agent, if this client steps it alone; default: all of the contract, together.
+
+    Raises
+    ------
+    LinkError
+        If ROS does not start, or there is no such agent.
 
     """
 
-    def __init__(self, loaded: LoadedContract, *, client: str = '', **link_arguments: Any) -> None:
-        self._contract = loaded.contract
-        client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
-        self._links: dict[str, RosLink] = {}
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        *,
+        namespace: str = '',
+        domain_id: int | None = None,
+        client: str = '',
+        startup_timeout: float = 10.0,
+        image_timeout: float | None = None,
+        agent: str = '',
+    ) -> None:
+        contract = loaded.contract
+        agents = stepped_agents(contract, agent)
+        self._contract = contract
         with ExitStack() as made:
-            for agent in self._contract.agents:
-                link = RosLink(loaded, client=client, agent=agent, **link_arguments)
-                made.callback(link.close)
-                self._links[agent] = link
+            self._own = OwnNode(
+                'boundary_client',
+                domain_id=domain_id,
+                namespace=namespace,
+                parameters=(Parameter('use_sim_time', value=contract.sim_time),),
+                executor=fastest_executor,
+            )
+            made.callback(self._own.close)
+            client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
+            holder = uuid.uuid4().hex[:8]
+            self._clients = {
+                each: AgentClient(
+                    self._own,
+                    loaded,
+                    each,
+                    client=client,
+                    holder=holder,
+                    startup_timeout=startup_timeout,
+                    image_timeout=contract.period / 2 if image_timeout is None else image_timeout,
+                )
+                for each in agents
+            }
             made.pop_all()
+        # After, so before, the closing of the node: a script that ends without close() must not
+        # leave its episode to a timeout.
+        atexit.register(self.close)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that this client steps."""
+        return tuple(self._clients)
 
     @property
     def running(self) -> tuple[str, ...]:
         """The agents whose episode runs, as far as was delivered."""
-        return tuple(agent for agent, link in self._links.items() if link.running)
+        return tuple(agent for agent, client in self._clients.items() if client.running)
 
-    def begin(
-        self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
-    ) -> dict[str, Delivery]:
+    def reset(
+        self,
+        *,
+        seed: int | None,
+        options: Mapping[str, object],
+        wrappers: Sequence[str],
+        client: str = '',
+    ) -> dict[str, StepResult]:
         """
-        Begin an episode of every agent; see :meth:`boundary_env_ros.facade.world.World.begin`.
+        Begin an episode of every agent; see :meth:`boundary_env_ros.facade.world.World.reset`.
 
-        All must have asked before the world is reset, so the parts of a beginning are done for all
-        agents one after the other.
+        ``client`` is who it is begun for from now on, where this one serves several.
         """
-        # One seed for all: they must sample the same world.
-        seed = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+        self._check_open()
+        clients = self._clients.values()
+        if seed is None and len(clients) > 1:
+            # One seed for all: they must sample the same world.
+            seed = int(np.random.default_rng().integers(2**63))
         try:
-            for link in self._links.values():
-                link.ask_begin(seed=seed, options=options, wrappers=wrappers)
-            for link in self._links.values():
-                link.arm()
-            return {agent: link.finish_begin() for agent, link in self._links.items()}
+            # All must have asked before the world is reset.
+            for each in clients:
+                each.ask_begin(seed=seed, options=options, wrappers=wrappers, client=client)
+            for each in clients:
+                each.arm()
+            return {agent: each.finish_begin() for agent, each in self._clients.items()}
         except BoundaryError:
-            for link in self._links.values():
-                link.abandon()
+            # What was begun halfway must not keep the next one out.
+            self.abandon()
             raise
 
-    def step(self, actions: Mapping[str, Vector]) -> dict[str, tuple[Delivery, ...]]:
+    def step(
+        self, actions: Mapping[str, Vector | StepRequest]
+    ) -> dict[str, tuple[StepResult, ...]]:
         """Send the actions; see :meth:`boundary_env_ros.facade.world.World.step`."""
+        self._check_open()
+        wanted = {agent: as_request(action) for agent, action in actions.items()}
         running = self.running
-        check_actions(self._contract, self._last(running), actions)
-        requests = {agent: self._links[agent].request(actions[agent]) for agent in actions}
+        passed: tuple[StepResult, ...] = ()
+        if self._contract.turns and len(self._clients) == 1:
+            wanted, passed = self._await_turn(running, wanted)
+            if passed and not self.running:
+                return dict.fromkeys(running, passed)
+        check_actions(self._contract, self._last(running), wanted)
+        requests = {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
         for agent in running:
-            if agent not in actions:
-                self._links[agent].pass_over()
+            if agent not in requests:
+                self._clients[agent].pass_over()
+        if len(self._clients) == 1 and requests:
+            [(agent, request)] = requests.items()
+            closed = self._clients[agent].collect(request, wanted[agent].on_result)
+            return {agent: (*passed, *closed)}
         if self._contract.turns:
-            return self._up_to_next_turn(running)
-        closed: dict[str, list[Delivery]] = {agent: [] for agent in running}
+            return self._up_to_next_turn(running, wanted)
+        return self._collect(running, wanted, requests)
+
+    def _await_turn(
+        self, running: Sequence[str], wanted: dict[str, StepRequest]
+    ) -> tuple[dict[str, StepRequest], tuple[StepResult, ...]]:
+        """
+        Wait for the turn of the only agent of this client.
+
+        Its action answers what the policy had seen; the steps since then were those of others.
+        """
+        if not running or running != tuple(wanted):
+            return wanted, ()
+        [(agent, request)] = wanted.items()
+        seen = self._clients[agent].last
+        passed = self._clients[agent].until_turn(request.on_result)
+        if passed:
+            request = replace(
+                request, answers=request.answers or seen, skipped=request.skipped + len(passed)
+            )
+        return {agent: request}, passed
+
+    def _collect(
+        self,
+        running: Sequence[str],
+        wanted: Mapping[str, StepRequest],
+        requests: Mapping[str, ActionRequest],
+    ) -> dict[str, tuple[StepResult, ...]]:
+        """Wait for what the requests of several agents, who act at once, close."""
+        closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
         waiting = list(running)
         while waiting:
             for agent in tuple(waiting):
-                delivery = self._links[agent].take(_TURN)
-                if delivery is None:
+                result = self._take(agent, wanted)
+                if result is None:
                     continue
-                closed[agent].append(delivery)
-                if _is_closed(delivery.transition, requests.get(agent)):
+                closed[agent].append(result)
+                if _is_closed(result.transition, requests.get(agent)):
                     waiting.remove(agent)
             waiting = self._to_wait_for(waiting, closed, acted=bool(requests))
-        return {agent: tuple(deliveries) for agent, deliveries in closed.items()}
+        return {agent: tuple(results) for agent, results in closed.items()}
 
-    def _last(self, agents: Iterable[str]) -> dict[str, Delivery]:
-        deliveries = {agent: self._links[agent].last for agent in agents}
-        return {agent: last for agent, last in deliveries.items() if last is not None}
+    def _take(self, agent: str, wanted: Mapping[str, StepRequest]) -> StepResult | None:
+        """Return the next result of one agent of several, if it comes soon."""
+        result = self._clients[agent].take(_TURN)
+        if result is not None and agent in wanted:
+            hear = wanted[agent].on_result
+            if hear is not None:
+                hear(result)
+        return result
 
-    def _up_to_next_turn(self, running: Sequence[str]) -> dict[str, tuple[Delivery, ...]]:
+    def _last(self, agents: Iterable[str]) -> dict[str, StepResult]:
+        return {agent: self._clients[agent].last for agent in agents}
+
+    def _up_to_next_turn(
+        self, running: Sequence[str], wanted: Mapping[str, StepRequest]
+    ) -> dict[str, tuple[StepResult, ...]]:
         """Collect what is closed until the turn of an agent that runs has come, or all ended."""
-        closed: dict[str, list[Delivery]] = {agent: [] for agent in running}
+        closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
         step = 1 + max(each.transition.id.step for each in self._last(running).values())
         while True:
             for agent in running:
-                link = self._links[agent]
-                while link.running and (link.last is None or link.last.transition.id.step < step):
-                    delivery = link.take(_TURN)
-                    if delivery is not None:
-                        closed[agent].append(delivery)
+                client = self._clients[agent]
+                while client.running and client.last.transition.id.step < step:
+                    result = self._take(agent, wanted)
+                    if result is not None:
+                        closed[agent].append(result)
             if due(self._contract, self._last(running)) or not self.running:
-                return {agent: tuple(deliveries) for agent, deliveries in closed.items()}
+                return {agent: tuple(results) for agent, results in closed.items()}
             step += 1
 
     def _to_wait_for(
-        self, waiting: list[str], closed: Mapping[str, list[Delivery]], *, acted: bool
+        self, waiting: list[str], closed: Mapping[str, list[StepResult]], *, acted: bool
     ) -> list[str]:
         """
         Return those of the waiting that the others have to wait for.
@@ -139,11 +256,35 @@ class RosWorld:
         ticks = min(done, default=1)
         return [agent for agent in waiting if len(closed[agent]) < ticks]
 
+    def observe(self) -> dict[str, tuple[StepResult, ...]]:
+        """Return what was closed meanwhile; see :meth:`.facade.world.World.observe`."""
+        self._check_open()
+        check_running(self.running)
+        return {agent: self._clients[agent].observe() for agent in self.running}
+
+    def newest_image(self, agent: str, name: str) -> Any | None:
+        """Return the newest message of an image field since the episode began; None: none came."""
+        return self._clients[agent].newest_image(name)
+
+    def abandon(self) -> None:
+        """End the running episodes of this client as ``abandoned``, and stay open."""
+        if not self._own.closed:
+            for each in self._clients.values():
+                each.abandon()
+
     def close(self) -> None:
-        """End what runs as ``abandoned``; let go of all links."""
+        """End what runs as ``abandoned``; let go of node and context."""
+        if self._own.closed:
+            return
+        atexit.unregister(self.close)
         with ExitStack() as closing:
-            for link in self._links.values():
-                closing.callback(link.close)
+            closing.callback(self._own.close)
+            for each in self._clients.values():
+                closing.callback(each.close)
+
+    def _check_open(self) -> None:
+        if self._own.closed:
+            raise LinkError('The world is closed. Create a new one.')
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

@@ -3,7 +3,7 @@
 """
 What a simulated robot is to whoever runs it, and how an installed one is found.
 
-The ROS node and the embedded link drive the same object, so both worlds have the same robot.
+The ROS node and the embedded world drive the same object, so both worlds have the same robot.
 """
 
 from __future__ import annotations

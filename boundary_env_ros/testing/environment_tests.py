@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold of an environment over a contract, whatever link it has."""
+"""What must hold of an environment over a contract, whatever its world."""
 
 from __future__ import annotations
 

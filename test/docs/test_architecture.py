@@ -14,7 +14,7 @@ from boundary_env_ros.core import latency
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.serialization import Json, to_json
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.contract_file import load
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
@@ -52,15 +52,15 @@ def test_page_names_every_room_and_no_other() -> None:
 
 def _episodes() -> list[tuple[str, Json]]:
     records: list[tuple[str, Json]] = []
-    link = EmbeddedLink(
+    world = EmbeddedWorld(
         load('warehouse_cart', Pacing.LOCKSTEP),
         sink=lambda record: records.append((type(record).__name__, to_json(record))),
     )
     for seed in (1, 2):
-        link.begin(seed=seed, options={'scenario': 'clear'}, wrappers=())
+        world.reset(seed=seed, options={'scenario': 'clear'}, wrappers=())
         for turn in (0.0, 0.5, -2.0):
-            link.step((1.0, turn))
-    link.close()
+            world.step({'cart': (1.0, turn)})
+    world.close()
     return records
 
 

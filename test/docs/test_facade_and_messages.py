@@ -12,9 +12,9 @@ from pages import code, first_code, REPOSITORY, rows, section, text_of
 import pytest
 
 from boundary_env_ros import errors
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.registration import IDS
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
@@ -24,7 +24,7 @@ MESSAGES = text_of('doc/messages.md')
 
 
 def test_page_has_the_keys_of_info_and_no_other() -> None:
-    env = BoundaryEnv(link='embedded', pacing='lockstep', full_info=True)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', full_info=True)
     _, reset = env.reset(seed=1, options={'scenario': 'clear'})
     *_, step = env.step(np.zeros(2, dtype=np.float32))
     env.close()
@@ -38,7 +38,7 @@ def test_the_program_without_gymnasium_runs() -> None:
     names: dict[str, object] = {}
     exec(program[1], names)
     last = names['seen']
-    assert isinstance(last, Delivery)
+    assert isinstance(last, StepResult)
     assert last.transition.id.step == 10
     assert ('attempt', '9') in {(each.key, each.value) for each in last.transition.diagnostics}
 
@@ -47,19 +47,19 @@ def test_page_has_the_arguments_of_the_environment() -> None:
     first = re.search(r'^\| Argument.*?\n\n', FACADE, re.MULTILINE | re.DOTALL)
     assert first is not None
     parameters = list(inspect.signature(BoundaryEnv).parameters)
-    assert [*first_code(first[0]), 'link_arguments'] == parameters
+    assert [*first_code(first[0]), 'world_arguments'] == parameters
 
 
 def test_page_has_the_arguments_of_both_links() -> None:
     pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
-    from boundary_env_ros.ros.link import RosLink
+    from boundary_env_ros.ros.world import RosWorld
 
-    table = re.search(r'^\| Link `ros`.*?\n\n', FACADE, re.MULTILINE | re.DOTALL)
+    table = re.search(r'^\| World `ros`.*?\n\n', FACADE, re.MULTILINE | re.DOTALL)
     assert table is not None
-    assert ['loaded', *first_code(table[0])] == list(inspect.signature(RosLink).parameters)
-    embedded = re.search(r'^The link `embedded`.*?\n\n', FACADE, re.MULTILINE | re.DOTALL)
+    assert ['loaded', *first_code(table[0])] == list(inspect.signature(RosWorld).parameters)
+    embedded = re.search(r'^The world `embedded`.*?\n\n', FACADE, re.MULTILINE | re.DOTALL)
     assert embedded is not None
-    for name in inspect.signature(EmbeddedLink).parameters:
+    for name in inspect.signature(EmbeddedWorld).parameters:
         assert name == 'loaded' or f'`{name}`' in embedded[0]
 
 

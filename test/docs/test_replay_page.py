@@ -10,8 +10,8 @@ import re
 
 from pages import first_code, section, text_of
 
-from boundary_env_ros.facade.link import Replayed
-from boundary_env_ros.facade.replay import ReplayLink
+from boundary_env_ros.facade.replay_world import ReplayWorld
+from boundary_env_ros.facade.steps import Replayed
 
 PAGE = text_of('doc/replay.md')
 
@@ -26,9 +26,9 @@ def test_page_has_the_services_that_are_served() -> None:
 
 
 def test_page_has_the_arguments_of_the_link_and_what_it_tells() -> None:
-    table = re.search(r'^\| Link `replay`.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
+    table = re.search(r'^\| World `replay`.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
     assert table is not None
-    assert ['loaded', *first_code(table[0])] == list(inspect.signature(ReplayLink).parameters)
+    assert ['loaded', *first_code(table[0])] == list(inspect.signature(ReplayWorld).parameters)
     told = section(PAGE, 'Behind the facade').split('| Key | Meaning |')[1]
     assert list(first_code(f'| Key |{told}'))[: len(fields(Replayed))] == [
         field.name for field in fields(Replayed)

@@ -77,7 +77,7 @@ def test_the_same_policy_does_the_same_over_ros(trained: tuple[Path, str], patie
     from boundary_env_ros.evidence.audit import audit_path
 
     folder, before = trained
-    over_ros = run(folder, '--episodes', '2', '--link', 'ros', '--contract', patient)
+    over_ros = run(folder, '--episodes', '2', '--world', 'ros', '--contract', patient)
     assert endings(over_ros) == before
     report = audit_path(folder / 'runs/train_cart')
     assert report.ok, str(report)

@@ -14,7 +14,7 @@ import yaml
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.evidence.comparing.side import read_side, Side
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
@@ -75,12 +75,12 @@ def drive(
         options={'camera_rate': 0.0, **(options or {})},
         config=_LEAN,
     )
-    link = EmbeddedLink(loaded, robot=robot, sink=keep, client=policy)
-    runner = Runner(loaded.contract, link, make_policy(policy, loaded, {}), Plan(warm_up=0))
+    world = EmbeddedWorld(loaded, robot=robot, sink=keep, client=policy)
+    runner = Runner(loaded.contract, world, make_policy(policy, loaded, {}), Plan(warm_up=0))
     for seed in seeds:
         runner.episode(seed, {'scenario': scenario})
     runner.close()
-    link.close()
+    world.close()
     if writer is not None:
         writer.close()
     return records

@@ -31,7 +31,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[BoundaryEnv, list[
     path: Path = tmp_path_factory.mktemp('chunks') / 'contract.yaml'
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding='utf-8')
     records: list[object] = []
-    env = BoundaryEnv(path, link='embedded', pacing='lockstep', sink=records.append)
+    env = BoundaryEnv(path, world='embedded', pacing='lockstep', sink=records.append)
     env.reset(seed=4, options={'scenario': 'far'})
     drawn = np.random.default_rng(4)
     over = False

@@ -31,7 +31,7 @@ def chunky(tmp_path: Path) -> Iterator[Callable[..., BoundaryEnv]]:
         data['chunk'] = {'horizon': horizon}
         path = tmp_path / f'chunk_{horizon}.yaml'
         path.write_text(yaml.safe_dump(data, sort_keys=False), encoding='utf-8')
-        made.append(BoundaryEnv(path, link='embedded', pacing='lockstep', **arguments))
+        made.append(BoundaryEnv(path, world='embedded', pacing='lockstep', **arguments))
         return made[-1]
 
     yield make

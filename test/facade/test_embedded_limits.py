@@ -21,8 +21,8 @@ from boundary_env_ros.errors import (
     LinkError,
     ResetFailed,
 )
-from boundary_env_ros.facade.embedded import EmbeddedLink
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
+from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 WORLD = {'world': 'reset_world', 'deadline': 8.0}
@@ -56,22 +56,23 @@ def test_a_reset_that_needs_somebody_else_is_refused_at_once(
 
 
 def test_a_reset_may_wait_for_a_field() -> None:
-    link = EmbeddedLink(reset_by('warehouse_cart', WORLD, WAIT))
-    delivery = link.begin(seed=1, options={'scenario': 'clear'}, wrappers=())
-    assert delivery.transition.kind.name == 'RESET'
-    link.step((0.1, 0.0))
+    world = EmbeddedWorld(reset_by('warehouse_cart', WORLD, WAIT))
+    begun = world.reset(seed=1, options={'scenario': 'clear'}, wrappers=())
+    assert begun['cart'].transition.kind.name == 'RESET'
+    world.step({'cart': (0.1, 0.0)})
 
 
 def test_a_field_that_never_comes_fails_the_reset_at_the_deadline_of_its_step() -> None:
     never = {**WAIT, 'target': [1.5, 0.0], 'deadline': 0.2}
-    link = EmbeddedLink(reset_by('warehouse_cart', WORLD, never))
+    world = EmbeddedWorld(reset_by('warehouse_cart', WORLD, never))
     with pytest.raises(ResetFailed, match=r"after 0\.2 s \(expected the field 'velocity' within"):
-        link.begin(seed=1, options={'scenario': 'clear'}, wrappers=())
+        world.reset(seed=1, options={'scenario': 'clear'}, wrappers=())
 
 
-def test_the_link_of_one_agent_refuses_several_and_says_what_takes_them() -> None:
-    with pytest.raises(LinkError, match=r'one agent, .*cart_a, cart_b.*multi_agent'):
-        EmbeddedLink(load('two_carts', Pacing.LOCKSTEP))
+def test_the_environment_of_one_agent_refuses_several_and_says_what_takes_them() -> None:
+    env = BoundaryEnv('two_carts', world='embedded')
+    with pytest.raises(LinkError, match=r'one of cart_a, cart_b, got none.*multi_agent'):
+        env.reset()
 
 
 def test_fields_that_tf_looks_up_refuse_the_lockstep_that_one_process_needs() -> None:
@@ -93,13 +94,13 @@ def test_a_contract_of_another_name_needs_the_name_of_its_robot() -> None:
     with pytest.raises(BoundaryError, match="installed simulated robot .*got 'my_cart'"):
         EmbeddedWorld(mine)
     world = EmbeddedWorld(mine, robot='warehouse_cart')
-    assert set(world.begin(seed=1, options={}, wrappers=())) == {'cart'}
+    assert set(world.reset(seed=1, options={}, wrappers=())) == {'cart'}
 
 
 def test_a_contract_of_one_agent_has_topics_without_its_name() -> None:
     world = EmbeddedWorld(load('warehouse_cart', Pacing.LOCKSTEP))
-    (delivery,) = world.begin(seed=1, options={}, wrappers=()).values()
-    sources = {field.name: field.source for field in delivery.transition.after}
+    (result,) = world.reset(seed=1, options={}, wrappers=()).values()
+    sources = {field.name: field.source for field in result.transition.after}
     assert sources['scan'] == 'scan'
 
 
@@ -107,15 +108,15 @@ def test_an_agent_more_is_one_boundary_more() -> None:
     loaded = load('warehouse_cart', Pacing.LOCKSTEP)
     several = replace(loaded, contract=replace(loaded.contract, agents=('one', 'two')))
     with pytest.raises(ResetFailed, match=r'one\.start'):
-        EmbeddedWorld(several).begin(seed=1, options={}, wrappers=())
+        EmbeddedWorld(several).reset(seed=1, options={}, wrappers=())
 
 
 def test_the_cart_speaks_in_the_frames_of_its_contract_and_in_another_it_is_stopped() -> None:
     pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
-    link = EmbeddedLink(changed('guarded_cart', safety__obstacles__hall__frame='laser'))
-    link.begin(seed=1, options={'scenario': 'clear'}, wrappers=())
-    link.step((0.1, 0.0))
-    moved = EmbeddedLink(changed('guarded_cart', safety__workspace__pose__frame='map'))
-    moved.begin(seed=1, options={'scenario': 'clear'}, wrappers=())
-    delivery = moved.step((0.1, 0.0))[-1]
-    assert delivery.transition.verdict is Verdict.STOPPED
+    world = EmbeddedWorld(changed('guarded_cart', safety__obstacles__hall__frame='laser'))
+    world.reset(seed=1, options={'scenario': 'clear'}, wrappers=())
+    world.step({'cart': (0.1, 0.0)})
+    moved = EmbeddedWorld(changed('guarded_cart', safety__workspace__pose__frame='map'))
+    moved.reset(seed=1, options={'scenario': 'clear'}, wrappers=())
+    result = moved.step({'cart': (0.1, 0.0)})['cart'][-1]
+    assert result.transition.verdict is Verdict.STOPPED

@@ -24,7 +24,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.jsonl import read_jsonl
 
 #: As doc/architecture.md lists them: steady readings, random ids; this host is the same.
@@ -40,7 +40,7 @@ DIFFERS = frozenset(
 def records() -> list[Any]:
     """Return all records of one episode of some steps, one of them wild."""
     kept: list[Any] = []
-    env = BoundaryEnv(link='embedded', pacing='lockstep', sink=kept.append)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', sink=kept.append)
     env.reset(seed=3, options={'scenario': 'clear'})
     for action in ([0.4, 0.0], [9.0, -9.0], [0.0, 0.3]):
         env.step(np.array(action, dtype=np.float32))
@@ -94,14 +94,15 @@ def canonical(record: object) -> bytes:
 def serialised(name: str, seed: int) -> str:
     """Return the hash of all that two episodes leave, in its order."""
     digest = hashlib.sha256()
-    link = EmbeddedLink(changed(name), sink=lambda record: digest.update(canonical(record)))
+    world = EmbeddedWorld(changed(name), sink=lambda record: digest.update(canonical(record)))
     low, high = (np.array(changed(name).contract.flat(bound)) for bound in ('low', 'high'))
     actions = np.random.default_rng(seed)
     for episode in range(2):
-        link.begin(seed=seed + episode, options={}, wrappers=('Mine()',))
+        world.reset(seed=seed + episode, options={}, wrappers=('Mine()',))
         for _ in range(3):
-            link.step(tuple(actions.uniform(low - 0.2, high + 0.2).tolist()))
-    link.close()
+            action = tuple(actions.uniform(low - 0.2, high + 0.2).tolist())
+            world.step(dict.fromkeys(world.agents, action))
+    world.close()
     return digest.hexdigest()
 
 
@@ -142,7 +143,7 @@ def test_only_what_is_listed_differs_between_two_runs(records: list[Any]) -> Non
 def test_a_record_goes_to_a_file_that_the_audit_believes(tmp_path: Path) -> None:
     kept: list[Any] = []
     path = tmp_path / 'run.jsonl'
-    env = BoundaryEnv(link='embedded', pacing='lockstep', record=path, sink=kept.append)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', record=path, sink=kept.append)
     for seed in (1, 2):
         env.reset(seed=seed, options={'scenario': 'clear'})
         for _ in range(3):
@@ -160,7 +161,7 @@ def test_a_record_goes_to_a_file_that_the_audit_believes(tmp_path: Path) -> None
 def test_a_record_is_never_written_over(tmp_path: Path) -> None:
     path = tmp_path / 'run.jsonl'
     path.write_text('mine')
-    env = BoundaryEnv(link='embedded', pacing='lockstep', record=str(path))
+    env = BoundaryEnv(world='embedded', pacing='lockstep', record=str(path))
     with pytest.raises(RecordError, match='exists already, not overwritten'):
         env.reset(seed=1)
     env.close()

@@ -30,7 +30,7 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade import embedded_boundary
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-from boundary_env_ros.facade.link import Delivery
+from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
@@ -74,8 +74,8 @@ class WatchedCarts(CartRobot):
 
 def begin(
     world: EmbeddedWorld, options: Mapping[str, object], seed: int = 3
-) -> dict[str, Delivery]:
-    return world.begin(seed=seed, options=options, wrappers=())
+) -> dict[str, StepResult]:
+    return world.reset(seed=seed, options=options, wrappers=())
 
 
 def step(world: EmbeddedWorld, forward: float, turn: float = 0.0) -> dict[str, Transition]:
@@ -128,7 +128,7 @@ def test_each_is_shown_its_own_sensors_and_goal() -> None:
 
 def test_a_drawn_seed_is_the_same_for_all() -> None:
     world = EmbeddedWorld(TWO)
-    deliveries = world.begin(seed=None, options={}, wrappers=())
+    deliveries = world.reset(seed=None, options={}, wrappers=())
     assert len({delivery.transition.seed for delivery in deliveries.values()}) == 1
 
 
@@ -323,7 +323,7 @@ def test_a_step_needs_an_action_of_exactly_those_that_run(
 
 def test_a_step_without_an_episode_is_refused() -> None:
     world = EmbeddedWorld(changed('two_carts', episode__time_limit=0.2))
-    with pytest.raises(EpisodeEnded, match='Call begin'):
+    with pytest.raises(EpisodeEnded, match='Call reset'):
         world.step({})
     begin(world, APART)
     step(world, 0.0)

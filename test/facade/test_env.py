@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Gymnasium environment over the embedded link: no middleware, the same promises."""
+"""The Gymnasium environment over the embedded world: no middleware, the same promises."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOTHING = np.zeros(2, dtype=np.float32)
 @pytest.fixture
 def env() -> Iterator[BoundaryEnv]:
     """Return an environment in one process."""
-    made = BoundaryEnv(link='embedded', pacing='lockstep', render_mode='rgb_array')
+    made = BoundaryEnv(world='embedded', pacing='lockstep', render_mode='rgb_array')
     yield made
     made.close()
 
@@ -54,7 +54,7 @@ def test_it_passes_gymnasiums_own_check(env: BoundaryEnv) -> None:
 
 def test_it_is_made_by_its_id_with_no_time_limit_of_gymnasiums() -> None:
     import_module('boundary_env_ros.facade')
-    env = gymnasium.make('boundary_env_ros/WarehouseCart-v0', link='embedded', pacing='lockstep')
+    env = gymnasium.make('boundary_env_ros/WarehouseCart-v0', world='embedded', pacing='lockstep')
     try:
         assert isinstance(env.unwrapped, BoundaryEnv)
         # A wrapper with a limit would truncate on top of the contract, with no cause.
@@ -68,7 +68,7 @@ def test_it_is_made_by_its_id_with_no_time_limit_of_gymnasiums() -> None:
 
 def test_importing_it_loads_no_ros() -> None:
     code = (
-        'import sys, boundary_env_ros.facade.env, boundary_env_ros.facade.embedded; '
+        'import sys, boundary_env_ros.facade.env, boundary_env_ros.facade.embedded_world; '
         'sys.exit(any(name.split(".")[0] in ("rclpy", "rosidl_parser") for name in sys.modules))'
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
@@ -110,7 +110,7 @@ def test_every_observation_of_an_episode_is_in_the_space_and_none_is_shared(
 
 def test_the_same_seed_gives_the_same_episode() -> None:
     def run(seed: int) -> list[tuple[object, ...]]:
-        env = BoundaryEnv(link='embedded', pacing='lockstep')
+        env = BoundaryEnv(world='embedded', pacing='lockstep')
         observation, info = env.reset(seed=seed, options={'scenario': 'clear'})
         seen: list[tuple[object, ...]] = [(info, observation['pose'].tolist())]
         for _ in range(15):
@@ -140,7 +140,7 @@ def test_info_has_the_documented_keys_and_no_others(*, full: bool) -> None:
     slim, _, details = text.partition('Keys\n----\n')[2].partition('Keys of the full info')
     keys = re.findall(r'^(\w+(?:, \w+)*)\n {4}\S', slim + details if full else slim, re.MULTILINE)
     documented = {name for line in keys for name in line.split(', ')}
-    with BoundaryEnv(link='embedded', full_info=full) as env:
+    with BoundaryEnv(world='embedded', full_info=full) as env:
         _, info = env.reset(seed=1)
         assert set(info) == documented
         *_, info = env.step(NOTHING)
@@ -233,7 +233,7 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episode_is_who
         return advance(until)
 
     robot.advance = interrupted  # type: ignore[method-assign]
-    env = BoundaryEnv(link='embedded', pacing='lockstep', robot=robot)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', robot=robot)
     env.reset(seed=1, options={'scenario': 'clear'})
     with pytest.raises(KeyboardInterrupt):
         while True:
@@ -247,7 +247,7 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episode_is_who
 
 
 def test_in_one_process_there_is_lockstep_without_asking_for_it() -> None:
-    with BoundaryEnv(link='embedded') as env:
+    with BoundaryEnv(world='embedded') as env:
         env.reset(seed=1, options={'scenario': 'clear'})
         assert env.contract.pacing is Pacing.LOCKSTEP
         assert env.digest == load('warehouse_cart', Pacing.LOCKSTEP).digest
@@ -262,11 +262,11 @@ def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> N
 @pytest.mark.parametrize(
     ('arguments', 'error', 'says'),
     [
-        ({'link': 'telepathy'}, LinkError, "'telepathy'"),
-        ({'link': 'replay'}, LinkError, 'run= is missing'),
-        ({'link': 'embedded', 'pacing': 'realtime'}, LinkError, 'lockstep'),
+        ({'world': 'telepathy'}, LinkError, "'telepathy'"),
+        ({'world': 'replay'}, LinkError, 'run= is missing'),
+        ({'world': 'embedded', 'pacing': 'realtime'}, LinkError, 'lockstep'),
         (
-            {'link': 'embedded', 'namespace': 'cart'},
+            {'world': 'embedded', 'namespace': 'cart'},
             LinkError,
             r"'embedded' takes .robot,.*'namespace'",
         ),
@@ -292,19 +292,19 @@ def test_an_argument_that_means_nothing_is_refused_at_once(
     arguments: dict[str, str], says: str
 ) -> None:
     with pytest.raises(BoundaryError, match=says):
-        BoundaryEnv(link='embedded', **arguments)  # type: ignore[arg-type]
+        BoundaryEnv(world='embedded', **arguments)  # type: ignore[arg-type]
 
 
 def test_a_contract_that_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match='nowhere.yaml'):
-        BoundaryEnv(tmp_path / 'nowhere.yaml', link='embedded')
+        BoundaryEnv(tmp_path / 'nowhere.yaml', world='embedded')
 
 
 # Several ----------------------------------------------------------------------------------------
 
 
 def test_two_environments_do_not_know_each_other(env: BoundaryEnv) -> None:
-    other = BoundaryEnv(link='embedded', pacing='lockstep')
+    other = BoundaryEnv(world='embedded', pacing='lockstep')
     env.reset(seed=1)
     other.reset(seed=1)
     assert env.episode_id != other.episode_id
@@ -315,7 +315,7 @@ def test_two_environments_do_not_know_each_other(env: BoundaryEnv) -> None:
 
 def test_a_reset_in_mid_episode_ends_the_old_one_as_abandoned() -> None:
     records: list[object] = []
-    env = BoundaryEnv(link='embedded', pacing='lockstep', sink=records.append)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', sink=records.append)
     env.reset(seed=1)
     env.step(NOTHING)
     old = env.episode_id

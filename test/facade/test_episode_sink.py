@@ -23,7 +23,7 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
 ) -> None:
     index = EpisodeSink(tmp_path / 'episodes.sqlite', load('warehouse_cart').contract)
     env = BoundaryEnv(
-        link='embedded',
+        world='embedded',
         pacing='lockstep',
         sink=index,
         client='straight_on',

@@ -38,7 +38,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
-EMBEDDED = {'link': 'embedded', 'pacing': 'lockstep'}
+EMBEDDED = {'world': 'embedded', 'pacing': 'lockstep'}
 NOTHING = np.zeros(2, dtype=np.float32)
 
 
@@ -73,7 +73,7 @@ def test_every_shipped_contract_of_one_simulated_robot_has_an_id_and_no_other() 
     assert sorted(IDS.values()) == simulated
     for name, value in IDS.items():
         spec = gymnasium.spec(name)
-        assert spec.kwargs == {'contract': value, 'link': 'embedded'}
+        assert spec.kwargs == {'contract': value, 'world': 'embedded'}
         assert spec.max_episode_steps is None
 
 

@@ -66,7 +66,7 @@ def warnings_of_pettingzoo() -> Iterator[None]:
 
 @pytest.fixture
 def carts() -> Iterator[BoundaryParallelEnv]:
-    made = parallel_env('two_carts', link='embedded', render_mode='rgb_array')
+    made = parallel_env('two_carts', world='embedded', render_mode='rgb_array')
     yield made
     made.close()
 
@@ -81,23 +81,23 @@ def ahead(made: BoundaryParallelEnv, speed: float = 0.3) -> dict[str, Any]:
 def test_it_is_a_parallel_environment_by_pettingzoos_own_test() -> None:
     with warnings_of_pettingzoo():
         parallel_api_test(
-            without_options(parallel_env('two_carts', link='embedded')), num_cycles=200
+            without_options(parallel_env('two_carts', world='embedded')), num_cycles=200
         )
 
 
 def test_it_is_a_turn_based_environment_by_pettingzoos_own_test() -> None:
     with warnings_of_pettingzoo():
-        api_test(without_options(env('two_carts', link='embedded')), num_cycles=200)
+        api_test(without_options(env('two_carts', world='embedded')), num_cycles=200)
 
 
 def test_the_same_seed_gives_the_same_by_pettingzoos_own_tests() -> None:
-    parallel_seed_test(lambda: parallel_env('two_carts', link='embedded'), num_cycles=30)
-    seed_test(lambda: env('two_carts', link='embedded'), num_cycles=30)
+    parallel_seed_test(lambda: parallel_env('two_carts', world='embedded'), num_cycles=30)
+    seed_test(lambda: env('two_carts', world='embedded'), num_cycles=30)
 
 
 def test_it_renders_by_pettingzoos_own_test() -> None:
     def make(render_mode: str) -> AECEnv[Any, Any, Any]:
-        return env('two_carts', link='embedded', render_mode=_of_ours(render_mode))
+        return env('two_carts', world='embedded', render_mode=_of_ours(render_mode))
 
     render_test(make)  # type: ignore[arg-type]
 
@@ -135,7 +135,7 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episodes_are_w
         return emissions
 
     robot.advance = broken  # type: ignore[method-assign]
-    made = parallel_env('two_carts', link='embedded', robot=robot)
+    made = parallel_env('two_carts', world='embedded', robot=robot)
     made.reset(seed=1, options=APART)
     with pytest.raises(failure):
         while True:
@@ -152,7 +152,7 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episodes_are_w
 
 def test_an_argument_that_its_world_does_not_take_is_named() -> None:
     with pytest.raises(LinkError, match=r"'embedded' takes .robot,.* argument 'namespace'"):
-        parallel_env('two_carts', link='embedded', namespace='hall').reset()
+        parallel_env('two_carts', world='embedded', namespace='hall').reset()
 
 
 def test_all_agents_begin_with_a_seed_of_the_environment(carts: BoundaryParallelEnv) -> None:
@@ -188,7 +188,7 @@ def test_the_time_limit_of_the_contract_truncates_all_and_no_other_does(tmp_path
     data['episode']['time_limit'] = 0.5
     contract = tmp_path / 'short.yaml'
     contract.write_text(yaml.safe_dump(data), encoding='utf-8')
-    made = parallel_env(contract, link='embedded', robot='two_carts')
+    made = parallel_env(contract, world='embedded', robot='two_carts')
     made.max_cycles = 2  # as PettingZoo's test does; the contract decides
     made.reset(seed=1, options=APART)
     steps = 0
@@ -214,7 +214,7 @@ def test_each_has_the_info_of_its_own_gate(carts: BoundaryParallelEnv) -> None:
 
 def test_the_record_of_both_passes_the_audit(tmp_path: Path) -> None:
     place = tmp_path / 'transitions.jsonl'
-    made = parallel_env('two_carts', link='embedded', record=place)
+    made = parallel_env('two_carts', world='embedded', record=place)
     made.reset(seed=1, options=B_ENDS)
     for _ in range(20):
         made.step(ahead(made, 0.6))
@@ -241,7 +241,7 @@ def test_the_picture_shows_what_each_sees_side_by_side(carts: BoundaryParallelEn
 
 
 def test_in_turn_the_world_stands_still_until_the_last_has_acted() -> None:
-    made = env('two_carts', link='embedded')
+    made = env('two_carts', world='embedded')
     made.reset(seed=1, options=APART)
     before = {agent: made.observe(agent)['pose'] for agent in made.agents}
     made.step(np.array([0.6, 0.0]))
@@ -255,7 +255,7 @@ def test_in_turn_the_world_stands_still_until_the_last_has_acted() -> None:
 
 
 def test_in_turn_who_has_ended_takes_one_more_step_without_an_action_and_is_gone() -> None:
-    made = env('two_carts', link='embedded')
+    made = env('two_carts', world='embedded')
     made.reset(seed=1, options=B_ENDS)
     for _ in made.agent_iter():
         *_, terminated, truncated, info = made.last()
@@ -300,12 +300,12 @@ def test_wrong_actions_are_refused_and_nothing_is_sent(
 
 def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(BoundaryError, match='render_mode'):
-        parallel_env(link='embedded', render_mode='human')
+        parallel_env(world='embedded', render_mode='human')
     with pytest.raises(LinkError, match=r'.carrier_pigeon. is not installed .*embedded'):
-        parallel_env(link='carrier_pigeon').reset()
+        parallel_env(world='carrier_pigeon').reset()
     with pytest.raises(LinkError, match='realtime, lockstep'):
-        parallel_env(link='embedded', pacing='slow')
-    made = parallel_env(link='embedded')
+        parallel_env(world='embedded', pacing='slow')
+    made = parallel_env(world='embedded')
     with pytest.raises(Refused, match='maze'):
         made.reset(options={'scenario': 'maze'})
     made.close()

@@ -55,7 +55,7 @@ def drive(config: CartConfig, seed: int = 5) -> tuple[list[Any], WatchedRobot]:
     """
     robot = WatchedRobot(config)
     records: list[Any] = []
-    env = BoundaryEnv(link='embedded', pacing='lockstep', robot=robot, sink=records.append)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', robot=robot, sink=records.append)
     env.reset(seed=seed, options={'scenario': 'far'})
     for step in range(50):
         speed = 0.2 + (0.1 if step % 10 >= 5 else 0.0)
@@ -212,7 +212,7 @@ def test_the_age_of_every_field_is_its_sensors_delay_and_period(name: str) -> No
 
 
 def test_requested_admitted_commanded_and_measured_differ_where_they_must() -> None:
-    env = BoundaryEnv(link='embedded', pacing='lockstep', full_info=True)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', full_info=True)
     env.reset(seed=5, options={'scenario': 'far'})
     for _ in range(12):
         *_, info = env.step(np.array([2.0, 0.0]))

@@ -16,7 +16,7 @@ from shipped import changed
 
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, DigestMismatch, RecordError
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import (
     GoToGoalPolicy,
     make_policy,
@@ -41,14 +41,14 @@ SEEN = observation_space(CART.contract).sample()
 def record(loaded: LoadedContract, path: Path, policy: object, *seeds: int) -> list[Transition]:
     """Run a policy for an episode of each seed and leave the record."""
     with TransitionJsonl(path) as file:
-        link = EmbeddedLink(
+        world = EmbeddedWorld(
             loaded, sink=lambda r: file.append(r) if isinstance(r, Transition) else None
         )
-        runner = Runner(loaded.contract, link, policy, Plan(warm_up=0))  # type: ignore[arg-type]
+        runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))  # type: ignore[arg-type]
         for seed in seeds:
             runner.episode(seed, CLEAR)
         runner.close()
-        link.close()
+        world.close()
     return list(read_jsonl(path))
 
 

@@ -32,7 +32,7 @@ def make() -> Iterator[Any]:
     made = []
 
     def environment(contract: Any = 'warehouse_cart', **arguments: Any) -> BoundaryEnv:
-        made.append(BoundaryEnv(contract, link='embedded', pacing='lockstep', **arguments))
+        made.append(BoundaryEnv(contract, world='embedded', pacing='lockstep', **arguments))
         return made[-1]
 
     yield environment
@@ -61,7 +61,7 @@ def test_the_first_camera_is_shown_or_the_one_that_is_named(make: Any) -> None:
 
 def test_a_source_that_there_is_not_is_refused_with_those_there_are() -> None:
     with pytest.raises(BoundaryError, match="expected wrist, scene, view, got 'roof'"):
-        BoundaryEnv('door_arm', link='embedded', render_source='roof')
+        BoundaryEnv('door_arm', world='embedded', render_source='roof')
 
 
 # A drawn view -----------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_rendering_without_a_mode_says_how_to_get_one(make: Any) -> None:
 def test_a_view_without_pillow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'PIL.Image', None)
     with pytest.raises(MissingDependency, match='`pip install Pillow pygame`'):
-        BoundaryEnv(link='embedded', render_mode='rgb_array', render_source='view')
+        BoundaryEnv(world='embedded', render_mode='rgb_array', render_source='view')
 
 
 def test_a_window_without_pygame_names_the_extra(

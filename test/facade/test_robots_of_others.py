@@ -100,7 +100,7 @@ def test_the_contract_of_a_real_robot_is_valid_as_shipped(name: str) -> None:
 def driven(name: str) -> tuple[gymnasium.Env[Any, Any], StandIn]:
     """Return an environment with the stand-in of a robot, at the start of an episode."""
     robot = StandIn(load(name).contract)
-    env = BoundaryEnv(name, link='embedded', pacing='lockstep', robot=robot)
+    env = BoundaryEnv(name, world='embedded', pacing='lockstep', robot=robot)
     env.reset(seed=1)
     return env, robot
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The policy runner over the embedded link: chunks, ensembling, overlap, endings."""
+"""The policy runner over the embedded world: chunks, ensembling, overlap, endings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from boundary_env_ros.core.gate.decision import ActionRequest, Source
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
 from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult
@@ -60,9 +60,9 @@ def run() -> Iterator[Run]:
         **more: Any,
     ) -> tuple[EpisodeResult, Transitions]:
         records: list[object] = []
-        link = EmbeddedLink(loaded, sink=records.append)
-        closed.append(link.close)
-        runner = Runner(loaded.contract, link, policy, plan, **more)
+        world = EmbeddedWorld(loaded, sink=records.append)
+        closed.append(world.close)
+        runner = Runner(loaded.contract, world, policy, plan, **more)
         closed.append(runner.close)
         result = runner.episode(seed, CLEAR)
         return result, [r for r in records if isinstance(r, Transition)]
@@ -182,11 +182,11 @@ def test_the_same_seed_gives_the_same_steps_and_a_clean_record(plan: Plan, tmp_p
     runs = []
     for name in ('one', 'other'):
         writer = RunText(RunFolder.create(tmp_path / name), CHUNKS)
-        link = EmbeddedLink(CHUNKS, sink=writer)
-        runner = Runner(CHUNKS.contract, link, chunk, plan)
+        world = EmbeddedWorld(CHUNKS, sink=writer)
+        runner = Runner(CHUNKS.contract, world, chunk, plan)
         results = [runner.episode(seed, CLEAR) for seed in (4, 5)]
         runner.close()
-        link.close()
+        world.close()
         writer.close()
         runs.append([(r.steps, r.total, r.cause) for r in results])
     assert runs[0] == runs[1]
@@ -235,12 +235,12 @@ def test_what_is_no_action_ends_the_run_before_anything_is_sent(run: Run) -> Non
 
 
 def test_warming_up_finds_a_wrong_policy_before_the_robot_is_touched() -> None:
-    link = EmbeddedLink(SINGLE)
-    runner = Runner(SINGLE.contract, link, lambda _: [0.0], Plan(warm_up=2))
+    world = EmbeddedWorld(SINGLE)
+    runner = Runner(SINGLE.contract, world, lambda _: [0.0], Plan(warm_up=2))
     with pytest.raises(PolicyFailed, match='warming up: Invalid action .expected shape'):
         runner.warm_up()
     runner.close()
-    link.close()
+    world.close()
 
 
 def test_a_policy_is_warmed_up_on_members_of_its_space_and_reset_afterwards(run: Run) -> None:
@@ -258,12 +258,12 @@ def test_a_policy_is_warmed_up_on_members_of_its_space_and_reset_afterwards(run:
             self.calls.append('called')
             return go_to_goal(observation)
 
-    policy, link = Told(), EmbeddedLink(SINGLE)
-    runner = Runner(SINGLE.contract, link, policy, Plan(warm_up=2))
+    policy, world = Told(), EmbeddedWorld(SINGLE)
+    runner = Runner(SINGLE.contract, world, policy, Plan(warm_up=2))
     runner.warm_up()
     runner.episode(7, CLEAR)
     runner.close()
-    link.close()
+    world.close()
     assert policy.calls[:4] == ['called', 'called', 'reset 7', 'called']
     assert policy.calls[-1] == 'close'
 
@@ -294,17 +294,17 @@ def test_an_episode_is_left_at_a_late_inference_if_the_plan_says_so(run: Run) ->
 
 def test_an_interrupted_episode_is_left_after_its_step_and_ended_in_order() -> None:
     stop, records = threading.Event(), []
-    link = EmbeddedLink(SINGLE, sink=records.append)
+    world = EmbeddedWorld(SINGLE, sink=records.append)
 
     def told(result: EpisodeResult) -> None:
         if result.steps == 5:
             stop.set()
 
-    runner = Runner(SINGLE.contract, link, go_to_goal, Plan(), told=told, stop=stop)
+    runner = Runner(SINGLE.contract, world, go_to_goal, Plan(), told=told, stop=stop)
     result = runner.episode(1, CLEAR)
     assert (result.left, result.steps) == ('interrupted', 5)
     runner.close()
-    link.close()
+    world.close()
     last = [r for r in records if isinstance(r, Transition)][-1]
     assert (last.cause, last.truncated) == ('abandoned', True)
 

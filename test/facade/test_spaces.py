@@ -47,7 +47,7 @@ TIME = Timepiece()
 
 
 def pixels_of(spec: FieldSpec, data: st.DataObject) -> Any:
-    """Draw pixels of an image as its encoding may hold them, and deliver them as a link does."""
+    """Draw pixels of an image as its encoding may hold them, and deliver them as a world does."""
     assert isinstance(spec.source, Picture)
     channels, dtype = ENCODINGS[spec.source.encoding]
     count = spec.shape[0] * spec.shape[1] * channels

@@ -26,7 +26,7 @@ ARM = 'boundary_env_ros:boundary_env_ros/DoorArm-v0'
 
 
 def make(name: str = CART) -> gymnasium.Env[Any, Any]:
-    return gymnasium.make(name, link='embedded', pacing='lockstep')
+    return gymnasium.make(name, world='embedded', pacing='lockstep')
 
 
 def without_image(name: str = CART) -> gymnasium.Env[Any, Any]:

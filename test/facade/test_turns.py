@@ -69,13 +69,13 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make(contract: Path, **arguments: Any) -> BoundaryTurnEnv:
-    made = env(contract, link='embedded', **arguments)
+    made = env(contract, world='embedded', **arguments)
     assert isinstance(made, BoundaryTurnEnv)
     return made
 
 
 def steps_of(made: BoundaryTurnEnv) -> dict[str, int]:
-    return {agent: each.transition.id.step for agent, each in made.last_deliveries.items()}
+    return {agent: each.transition.id.step for agent, each in made.last_results.items()}
 
 
 def declared(contract: Path) -> Contract:
@@ -148,7 +148,7 @@ def test_between_its_turns_an_agent_is_held_by_its_gate_in_the_command_it_asked_
     made.reset(seed=1, options=APART)
     for _ in range(9):
         made.step(AHEAD)
-    own, other = (made.last_deliveries[agent].transition for agent in ('cart_b', 'cart_a'))
+    own, other = (made.last_results[agent].transition for agent in ('cart_b', 'cart_a'))
     assert own.verdict is Verdict.ADMITTED
     assert [d.trigger for d in own.decisions] == [Trigger.REQUEST]
     (held,) = other.decisions
@@ -175,7 +175,7 @@ def test_before_its_first_turn_an_agent_is_held_in_the_safe_command(contract: Pa
     made = make(contract)
     made.reset(seed=1, options=APART)
     made.step(AHEAD)
-    (held,) = made.last_deliveries['cart_a'].transition.decisions
+    (held,) = made.last_results['cart_a'].transition.decisions
     assert (held.verdict, held.seeded, held.command) == (Verdict.HELD, True, (0.0, 0.0))
     made.close()
 
@@ -186,7 +186,7 @@ def test_whom_an_obstacle_stops_stays_stopped_until_its_next_turn(contract: Path
     held: list[GateDecision] = []
     while made.agents and len(held) < 4:
         made.step(AHEAD)
-        for each in made.last_deliveries.values():
+        for each in made.last_results.values():
             last = each.transition.decisions[-1]
             if holds_for_another(last) and last.verdict is Verdict.STOPPED:
                 held.append(last)
@@ -272,7 +272,7 @@ def test_all_end_at_the_time_limit_and_are_gone(contract: Path, tmp_path: Path) 
 def test_only_whose_turn_it_is_is_lost_to_silence_and_the_turn_passes_on() -> None:
     loaded = changed('two_carts', **IN_TURN)
     world = EmbeddedWorld(loaded)
-    world.begin(seed=1, options=APART, wrappers=())
+    world.reset(seed=1, options=APART, wrappers=())
     passed = round((loaded.contract.lockstep_deadline + 1.0) * NANOSECONDS)
     now = world._instant()
     later = replace(now, steady=now.steady + passed)
@@ -297,7 +297,7 @@ def test_an_action_out_of_turn_is_refused_by_the_gate() -> None:
     loaded = changed('two_carts', **IN_TURN)
     records: list[Any] = []
     world = EmbeddedWorld(loaded, sink=records.append)
-    world.begin(seed=1, options=APART, wrappers=())
+    world.reset(seed=1, options=APART, wrappers=())
     world.step({'cart_b': (0.2, 0.0)})
     request = next(record for record in records if isinstance(record, ActionRequest))
     boundary = world._boundaries['cart_b']
@@ -317,7 +317,7 @@ def test_an_action_out_of_turn_is_refused_by_the_gate() -> None:
 
 def test_the_world_takes_an_action_of_whose_turn_it_is_and_of_no_one_else() -> None:
     world = EmbeddedWorld(changed('two_carts', **IN_TURN))
-    world.begin(seed=1, options=APART, wrappers=())
+    world.reset(seed=1, options=APART, wrappers=())
     for actions in ({'cart_a': (0.0, 0.0)}, {}, dict.fromkeys(world.running, (0.0, 0.0))):
         with pytest.raises(LinkError, match=r'whose turn it is: cart_b'):
             world.step(actions)
@@ -326,9 +326,9 @@ def test_the_world_takes_an_action_of_whose_turn_it_is_and_of_no_one_else() -> N
 
 def test_what_does_not_fit_turns_is_refused(contract: Path) -> None:
     with pytest.raises(LinkError, match=r'cart_b, cart_a.*Use env'):
-        parallel_env(contract, link='embedded')
+        parallel_env(contract, world='embedded')
     with pytest.raises(LinkError, match='at once'):
-        BoundaryTurnEnv('two_carts', link='embedded')
+        BoundaryTurnEnv('two_carts', world='embedded')
     made = make(contract)
     with pytest.raises(ResetNeeded, match='Call reset'):
         made.step(AHEAD)

@@ -30,7 +30,7 @@ SHARED = Path('/dev/shm')
 
 def poses(steps: int = 3, seed: int = 1) -> list[list[float]]:
     """Return what some steps of an environment of its own show."""
-    with BoundaryEnv(link='embedded', pacing='lockstep') as env:
+    with BoundaryEnv(world='embedded', pacing='lockstep') as env:
         observation, _ = env.reset(seed=seed, options=CLEAR)
         seen = [observation['pose'].tolist()]
         for _ in range(steps):
@@ -56,7 +56,7 @@ def test_it_runs_in_another_thread_than_the_first() -> None:
 
 
 def test_environments_that_are_stepped_in_turn_do_not_know_each_other() -> None:
-    envs = [BoundaryEnv(link='embedded', pacing='lockstep') for _ in range(4)]
+    envs = [BoundaryEnv(world='embedded', pacing='lockstep') for _ in range(4)]
     seen: list[list[list[float]]] = [[] for _ in envs]
     for env, own in zip(envs, seen, strict=True):
         own.append(env.reset(seed=1, options=CLEAR)[0]['pose'].tolist())
@@ -72,7 +72,7 @@ def test_an_exception_of_the_users_closes_the_environment(tmp_path: Path) -> Non
     path = tmp_path / 'run.jsonl'
     with (
         pytest.raises(ZeroDivisionError),
-        BoundaryEnv(link='embedded', pacing='lockstep', record=path) as env,
+        BoundaryEnv(world='embedded', pacing='lockstep', record=path) as env,
     ):
         env.reset(seed=1)
         _ = 1 / 0
@@ -142,7 +142,7 @@ _ONE = """
 import sys, threading
 from boundary_env_ros.facade import BoundaryEnv
 try:
-    with BoundaryEnv(link='embedded', pacing='lockstep', record=sys.argv[1]) as env:
+    with BoundaryEnv(world='embedded', pacing='lockstep', record=sys.argv[1]) as env:
         env.reset(seed=1)
         for number in range(10**6):
             *_, terminated, truncated, _ = env.step(env.action_space.sample() * 0)
@@ -165,7 +165,7 @@ _VECTOR = """
 import gymnasium
 envs = gymnasium.make_vec(
     'boundary_env_ros:boundary_env_ros/WarehouseCart-v0', num_envs=2,
-    vectorization_mode='async', link='embedded', pacing='lockstep',
+    vectorization_mode='async', world='embedded', pacing='lockstep',
 )
 try:
     envs.reset(seed=1)

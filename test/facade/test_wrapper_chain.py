@@ -27,7 +27,7 @@ from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade import BoundaryEnv, RecordWrappers
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
-EMBEDDED = {'link': 'embedded', 'pacing': 'lockstep'}
+EMBEDDED = {'world': 'embedded', 'pacing': 'lockstep'}
 
 
 @pytest.fixture(scope='module')
@@ -39,7 +39,7 @@ def records() -> list[Transition]:
 @pytest.fixture(scope='module')
 def base(records: list[Transition]) -> Iterator[BoundaryEnv]:
     """Return one environment for all tests; each reset begins anew."""
-    env = BoundaryEnv(link='embedded', pacing='lockstep', sink=records.append)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', sink=records.append)
     yield env
     env.close()
 

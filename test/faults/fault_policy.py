@@ -60,7 +60,7 @@ def main(file: str, domain_id: int) -> None:
         while line := sys.stdin.readline():
             seed = int(line.split()[1])
             try:
-                env = env or BoundaryEnv(file, link='ros', domain_id=domain_id)
+                env = env or BoundaryEnv(file, world='ros', domain_id=domain_id)
                 drive(env, seed)
             except BoundaryError as error:
                 # A link that lost a peer is not trusted again.

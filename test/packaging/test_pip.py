@@ -149,7 +149,7 @@ def test_every_entry_point_loads(pip_environment: Environment) -> None:
     assert {answer for answer in answers if not answer.endswith(' loads')} == set()
     assert answers >= {
         'boundary_env_ros.commands demo loads',
-        'boundary_env_ros.links ros loads',
+        'boundary_env_ros.worlds ros loads',
         'boundary_env_ros.tasks go_to_goal loads',
         'console_scripts boundary-env loads',
     }

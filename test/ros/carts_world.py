@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, ExitStack
 import os
 from pathlib import Path
@@ -29,6 +30,7 @@ from boundary_env_ros.ros.processes import (
     NodeSpec,
     running,
 )
+from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.simulation.robot import make_robot, SimulatedRobot
 from boundary_env_ros.storage.contract_file import load
 
@@ -67,6 +69,16 @@ IN_TURN: Mapping[str, Any] = {
 
 #: Few pictures: to draw them is most of the work of two carts.
 _ROBOT = {'robot': 'two_carts', 'camera_rate': 2.0}
+
+
+def begin_together(worlds: Collection[RosWorld]) -> None:
+    """Begin an episode of the agent of each world: none of them begins without the others."""
+    with ThreadPoolExecutor(len(worlds)) as policies:
+        begun = [
+            policies.submit(world.reset, seed=1, options=APART, wrappers=()) for world in worlds
+        ]
+        for each in begun:
+            each.result()
 
 
 class CartsWorld:
@@ -141,7 +153,7 @@ class CartsWorld:
         """Take a new environment in place of one that is closed, or was never there."""
         self.env = self._make(
             self.file,
-            link='ros',
+            world='ros',
             pacing=self.pacing,
             domain_id=self.domain_id,
             startup_timeout=SOON,

@@ -17,7 +17,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 
 def main(file: str, domain_id: int, seed: int) -> None:
     """Drive until the episode ends."""
-    env = BoundaryEnv(file, link='ros', pacing='realtime', domain_id=domain_id)
+    env = BoundaryEnv(file, world='ros', pacing='realtime', domain_id=domain_id)
     try:
         env.reset(seed=seed, options={'scenario': 'far'})
         print('episode', env.episode_id, flush=True)

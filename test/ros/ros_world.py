@@ -456,7 +456,7 @@ class World:
         """Return a facade on this world, closed with it."""
         made = BoundaryEnv(
             self.file,
-            link='ros',
+            world='ros',
             pacing=self.pacing,
             **{
                 'domain_id': self.domain_id,

@@ -19,11 +19,12 @@ from ros_world import reserved_domain
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.agent_client import AgentClient
 from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.contract_file import load
 
 pytestmark = pytest.mark.ros
@@ -40,13 +41,13 @@ def isolated(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 @pytest.fixture
-def link(isolated: int) -> Iterator[RosLink]:
-    made = RosLink(load('warehouse_cart', Pacing.LOCKSTEP), domain_id=isolated)
-    yield made
-    made.close()
+def client(isolated: int) -> Iterator[AgentClient]:
+    world = RosWorld(load('warehouse_cart', Pacing.LOCKSTEP), domain_id=isolated)
+    yield world._clients['cart']
+    world.close()
 
 
-def server(link: RosLink, episode_id: str, *, alive: bool) -> tuple[OwnNode, list[Any]]:
+def server(client: AgentClient, episode_id: str, *, alive: bool) -> tuple[OwnNode, list[Any]]:
     """Return a node that serves the beginning of episodes, or seems to, and what it was asked."""
     asked: list[Any] = []
 
@@ -55,7 +56,7 @@ def server(link: RosLink, episode_id: str, *, alive: bool) -> tuple[OwnNode, lis
         response.episode_id = episode_id
         return response
 
-    made = OwnNode('environment', domain_id=link._own.domain_id, namespace='')
+    made = OwnNode('environment', domain_id=client._own.domain_id, namespace='')
     made.node.create_service(srv.BeginEpisode, names.BEGIN_EPISODE, begin)
     if alive:
         made.spin_in_thread(f'serves {episode_id}')
@@ -88,11 +89,11 @@ def boundary_services(domain: int, *, alive: bool) -> tuple[OwnNode, list[str]]:
     return made, asked
 
 
-def ask(link: RosLink, seconds: float) -> Any:
-    assert link._begin.wait_for_service(_LONG)
+def ask(client: AgentClient, seconds: float) -> Any:
+    assert client._begin.wait_for_service(_LONG)
     request = srv.BeginEpisode.Request(client='ann')
-    return link._call(
-        link._begin,
+    return client._call(
+        client._begin,
         request,
         'the environment',
         sign_of_life=0.2,
@@ -101,7 +102,7 @@ def ask(link: RosLink, seconds: float) -> Any:
 
 
 def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
-    link: RosLink,
+    client: AgentClient,
 ) -> None:
     asked: list[Any] = []
 
@@ -111,7 +112,7 @@ def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
         return response
 
     def reader(name: str) -> OwnNode:
-        made = nodes.enter_context(OwnNode(name, domain_id=link._own.domain_id, unique=False))
+        made = nodes.enter_context(OwnNode(name, domain_id=client._own.domain_id, unique=False))
         made.node.create_subscription(msg.ActionRequest, names.ACTION_REQUEST, print, names.RECORD)
         return made
 
@@ -119,24 +120,24 @@ def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
         gate = reader('safety_gate')
         gate.node.create_service(srv.Arm, names.ARM, arm)
         gate.spin_in_thread('grants leases')
-        assert link._arm.wait_for_service(_LONG)
+        assert client._arm.wait_for_service(_LONG)
         with pytest.raises(
             LinkTimeout, match='the recorder to listen to /boundary/action_request'
         ):
-            link._take_lease(time.monotonic() + 0.1)
+            client._take_lease(time.monotonic() + 0.1)
         assert not asked
         reader('recorder')
-        assert link._take_lease(time.monotonic() + _LONG) == 'granted'
+        assert client._take_lease(time.monotonic() + _LONG) == 'granted'
 
 
-def test_whom_nobody_answered_is_answered_by_the_successor(link: RosLink) -> None:
-    dead, _ = server(link, 'never', alive=False)
+def test_whom_nobody_answered_is_answered_by_the_successor(client: AgentClient) -> None:
+    dead, _ = server(client, 'never', alive=False)
     with ThreadPoolExecutor(1) as policy:
-        answer = policy.submit(ask, link, _LONG)
-        while not link._begin.service_is_ready():
+        answer = policy.submit(ask, client, _LONG)
+        while not client._begin.service_is_ready():
             time.sleep(0.01)
         time.sleep(0.1)  # for the first question to be out; without it the test proves less
-        successor, asked = server(link, 'new', alive=True)
+        successor, asked = server(client, 'new', alive=True)
         assert answer.result(_LONG).episode_id == 'new'
     assert asked
     successor.close()
@@ -185,8 +186,10 @@ def test_a_reset_is_asked_for_once_and_not_before_the_client_is_known(isolated: 
     frozen.close()
 
 
-def test_who_is_never_answered_is_told_who_was_silent_and_for_how_long(link: RosLink) -> None:
-    dead, _ = server(link, 'never', alive=False)
+def test_who_is_never_answered_is_told_who_was_silent_and_for_how_long(
+    client: AgentClient,
+) -> None:
+    dead, _ = server(client, 'never', alive=False)
     with pytest.raises(LinkTimeout, match=r'answer of the environment within 1\.5 s'):
-        ask(link, 1.5)
+        ask(client, 1.5)
     dead.close()

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS link, and the environment over it, keep the boundary as the kit sees it."""
+"""The world over ROS, and the environment over it, keep the boundary as the kit sees it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.ros.link import RosLink
-from boundary_env_ros.testing import EnvironmentTests, LinkTests
+from boundary_env_ros.ros.world import RosWorld
+from boundary_env_ros.testing import EnvironmentTests, WorldTests
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -39,33 +39,33 @@ def world(make_world: MakeWorld) -> World:
     )
 
 
-class TestWarehouseCart(EnvironmentTests, LinkTests):
+class TestWarehouseCart(EnvironmentTests, WorldTests):
     pacing = 'lockstep'
     steps = 10
 
     @pytest.fixture(autouse=True)
     def _in_the_world(self, world: World) -> Iterator[None]:
-        self.world = world
+        self.nodes = world
         self.begun = time.monotonic_ns()
         yield
         world.close_environments()
         world.end_episode()
 
     def contract(self) -> Path:
-        return self.world.file
+        return self.nodes.file
 
-    def link(self) -> RosLink:
-        return RosLink(
-            self.world.loaded, domain_id=self.world.domain_id, namespace=self.world.namespace
+    def world(self) -> RosWorld:
+        return RosWorld(
+            self.nodes.loaded, domain_id=self.nodes.domain_id, namespace=self.nodes.namespace
         )
 
     def env(self) -> BoundaryEnv:
-        return self.world.environment()
+        return self.nodes.environment()
 
     def record(self) -> Sequence[object]:
-        self.world.end_episode()
-        transitions = self.world.probe.messages(names.TRANSITION, self.begun)
+        self.nodes.end_episode()
+        transitions = self.nodes.probe.messages(names.TRANSITION, self.begun)
         return [
-            *self.world.decisions(self.begun),
+            *self.nodes.decisions(self.begun),
             *(from_msg(Transition, message) for message in transitions),
         ]

@@ -61,7 +61,7 @@ def _no_episode_is_left(world: World) -> Iterator[None]:
 def test_made_by_its_id_it_resets_and_steps(world: World) -> None:
     env = gymnasium.make(
         'boundary_env_ros/WarehouseCart-v0',
-        link='ros',
+        world='ros',
         contract=str(world.file),
         domain_id=world.domain_id,
     )
@@ -87,11 +87,11 @@ def test_the_example_drives_the_nodes_when_one_word_is_changed(
     world: World, tmp_path: Path
 ) -> None:
     embedded = EXAMPLE.read_text(encoding='utf-8')
-    assert embedded.count("link='embedded'") == 1
+    assert embedded.count("world='embedded'") == 1
     # And the contract, under which a busy machine changes nothing.
     changed = tmp_path / 'drive_cart.py'
-    over_ros = f"link='ros', contract={str(world.file)!r}"
-    changed.write_text(embedded.replace("link='embedded'", over_ros), encoding='utf-8')
+    over_ros = f"world='ros', contract={str(world.file)!r}"
+    changed.write_text(embedded.replace("world='embedded'", over_ros), encoding='utf-8')
     finished = subprocess.run(
         [sys.executable, str(changed)],
         env={**os.environ, **isolated_environment(world.domain_id)},
@@ -226,7 +226,7 @@ def test_missing_nodes_are_named_within_the_stated_deadline(world: World) -> Non
 
 def test_another_contract_is_refused_with_both_digests(world: World) -> None:
     file = write_contract(world.folder / 'other.yaml', {**PATIENT, 'version': '1.0.1'})
-    env = BoundaryEnv(file, link='ros', domain_id=world.domain_id)
+    env = BoundaryEnv(file, world='ros', domain_id=world.domain_id)
     try:
         with pytest.raises(Refused) as caught:
             env.reset()

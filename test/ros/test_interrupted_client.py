@@ -108,7 +108,7 @@ _CARELESS = """
 import sys
 import numpy as np
 from boundary_env_ros.facade import BoundaryEnv
-env = BoundaryEnv(sys.argv[1], link='ros', domain_id=int(sys.argv[2]), startup_timeout=60.0)
+env = BoundaryEnv(sys.argv[1], world='ros', domain_id=int(sys.argv[2]), startup_timeout=60.0)
 env.reset(seed=1, options={'scenario': 'clear'})
 env.step(np.zeros(2, dtype=np.float32))
 print('stepped')
@@ -120,7 +120,7 @@ import numpy as np
 from boundary_env_ros.facade import BoundaryEnv
 try:
     domain = int(sys.argv[2])
-    with BoundaryEnv(sys.argv[1], link='ros', domain_id=domain, startup_timeout=60.0) as env:
+    with BoundaryEnv(sys.argv[1], world='ros', domain_id=domain, startup_timeout=60.0) as env:
         env.reset(seed=1, options={'scenario': 'clear'})
         for number in range(10**6):
             *_, terminated, truncated, _ = env.step(np.zeros(2, dtype=np.float32))

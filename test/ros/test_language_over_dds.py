@@ -265,7 +265,7 @@ class Lab:
         ):
             probe.listen(topic, kind, qos)
         probe.until(self.robot.is_heard, 30.0, 'a gate that hears the arm')
-        self.env = BoundaryEnv(file, link='ros', domain_id=domain, startup_timeout=_SOON)
+        self.env = BoundaryEnv(file, world='ros', domain_id=domain, startup_timeout=_SOON)
         self.pool = ThreadPoolExecutor(1)
 
     def close(self) -> None:

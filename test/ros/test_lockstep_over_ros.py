@@ -88,7 +88,7 @@ def test_the_record_over_ros_is_that_of_one_process(world: World, scenario: str)
     over_ros = world.environment()
     seen = episode(over_ros, 21, scenario)
     records: list[Any] = []
-    embedded = BoundaryEnv(world.file, link='embedded', pacing='lockstep', sink=records.append)
+    embedded = BoundaryEnv(world.file, world='embedded', pacing='lockstep', sink=records.append)
     episode(embedded, 21, scenario)
     embedded.close()
 
@@ -122,7 +122,7 @@ def test_the_requests_over_ros_are_those_that_one_process_records(world: World) 
     )
     seen = episode(over_ros, 22, 'clear')
     records: list[Any] = []
-    embedded = BoundaryEnv(world.file, link='embedded', pacing='lockstep', sink=records.append)
+    embedded = BoundaryEnv(world.file, world='embedded', pacing='lockstep', sink=records.append)
     episode(embedded, 22, 'clear')
     embedded.close()
 

@@ -52,7 +52,7 @@ def env(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[B
             for name in ('simulated_robot', 'safety_gate', 'environment')
         ]
         stack.enter_context(running(nodes, domain_id=domain, logs=tmp_path / 'logs', timeout=60.0))
-        made = BoundaryEnv(CONTRACT, link='ros', domain_id=domain)
+        made = BoundaryEnv(CONTRACT, world='ros', domain_id=domain)
         stack.callback(made.close)
         yield made
 

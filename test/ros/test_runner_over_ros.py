@@ -22,7 +22,7 @@ from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.facade.run_plan import Late, Plan
 from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner
-from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
 
 if TYPE_CHECKING:
@@ -51,15 +51,15 @@ def world(make_world: MakeWorld) -> Iterator[World]:
 
 
 @pytest.fixture
-def link(world: World) -> Iterator[RosLink]:
+def link(world: World) -> Iterator[RosWorld]:
     """Return a link that is closed, and its episode ended, after the test."""
-    made = RosLink(world.loaded, domain_id=world.domain_id)
+    made = RosWorld(world.loaded, domain_id=world.domain_id)
     yield made
     made.close()
     world.end_episode()
 
 
-def run(world: World, link: RosLink, plan: Plan, seconds: float) -> EpisodeResult:
+def run(world: World, link: RosWorld, plan: Plan, seconds: float) -> EpisodeResult:
     """Run an episode of a policy that takes so long for every chunk."""
 
     def policy(observation: Any) -> Any:
@@ -92,7 +92,7 @@ def said(steps: list[Transition], key: str) -> list[str]:
     return [item.value for step in steps for item in step.diagnostics if item.key == key]
 
 
-def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosLink) -> None:
+def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosWorld) -> None:
     # Asked for one step before the last chunk ends, it takes seven: late every time.
     plan = Plan(asynchronous=True, execute=EXECUTE, lead=1, late=Late.SPLICE)
     result = run(world, link, plan, seconds=0.7)
@@ -116,7 +116,7 @@ def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosL
     assert result.steps == len(steps) - 1
 
 
-def test_late_chunks_are_dropped_and_the_record_says_so(world: World, link: RosLink) -> None:
+def test_late_chunks_are_dropped_and_the_record_says_so(world: World, link: RosWorld) -> None:
     plan = Plan(asynchronous=True, execute=EXECUTE, lead=1, late=Late.DROP)
     result = run(world, link, plan, seconds=0.7)
     steps = steps_of(world, result)
@@ -129,7 +129,7 @@ def test_late_chunks_are_dropped_and_the_record_says_so(world: World, link: RosL
 
 @pytest.mark.timed
 def test_the_next_chunk_is_asked_for_as_early_as_the_last_inferences_took(
-    world: World, link: RosLink
+    world: World, link: RosWorld
 ) -> None:
     # Longer than a step, so that two steps ahead is the least that is in time.
     result = run(world, link, Plan(asynchronous=True, execute=6), seconds=0.12)
@@ -152,5 +152,5 @@ def test_the_command_drives_the_nodes(
     assert main(['run', *words, '--option', 'scenario=clear', '--json']) == 0
     told = json.loads(capsys.readouterr().out)
     (episode,) = told['episodes']
-    assert (told['link'], told['pacing'], told['failure']) == ('ros', 'lockstep', '')
+    assert (told['world'], told['pacing'], told['failure']) == ('ros', 'lockstep', '')
     assert (episode['cause'], episode['left']) == ('success', '')

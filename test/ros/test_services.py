@@ -40,8 +40,8 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.ros.processes import BringUp
+from boundary_env_ros.ros.world import RosWorld
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -289,11 +289,11 @@ def test_a_client_beside_the_services_holds_the_episode_too(
 def test_a_client_that_is_refused_ends_nothing_of_the_one_before_it_on_the_link(
     world: World,
 ) -> None:
-    link = RosLink(world.loaded, domain_id=world.domain_id)
-    link.begin(seed=3, options=CLEAR, wrappers=(), client='ann')
+    link = RosWorld(world.loaded, domain_id=world.domain_id)
+    link.reset(seed=3, options=CLEAR, wrappers=(), client='ann')
     for _ in range(2):
         with pytest.raises(Refused, match="'ann' runs"):
-            link.begin(seed=3, options=CLEAR, wrappers=(), client='bob')
+            link.reset(seed=3, options=CLEAR, wrappers=(), client='bob')
         link.abandon()
     link.close()
 

@@ -63,7 +63,7 @@ class Hall:
         return self.server.stdout.readline()
 
     def environment(self) -> BoundaryEnv:
-        return BoundaryEnv(self.file, link='ros', pacing=self.pacing, domain_id=self.domain)
+        return BoundaryEnv(self.file, world='ros', pacing=self.pacing, domain_id=self.domain)
 
     def speed(self) -> float:
         last = self.probe.last('ground_truth')

@@ -16,7 +16,15 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, APART, carts_world, CartsWorld, IN_TURN, without_options
+from carts_world import (
+    AGENTS,
+    APART,
+    begin_together,
+    carts_world,
+    CartsWorld,
+    IN_TURN,
+    without_options,
+)
 from pettingzoo.test import api_test
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
@@ -25,7 +33,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv
-from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
 
 pytestmark = pytest.mark.ros
@@ -103,7 +111,7 @@ def test_between_its_turns_an_agent_is_held_by_its_gate(carts: CartsWorld) -> No
     made.reset(seed=1, options=APART)
     for _ in range(3):
         made.step(AHEAD)
-    (held,) = made.last_deliveries['cart_a'].transition.decisions
+    (held,) = made.last_results['cart_a'].transition.decisions
     assert holds_for_another(held)
     assert held.verdict is Verdict.HELD
     assert {result.reason for result in held.rules} >= {Reason.REPUBLISHED}
@@ -118,23 +126,18 @@ def test_a_client_of_one_agent_waits_for_its_turn_and_says_what_it_had_seen(
     carts: CartsWorld,
 ) -> None:
     carts.env.close()
-    links = {
-        agent: RosLink(carts.loaded, domain_id=carts.domain_id, agent=agent) for agent in AGENTS
+    worlds = {
+        agent: RosWorld(carts.loaded, domain_id=carts.domain_id, agent=agent) for agent in AGENTS
     }
     try:
-        for link in links.values():
-            link.ask_begin(seed=1, options=APART, wrappers=())
-        for link in links.values():
-            link.arm()
-        for link in links.values():
-            link.finish_begin()
+        begin_together(worlds.values())
         with ThreadPoolExecutor(1) as policy:
-            second = policy.submit(links['cart_a'].step, (0.3, 0.0))
-            (first,) = links['cart_b'].step((0.3, 0.0))
-            passed, own = second.result(30.0)
+            second = policy.submit(worlds['cart_a'].step, {'cart_a': (0.3, 0.0)})
+            (first,) = worlds['cart_b'].step({'cart_b': (0.3, 0.0)})['cart_b']
+            passed, own = second.result(30.0)['cart_a']
     finally:
-        for link in links.values():
-            link.close()
+        for world in worlds.values():
+            world.close()
         carts.renew()
     assert [each.transition.id.step for each in (first, passed, own)] == [1, 1, 2]
     request = own.transition.decisions[own.transition.decision].request

@@ -17,7 +17,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, APART, carts_world, CartsWorld, without_options
+from carts_world import AGENTS, begin_together, carts_world, CartsWorld, without_options
 from lockstep_records import compared, of_kinds, plain, Records
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 from ros_world import SOON
@@ -28,7 +28,7 @@ from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.ros.link import RosLink
+from boundary_env_ros.ros.world import RosWorld
 
 pytestmark = pytest.mark.ros
 
@@ -62,7 +62,7 @@ def episode(env: BoundaryParallelEnv, steps: int) -> None:
 def test_the_record_of_both_over_ros_is_that_of_one_process(carts: CartsWorld) -> None:
     records: list[Any] = []
     embedded = BoundaryParallelEnv(
-        carts.file, link='embedded', robot=carts.robot(), sink=records.append
+        carts.file, world='embedded', robot=carts.robot(), sink=records.append
     )
     episode(embedded, 15)
     episode(carts.env, 15)
@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_by_pettingzoos_own_test(
     carts: CartsWorld,
 ) -> None:
     """In two worlds, since that test drives two environments at once: here, and over ROS."""
-    other = BoundaryParallelEnv(carts.file, link='embedded', robot=carts.robot())
+    other = BoundaryParallelEnv(carts.file, world='embedded', robot=carts.robot())
     worlds = iter((carts.env, other))
     parallel_seed_test(lambda: next(worlds), num_cycles=5)
     carts.renew()
@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_by_pettingzoos_own_test(
 def test_the_example_drives_the_carts_of_the_nodes(carts: CartsWorld) -> None:
     carts.env.close()
     told = subprocess.run(
-        [sys.executable, str(EXAMPLE), '--link', 'ros', '--contract', str(carts.file)],
+        [sys.executable, str(EXAMPLE), '--world', 'ros', '--contract', str(carts.file)],
         check=False,
         capture_output=True,
         text=True,
@@ -131,24 +131,19 @@ def test_the_example_drives_the_carts_of_the_nodes(carts: CartsWorld) -> None:
 
 def test_who_does_not_decide_is_lost_and_who_waited_for_it_goes_on(carts: CartsWorld) -> None:
     carts.env.close()
-    links = {
-        agent: RosLink(carts.loaded, domain_id=carts.domain_id, agent=agent) for agent in AGENTS
+    worlds = {
+        agent: RosWorld(carts.loaded, domain_id=carts.domain_id, agent=agent) for agent in AGENTS
     }
     try:
-        for link in links.values():
-            link.ask_begin(seed=1, options=APART, wrappers=())
-        for link in links.values():
-            link.arm()
-        for link in links.values():
-            link.finish_begin()
+        begin_together(worlds.values())
         # The other's policy thinks for ever; the world waits, and then goes on without it.
         for _ in range(2):
-            (step,) = links['cart_a'].step((0.2, 0.0))
+            (step,) = worlds['cart_a'].step({'cart_a': (0.2, 0.0)})['cart_a']
             assert not step.transition.cause
         carts.probe.until(
             lambda: carts.last('cart_b').cause == 'policy_lost', SOON, 'the ending of cart_b'
         )
     finally:
-        for link in links.values():
-            link.close()
+        for world in worlds.values():
+            world.close()
         carts.renew()

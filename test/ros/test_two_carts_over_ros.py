@@ -22,8 +22,8 @@ from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, PeerLost, ResetFailed
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.link import RosLink
 from boundary_env_ros.ros.processes import NodeSpec, running
+from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
 
 pytestmark = pytest.mark.ros
@@ -97,12 +97,12 @@ def test_whose_policy_misses_its_turns_is_held_then_stopped_then_lost_and_the_ot
 
 def test_an_agent_that_begins_alone_fails_and_says_who_did_not(carts: CartsWorld) -> None:
     carts.env.reset(seed=1, options=APART)
-    alone = RosLink(carts.loaded, domain_id=carts.domain_id, agent='cart_b')
+    alone = RosWorld(carts.loaded, domain_id=carts.domain_id, agent='cart_b')
     try:
         # Of another client, it may not even begin while the episode runs.
         carts.env.close()
         with pytest.raises(ResetFailed, match='waiting for cart_a to begin as well'):
-            alone.begin(seed=1, options=APART, wrappers=())
+            alone.reset(seed=1, options=APART, wrappers=())
     finally:
         alone.close()
         carts.renew()

@@ -90,7 +90,7 @@ import sys
 import numpy as np
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade import BoundaryEnv
-with BoundaryEnv(sys.argv[1], link='ros', startup_timeout=60.0) as env:
+with BoundaryEnv(sys.argv[1], world='ros', startup_timeout=60.0) as env:
     env.reset(seed=1, options={'scenario': 'far'})
     ended = False
     while not ended:

@@ -252,7 +252,7 @@ def test_a_contract_of_another_robot_is_refused() -> None:
 
 @pytest.fixture(scope='module')
 def env() -> BoundaryEnv:
-    return BoundaryEnv('door_arm', link='embedded', pacing='lockstep')
+    return BoundaryEnv('door_arm', world='embedded', pacing='lockstep')
 
 
 @pytest.mark.parametrize('scenario', ['light', 'heavy', 'ajar'])
@@ -279,7 +279,7 @@ def statuses(config: ArmConfig, steps: int) -> list[dict[str, str]]:
     """Return the status of each field, step by step, with an arm that stays where it is."""
     loaded = load('door_arm', Pacing.LOCKSTEP)
     robot = DoorArmRobot(loaded.contract, start=100 * MS, config=config)
-    env = BoundaryEnv('door_arm', link='embedded', pacing='lockstep', robot=robot, full_info=True)
+    env = BoundaryEnv('door_arm', world='embedded', pacing='lockstep', robot=robot, full_info=True)
     observation, info = env.reset(seed=3)
     found = []
     for _ in range(steps):

@@ -202,7 +202,7 @@ def test_pixels_of_a_camera_are_an_image(
         'shape': [4, 6, 3], 'max_age': 0.5,
     }  # fmt: skip
     file = write(data)
-    env = BoundaryEnv(file, link='embedded', robot=make(odd_plugins.Sees, file))
+    env = BoundaryEnv(file, world='embedded', robot=make(odd_plugins.Sees, file))
     observation, _ = env.reset(seed=1, options={'start': [2.0]})
     assert np.array_equal(observation['screen'], np.full((4, 6, 3), 20, np.uint8))
     observation, *_ = env.step(np.array([3.0], np.float32))
@@ -228,7 +228,7 @@ def test_rewards_are_terms_and_its_end_is_that_of_the_episode(
     file: Path, make: Callable[..., PluginRobot]
 ) -> None:
     seen: list[object] = []
-    env = BoundaryEnv(file, link='embedded', robot=make(), sink=seen.append)
+    env = BoundaryEnv(file, world='embedded', robot=make(), sink=seen.append)
     env.reset(seed=3, options={'start': [3.0]})
     rewards = []
     ended = False
@@ -271,7 +271,7 @@ def test_kill_minus_nine_ends_the_episode_and_the_next_one_has_a_new_process(
     file: Path, make: Callable[..., PluginRobot]
 ) -> None:
     robot = make()
-    env = BoundaryEnv(file, link='embedded', robot=robot)
+    env = BoundaryEnv(file, world='embedded', robot=robot)
     env.reset(seed=1)
     env.step(np.array([0.5], np.float32))
     first = robot.pid

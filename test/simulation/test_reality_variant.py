@@ -12,7 +12,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
 from boundary_env_ros.simulation.config import (
     CartConfig,
@@ -107,4 +107,4 @@ def test_options_for_a_robot_that_is_made_already_are_refused() -> None:
     loaded = load('warehouse_cart', Pacing.LOCKSTEP)
     robot = make_robot(loaded.contract, 0)
     with pytest.raises(LinkError, match='Make it with its options'):
-        EmbeddedLink(loaded, robot=robot, robot_options={'payload': 1.0})
+        EmbeddedWorld(loaded, robot=robot, robot_options={'payload': 1.0})

@@ -35,7 +35,7 @@ def keep_right(agent: str, transition: Transition) -> Vector:
 @pytest.mark.parametrize('seed', range(3))
 def test_carts_that_keep_to_the_right_swap_places_without_touching(seed: int) -> None:
     world = EmbeddedWorld(load('two_carts', Pacing.LOCKSTEP))
-    begun = world.begin(seed=seed, options={'scenario': 'aisle'}, wrappers=())
+    begun = world.reset(seed=seed, options={'scenario': 'aisle'}, wrappers=())
     last = {agent: delivery.transition for agent, delivery in begun.items()}
     while world.running:
         closed = world.step({agent: keep_right(agent, last[agent]) for agent in world.running})

@@ -16,7 +16,7 @@ import pytest
 from small_world import Point, write
 
 from boundary_env_ros import testing
-from boundary_env_ros.testing import ContractTests, EnvironmentTests, Failure, LinkTests
+from boundary_env_ros.testing import ContractTests, EnvironmentTests, Failure, WorldTests
 from boundary_env_ros.testing.verdicts import difference
 
 MIXINS = [kind for kind in vars(testing).values() if inspect.isclass(kind) and kind is not Failure]
@@ -67,7 +67,7 @@ def test_every_test_is_named_after_its_kind_and_says_what_must_hold() -> None:
     assert odd == []
 
 
-@pytest.mark.parametrize('kind', [ContractTests, EnvironmentTests, LinkTests])
+@pytest.mark.parametrize('kind', [ContractTests, EnvironmentTests, WorldTests])
 def test_what_was_not_overridden_is_named(kind: type) -> None:
     name = next(name for owner, name in TESTS if owner is kind)
     with pytest.raises(NotImplementedError, match='does not say what it tests'):
@@ -82,7 +82,7 @@ def test_without_a_record_only_the_audit_is_left_out(tmp_path: Path) -> None:
         def env(self) -> BoundaryEnv:
             file = write(tmp_path)
             robot = Point(load(file).contract, 0)
-            return BoundaryEnv(file, link='embedded', pacing='lockstep', robot=robot)
+            return BoundaryEnv(file, world='embedded', pacing='lockstep', robot=robot)
 
     with pytest.raises(unittest.SkipTest, match='pass sink=self.keep'):
         Kit().test_environment_leaves_a_record_that_the_audit_believes()

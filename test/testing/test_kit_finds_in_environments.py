@@ -285,6 +285,6 @@ def kit(file: Path, env: type[BoundaryEnv]) -> EnvironmentTests:
         def env(self) -> BoundaryEnv:
             contract = load(file).contract
             robot = Point(contract, to_nanoseconds(contract.period))
-            return env(file, link='embedded', pacing='lockstep', robot=robot, sink=self.keep)
+            return env(file, world='embedded', pacing='lockstep', robot=robot, sink=self.keep)
 
     return Kit()

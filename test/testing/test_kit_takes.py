@@ -11,9 +11,9 @@ import pytest
 from small_world import Point, write
 
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.facade.embedded import EmbeddedLink
+from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.testing import ContractTests, EnvironmentTests, LinkTests
+from boundary_env_ros.testing import ContractTests, EnvironmentTests, WorldTests
 
 SAFE = 'safe: [0.0, 0.0]'
 DERIVED = """\
@@ -57,28 +57,28 @@ DRIVEN = {name: change for name, change in KINDS.items() if name != 'levels'}
 
 @pytest.mark.parametrize('change', DRIVEN.values(), ids=DRIVEN)
 def test_an_honest_world_passes(tmp_path: Path, change: tuple[str, str]) -> None:
-    class Kit(EnvironmentTests, LinkTests):
+    class Kit(EnvironmentTests, WorldTests):
         pacing = 'lockstep'
         steps = 5
 
         def contract(self) -> Path:
             return write(tmp_path, change)
 
-        def link(self) -> EmbeddedLink:
-            return EmbeddedLink(self.loaded(), robot=self.point())
+        def world(self) -> EmbeddedWorld:
+            return EmbeddedWorld(self.loaded(), robot=self.point())
 
         def env(self) -> BoundaryEnv:
             file = self.contract()
             robot = self.point()
             return BoundaryEnv(
-                file, link='embedded', pacing='lockstep', robot=robot, sink=self.keep
+                file, world='embedded', pacing='lockstep', robot=robot, sink=self.keep
             )
 
         def point(self) -> Point:
             contract = self.loaded().contract
             return Point(contract, to_nanoseconds(contract.period))
 
-    for kind in (EnvironmentTests, LinkTests):
+    for kind in (EnvironmentTests, WorldTests):
         _pass_all(Kit(), kind)
 
 

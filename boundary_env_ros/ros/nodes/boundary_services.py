@@ -3,7 +3,7 @@
 """
 The node ``boundary_services``: the whole conversation of a policy as services, and its events.
 
-It is a client like any other: it holds a link of its own for every agent. Its callbacks wait, so
+It is a client like any other: it has a world of its own for every agent. Its callbacks wait, so
 that those of gate and environment never do.
 """
 
@@ -44,7 +44,7 @@ class BoundaryServices(ContractNode):
         )
 
     def activate(self) -> None:
-        """Make the links, which look for environment and gates from now on."""
+        """Make the clients, which look for environment and gates from now on."""
         for agent in self._agents:
             agent.activate()
 

@@ -1,25 +1,19 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The link over ROS: one client, with a context and a thread of its own."""
+"""One agent's part of a client of the nodes: its episodes, requests and results."""
 
 from __future__ import annotations
 
-import atexit
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 import math
-import os
 import time
-from typing import Any, TypeVar
-import uuid
+from typing import Any
 
 from rclpy.duration import Duration
-from rclpy.parameter import Parameter
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.causes import OPERATOR_STOP
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateStatus
@@ -29,37 +23,34 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
-    EpisodeEnded,
     LinkError,
     LinkTimeout,
     PeerLost,
     RecordError,
     Refused,
     ResetFailed,
-    ResetNeeded,
     ResultCode,
 )
-from boundary_env_ros.facade.link import (
-    agent_of,
-    Asked,
-    asked_of,
+from boundary_env_ros.facade.steps import (
+    action_request,
     closed_by,
-    Delivery,
     Image,
-    request_of,
+    StepRequest,
+    StepResult,
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
-from boundary_env_ros.ros.executors import fastest_executor, with_info
+from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.own_node import OwnNode
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
-T = TypeVar('T')
+#: What a client may want to be told of each result as it comes.
+OnResult = Callable[[StepResult], None]
 
 # Of each camera, also in the queue while nobody waits for them.
 _IMAGES_KEPT = 32
@@ -82,53 +73,49 @@ _ARM_AGAIN = 0.02
 _ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
 
-class RosLink:
+class AgentClient:
     """
-    A client of the nodes of one namespace, on behalf of one agent.
+    What a client of the nodes does for one of its agents; several share a node.
 
-    It owns a ROS context, so that any number of links live in one process, beside any other use of
-    rclpy, and closing one touches no other. It receives in the thread of its caller, while that
-    waits; every wait has a deadline.
+    It receives in the thread of its caller, while that waits; every wait has a deadline.
 
     Parameters
     ----------
+    own
+        The node of the client.
     loaded
         The contract; the nodes must run under the same.
-    namespace
-        Namespace of the nodes.
-    domain_id
-        ROS domain; default: ``ROS_DOMAIN_ID``, or 0.
-    client
-        Name of this client in the record; default: ``policy``, the process id and four random
-        digits.
-    startup_timeout
-        Seconds to wait for environment and gate to be found.
-    image_timeout
-        Seconds to wait for an image that an observation refers to; default: half of a period.
     agent
-        The agent; default: the only one of the contract. Several of one world begin together:
-        :class:`boundary_env_ros.ros.world.RosWorld` does that.
+        The agent.
+    client
+        Name of the client in the record.
+    holder
+        Tells this client from another of the same name: two processes must not share a lease.
+    startup_timeout, image_timeout
+        See :class:`boundary_env_ros.ros.world.RosWorld`.
+
+    Attributes
+    ----------
+    client
+        Name of the client in the record.
 
     """
 
     def __init__(
         self,
+        own: OwnNode,
         loaded: LoadedContract,
+        agent: str,
         *,
-        namespace: str = '',
-        domain_id: int | None = None,
-        client: str = '',
-        startup_timeout: float = 10.0,
-        image_timeout: float | None = None,
-        agent: str = '',
+        client: str,
+        holder: str,
+        startup_timeout: float,
+        image_timeout: float,
     ) -> None:
         contract = loaded.contract
-        self._contract, self._digest = contract, loaded.digest
-        self._agent = agent_of(contract, agent)
-        self._client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
-        self._process = uuid.uuid4().hex[:8]
-        self._startup_timeout = startup_timeout
-        self._image_timeout = contract.period / 2 if image_timeout is None else image_timeout
+        self._contract, self._digest, self._agent = contract, loaded.digest, agent
+        self.client, self._holder = client, holder
+        self._startup_timeout, self._image_timeout = startup_timeout, image_timeout
         self._transitions: deque[tuple[Transition, Instant]] = deque()
         self._episode: EpisodeStatus | None = None
         self._heard_environment = time.monotonic()
@@ -139,18 +126,10 @@ class RosLink:
         self._episode_id = ''
         self._lease_id = ''
         self._sequence = 0
-        self._last: Delivery | None = None
+        self._last: StepResult | None = None
         self._deadline = self._since = 0.0
-        self._closed = False
 
-        self._own = OwnNode(
-            'boundary_client',
-            domain_id=domain_id,
-            namespace=namespace,
-            parameters=(Parameter('use_sim_time', value=contract.sim_time),),
-            executor=fastest_executor,
-        )
-        self._node = self._own.node
+        self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._subscribe()
         self._requests = self._node.create_publisher(
@@ -159,9 +138,6 @@ class RosLink:
         self._begin = self._node.create_client(srv.BeginEpisode, self._named(names.BEGIN_EPISODE))
         self._end = self._node.create_client(srv.EndEpisode, self._named(names.END_EPISODE))
         self._arm = self._node.create_client(srv.Arm, self._named(names.ARM))
-        # After, so before, the closing of the node: a script that ends without close() must not
-        # leave its episode to a timeout.
-        atexit.register(self.close)
 
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
@@ -235,23 +211,6 @@ class RosLink:
 
     # Beginning -----------------------------------------------------------------------------------
 
-    def begin(
-        self,
-        *,
-        seed: int | None,
-        options: Mapping[str, object],
-        wrappers: Sequence[str],
-        client: str = '',
-    ) -> Delivery:
-        """
-        Begin an episode; see :meth:`boundary_env_ros.facade.link.Link.begin`.
-
-        ``client`` is who it is begun for from now on, where the link serves several.
-        """
-        self.ask_begin(seed=seed, options=options, wrappers=wrappers, client=client)
-        self.arm()
-        return self.finish_begin()
-
     def ask_begin(
         self,
         *,
@@ -261,18 +220,17 @@ class RosLink:
         client: str = '',
     ) -> None:
         """
-        Ask for an episode, the first part of :meth:`begin`; it is answered at once.
+        Ask for an episode, the first part of a reset; it is answered at once.
 
         Of several agents in one world each must have asked before the world is reset.
         """
-        self._check_open()
-        if client not in ('', self._client):
+        if client not in ('', self.client):
             # The episode of the client before is not this one's to abandon, if it is refused.
-            self._client, self._episode_id = client, ''
+            self.client, self._episode_id = client, ''
         self._wait_for_peers()
         request = srv.BeginEpisode.Request(
             digest=self._digest,
-            client=self._client,
+            client=self.client,
             client_version=__version__,
             wrappers=list(wrappers),
             seed_given=seed is not None,
@@ -297,11 +255,11 @@ class RosLink:
         self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
 
     def arm(self) -> None:
-        """Arm the gate for the episode that was asked for, the second part of :meth:`begin`."""
+        """Arm the gate for the episode that was asked for, the second part of a reset."""
         self._lease_id = self._take_lease(self._deadline)
 
-    def finish_begin(self) -> Delivery:
-        """Wait for the reset, the third part of :meth:`begin`."""
+    def finish_begin(self) -> StepResult:
+        """Wait for the reset, the third part of a reset."""
         deadline = self._deadline
         transition, delivered = self._reset_transition(deadline)
         if transition.truncated:
@@ -321,14 +279,9 @@ class RosLink:
         self._last = self._deliver(transition, delivered, patience)
         return self._last
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LinkError('The link is closed. Create a new one.')
-
     def _wait_for_peers(self) -> None:
         deadline = time.monotonic() + self._startup_timeout
         while missing := self._missing():
-            self._check_open()
             if self._told_to_stop():
                 raise LinkError(
                     f'The nodes were stopped (missing: {" and ".join(missing)}). {_START}'
@@ -339,7 +292,7 @@ class RosLink:
                     f'in the namespace {self._node.get_namespace()}, '
                     f'ROS_DOMAIN_ID {self._own.domain_id}. {_START}'
                 )
-            self._own.spin(0.02)
+            self._spin(0.02)
 
     def _told_to_stop(self) -> bool:
         """Return whether the environment ended the last episode since it was stopped itself."""
@@ -396,10 +349,9 @@ class RosLink:
             agent=self._agent,
             episode_id=self._episode_id,
             # Two processes of one name must not share a lease.
-            client=f'{self._client} {self._process}',
+            client=f'{self.client} {self._holder}',
         )
         while True:
-            self._check_open()
             try:
                 answer = self._call(
                     self._arm,
@@ -419,7 +371,7 @@ class RosLink:
             # However much comes meanwhile: the gate has a budget for requests.
             again = time.monotonic() + _ARM_AGAIN
             while (left := again - time.monotonic()) > 0.0:
-                self._own.spin(left)
+                self._spin(left)
 
     def _reset_transition(self, deadline: float) -> tuple[Transition, Instant]:
         try:
@@ -447,7 +399,7 @@ class RosLink:
     def _ending_message(self) -> str:
         deadline = time.monotonic() + 1.0
         while not self._over() and time.monotonic() < deadline:
-            self._own.spin(0.01)
+            self._spin(0.01)
         return '' if self._episode is None else self._episode.message
 
     def _call(
@@ -468,8 +420,7 @@ class RosLink:
         found = client.service_is_ready()
 
         def spin() -> None:
-            self._check_open()
-            self._own.spin(_SLICE)
+            self._spin(_SLICE)
             if found and not client.service_is_ready():
                 # It said so when it ended; of one that was killed nothing is heard for a while.
                 raise LinkError(
@@ -489,46 +440,30 @@ class RosLink:
 
     # Stepping ------------------------------------------------------------------------------------
 
-    def step(self, action: Vector | Asked) -> tuple[Delivery, ...]:
-        """Send one action; see :meth:`boundary_env_ros.facade.link.Link.step`."""
-        seen, asked = self._running(), asked_of(action)
-        passed = self._until_turn(asked.on_delivery)
-        if passed and not self.running:
-            return passed
-        if passed:
-            # It answers what its policy had seen; the steps since then were those of others.
-            answered = seen if asked.answers is None else asked.answers
-            asked = replace(asked, answers=answered, skipped=asked.skipped + len(passed))
-        return (*passed, *self.collect(self.request(asked), asked.on_delivery))
-
-    def _until_turn(self, on_delivery: Callable[[Delivery], None] | None) -> tuple[Delivery, ...]:
-        """Wait for the turn of this agent, where the contract declares turns."""
-        passed: list[Delivery] = []
+    def until_turn(self, on_result: OnResult | None) -> tuple[StepResult, ...]:
+        """Return what is closed before the turn of this agent, as the contract declares turns."""
+        passed: list[StepResult] = []
         while self.running and not self._contract.has_turn(
-            self._agent, self._running().transition.id.step + 1
+            self._agent, self.last.transition.id.step + 1
         ):
-            self._since = time.monotonic()
-            delivery = self.take(math.inf)
-            assert delivery is not None  # it would have waited, or raised
-            passed.append(delivery)
-            if on_delivery is not None:
-                on_delivery(delivery)
+            self.pass_over()
+            passed.append(self._taken(on_result))
         return tuple(passed)
 
-    def request(self, action: Vector | Asked) -> ActionRequest:
-        """Send one action and return the request, the first part of :meth:`step`."""
-        last, asked = self._running(), asked_of(action)
+    def request(self, wanted: StepRequest) -> ActionRequest:
+        """Send one action and return the message."""
+        last = self.last
         # What has come was there before the request.
         self._own.drain()
         requested = not_before(self._clock.now(), last.delivered)
-        request = request_of(
-            asked,
+        request = action_request(
+            wanted,
             last,
             self._contract,
             lease_id=self._lease_id,
             sequence=self._sequence + 1,
             requested=requested,
-            client=self._client,
+            client=self.client,
         )
         self._sequence += 1
         self._requests.publish(to_bytes(request, requested.ros.nanoseconds))
@@ -536,25 +471,28 @@ class RosLink:
         return request
 
     def collect(
-        self, request: ActionRequest, on_delivery: Callable[[Delivery], None] | None = None
-    ) -> tuple[Delivery, ...]:
-        """Wait for what the request closes, the second part of :meth:`step`."""
-        closed: list[Delivery] = []
+        self, request: ActionRequest, on_result: OnResult | None
+    ) -> tuple[StepResult, ...]:
+        """Wait for what a request closes."""
+        closed: list[StepResult] = []
         while True:
-            delivery = self.take(math.inf)
-            assert delivery is not None  # it would have waited, or raised
-            closed.append(delivery)
-            if on_delivery is not None:
-                on_delivery(delivery)
-            if closed_by(delivery.transition, request):
+            closed.append(self._taken(on_result))
+            if closed_by(closed[-1].transition, request):
                 return tuple(closed)
 
+    def _taken(self, on_result: OnResult | None) -> StepResult:
+        """Wait for the next transition, however long a living environment takes for it."""
+        result = self.take(math.inf)
+        assert result is not None  # it would have waited, or raised
+        if on_result is not None:
+            on_result(result)
+        return result
+
     def pass_over(self) -> None:
-        """Let a step go by without an action (realtime), in place of :meth:`request`."""
-        self._running()
+        """Let a step go by without an action, in place of :meth:`request`."""
         self._since = time.monotonic()
 
-    def take(self, seconds: float) -> Delivery | None:
+    def take(self, seconds: float) -> StepResult | None:
         """Return the next transition that is closed; None if none comes within these seconds."""
         found = self._next_transition(seconds)
         if found is None:
@@ -562,11 +500,10 @@ class RosLink:
         self._last = self._deliver(*found, self._image_timeout)
         return self._last
 
-    def observe(self) -> tuple[Delivery, ...]:
-        """Return what was closed meanwhile; see :meth:`Link.observe`."""
-        self._running()
+    def observe(self) -> tuple[StepResult, ...]:
+        """Return what was closed meanwhile."""
         self._own.drain()
-        closed: list[Delivery] = []
+        closed: list[StepResult] = []
         while self._has_transition():
             found = self._transitions.popleft()
             self._last = self._deliver(*found, self._image_timeout)
@@ -574,27 +511,16 @@ class RosLink:
         return tuple(closed)
 
     @property
-    def last(self) -> Delivery | None:
-        """The last delivery of the episode; None before its reset is done."""
+    def last(self) -> StepResult:
+        """The last result of the episode that runs."""
+        assert self._last is not None  # only asked for where an episode runs
         return self._last
 
     @property
     def running(self) -> bool:
-        """Whether, as far as was delivered, an episode of this link runs."""
+        """Whether, as far as was delivered, an episode runs."""
         last = None if self._last is None else self._last.transition
         return last is not None and not (last.terminated or last.truncated)
-
-    def _running(self) -> Delivery:
-        """Return the last delivery of the running episode."""
-        self._check_open()
-        last = self._last
-        if last is None:
-            raise ResetNeeded('No episode was begun. Call begin() first.')
-        if last.transition.terminated or last.transition.truncated:
-            raise EpisodeEnded(
-                f'The episode has ended ({last.transition.cause}). Call begin() first.'
-            )
-        return last
 
     def _next_transition(self, seconds: float) -> tuple[Transition, Instant] | None:
         safety = self._contract.safety
@@ -605,7 +531,6 @@ class RosLink:
         # Who is silent is judged by what has come, not by what was let in.
         self._own.drain()
         while not self._has_transition():
-            self._check_open()
             now = time.monotonic()
             if now > until:
                 return None
@@ -620,7 +545,7 @@ class RosLink:
                     'sign of life). Its node died or hangs; the safety gate stops the robot by '
                     'itself.'
                 )
-            self._own.spin(min(_SLICE, until - now))
+            self._spin(min(_SLICE, until - now))
         self._since = time.monotonic()
         return self._transitions.popleft()
 
@@ -639,7 +564,7 @@ class RosLink:
             )
         return ''
 
-    def _deliver(self, transition: Transition, delivered: Instant, patience: float) -> Delivery:
+    def _deliver(self, transition: Transition, delivered: Instant, patience: float) -> StepResult:
         images: dict[str, Image] = {}
         unresolved = []
         for spec in image_fields(self._contract):
@@ -658,7 +583,7 @@ class RosLink:
                     images[spec.name] = pixels_of(spec, image)
                 except RecordError:
                     unresolved.append(spec.name)
-        return Delivery(
+        return StepResult(
             transition=transition,
             delivered=delivered,
             images=images,
@@ -678,44 +603,37 @@ class RosLink:
                     return message
             if time.monotonic() > deadline:
                 return None
-            self._own.spin(0.01)
+            self._spin(0.01)
+
+    def _spin(self, seconds: float) -> None:
+        """Let one message in, unless the client was closed meanwhile, by another thread."""
+        if self._own.closed:
+            raise LinkError('The world is closed. Create a new one.')
+        self._own.spin(seconds)
 
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         while not condition():
-            self._check_open()
             left = deadline - time.monotonic()
             if left <= 0.0:
                 raise LinkTimeout(f'Timed out (expected {what}). Is the node active, and alive?')
-            self._own.spin(min(left, _SLICE))
+            self._spin(min(left, _SLICE))
 
     # Ending --------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End a running episode of this client as ``abandoned``; let go of context and thread."""
-        if self._closed:
-            return
-        atexit.unregister(self.close)
-        try:
-            self.abandon()
-            # What the recorder has not received yet would go with the publisher.
-            self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
-        finally:
-            self._closed = True
-            self._own.close()
+        """End a running episode of this client as ``abandoned``."""
+        self.abandon()
+        # What the recorder has not received yet would go with the publisher.
+        self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
 
     def abandon(self) -> None:
         """End a running episode of this client as ``abandoned``, and stay open."""
-        if (
-            self._closed
-            or not self._episode_id
-            or self._over()
-            or not self._end.service_is_ready()
-        ):
+        if not self._episode_id or self._over() or not self._end.service_is_ready():
             return
         request = srv.EndEpisode.Request(
             digest=self._digest,
             episode_id=self._episode_id,
-            client=self._client,
+            client=self.client,
             cause='abandoned',
             message='the client closed',
         )

@@ -34,11 +34,12 @@ from boundary_env_ros.errors import (
     ResetNeeded,
 )
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.facade.link import Asked, make_link
 from boundary_env_ros.facade.policies import make_policy
-from boundary_env_ros.facade.replay import ReplayLink
+from boundary_env_ros.facade.replay_world import ReplayWorld
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.steps import StepRequest
+from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 
@@ -72,7 +73,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """Return three short episodes of one client, with seeds 7, 8 and 123."""
     robot = TapedRobot(CART.contract, round(CART.contract.period * 1e9))
     # What lies in a file is what is named; the name of the shipped one has the same meaning.
-    env = BoundaryEnv(link='embedded', pacing='lockstep', robot=robot, sink=robot.note)
+    env = BoundaryEnv(world='embedded', pacing='lockstep', robot=robot, sink=robot.note)
     bag = tmp_path_factory.mktemp('seen') / 'bag'
     found = Seen(bag=bag, tape=robot.tape, resets=[], steps=[], infos=[], ids=[])
     for seed in (7, 8, 123):
@@ -94,7 +95,7 @@ def replaying(seen: Seen) -> Any:
 
     def make(**arguments: Any) -> BoundaryEnv:
         arguments = {'run': seen.bag, **arguments}
-        made.append(BoundaryEnv(link='replay', pacing='lockstep', **arguments))
+        made.append(BoundaryEnv(world='replay', pacing='lockstep', **arguments))
         return made[-1]
 
     yield make
@@ -108,16 +109,16 @@ Make = Callable[..., BoundaryEnv]
 def jsonl(path: Path, loaded: LoadedContract, policy: Any, *seeds: int) -> Path:
     """Leave a record of transitions only."""
     with TransitionJsonl(path) as file:
-        link = make_link(
+        world = make_world(
             'embedded',
             loaded,
             sink=lambda r: file.append(r) if isinstance(r, Transition) else None,
         )
-        runner = Runner(loaded.contract, link, policy, Plan(warm_up=0))
+        runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))
         for seed in seeds:
             runner.episode(seed, CLEAR)
         runner.close()
-        link.close()
+        world.close()
     return path
 
 
@@ -153,23 +154,23 @@ def test_the_recorded_client_would_not_notice(seen: Seen, replaying: Make) -> No
 
 
 @pytest.mark.parametrize('place', ['bag', 'bag/bag_0.mcap', '.'])
-def test_it_is_a_link_by_name_to_a_run_a_bag_or_a_file(seen: Seen, place: str) -> None:
-    link = make_link('replay', CART, run=str(seen.bag.parent / place))
-    first = link.begin(seed=None, options={}, wrappers=())
+def test_it_is_a_world_by_name_to_a_run_a_bag_or_a_file(seen: Seen, place: str) -> None:
+    world = make_world('replay', CART, run=str(seen.bag.parent / place))
+    first = world.reset(seed=None, options={}, wrappers=())['cart']
     assert first.transition.seed == 7
-    assert link.observe() == ()
-    link.close()
-    link.close()
+    assert world.observe() == {'cart': ()}
+    world.close()
+    world.close()
     with pytest.raises(LinkError, match='is closed'):
-        link.step((0.0, 0.0))
+        world.step({'cart': (0.0, 0.0)})
 
 
 def test_from_a_number_that_is_none_any_other_differs(seen: Seen) -> None:
-    link = make_link('replay', CART, run=str(seen.bag.parent))
-    link.begin(seed=None, options={}, wrappers=())
-    [delivery] = link.step((float(ACTIONS[0][0]), math.nan))
-    assert delivery.replayed is not None
-    assert (delivery.replayed.differs, delivery.replayed.difference) == (True, math.inf)
+    world = make_world('replay', CART, run=str(seen.bag.parent))
+    world.reset(seed=None, options={}, wrappers=())
+    [result] = world.step({'cart': (float(ACTIONS[0][0]), math.nan)})['cart']
+    assert result.replayed is not None
+    assert (result.replayed.differs, result.replayed.difference) == (True, math.inf)
 
 
 def test_another_action_changes_nothing_and_is_told(seen: Seen, replaying: Make) -> None:
@@ -228,7 +229,7 @@ def test_a_record_that_ends_in_mid_episode_is_a_peer_that_was_lost(
             file.append(transition)
     with path.open('ab') as raw:
         raw.write(b'{"contract": "wareh')
-    env = BoundaryEnv(link='replay', pacing='lockstep', run=path, blank_images=True)
+    env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     env.reset(seed=8)
     env.step(ACTIONS[0])
     env.step(ACTIONS[1])
@@ -294,7 +295,7 @@ def test_gymnasium_finds_nothing_where_the_record_has_its_seeds(tmp_path: Path) 
     contract = tmp_path / 'hasty.yaml'
     contract.write_text(changed('warehouse_cart', episode__time_limit=0.3).text)
     env = BoundaryEnv(
-        contract, link='replay', pacing='lockstep', run=run, blank_images=True, loop=True
+        contract, world='replay', pacing='lockstep', run=run, blank_images=True, loop=True
     )
     check_env(env, skip_render_check=True)
     env.close()
@@ -304,18 +305,18 @@ def test_gymnasium_finds_nothing_where_the_record_has_its_seeds(tmp_path: Path) 
 
 
 def test_the_spaces_need_no_record() -> None:
-    env = BoundaryEnv(link='replay', run='nowhere')
+    env = BoundaryEnv(world='replay', run='nowhere')
     assert env.observation_space['pose'].shape == (3,)
     with pytest.raises(RecordError, match='does not exist'):
         env.reset()
 
 
 def test_another_contract_is_refused(seen: Seen) -> None:
-    env = BoundaryEnv(link='replay', pacing='realtime', run=seen.bag)
+    env = BoundaryEnv(world='replay', pacing='realtime', run=seen.bag)
     with pytest.raises(DigestMismatch, match=r"recorded in lockstep: pass pacing='lockstep'"):
         env.reset()
     with pytest.raises(DigestMismatch, match='Name the contract that it was recorded under'):
-        ReplayLink(CHUNKS, run=seen.bag)
+        ReplayWorld(CHUNKS, run=seen.bag)
 
 
 def test_images_that_are_not_in_the_record_are_refused_or_black(
@@ -325,10 +326,10 @@ def test_images_that_are_not_in_the_record_are_refused_or_black(
     with TransitionJsonl(path) as file:
         for transition in seen.transitions:
             file.append(transition)
-    env = BoundaryEnv(link='replay', pacing='lockstep', run=path)
+    env = BoundaryEnv(world='replay', pacing='lockstep', run=path)
     with pytest.raises(RecordError, match=r"image of the field 'front'.*blank_images=True"):
         env.reset()
-    env = BoundaryEnv(link='replay', pacing='lockstep', run=path, blank_images=True)
+    env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     observation, info = env.reset()
     assert not observation['front'].any()
     assert info['unresolved_images'] == ['front']
@@ -344,7 +345,7 @@ def test_an_image_that_is_not_the_one_that_was_seen_is_not_shown(
     forged = raw(seen.tape, '/camera/image_raw', black)
     write_bag(tmp_path / 'bag', forged)
     with pytest.raises(RecordError, match='has no image of the field'):
-        BoundaryEnv(link='replay', pacing='lockstep', run=tmp_path / 'bag').reset()
+        BoundaryEnv(world='replay', pacing='lockstep', run=tmp_path / 'bag').reset()
 
 
 # Chunks, realtime, runner, several agents --------------------------------------------------------
@@ -355,15 +356,17 @@ def test_a_chunk_closes_what_it_closed_then(tmp_path: Path) -> None:
         return np.tile([0.3, 0.1], (4, 1))
 
     run = jsonl(tmp_path / 'run.jsonl', CHUNKS, chunk, 5)
-    link = ReplayLink(CHUNKS, run=run, blank_images=True)
-    link.begin(seed=5, options={}, wrappers=())
+    world = ReplayWorld(CHUNKS, run=run, blank_images=True)
+    world.reset(seed=5, options={}, wrappers=())
     heard: list[int] = []
-    asked = Asked(action=(0.3, 0.1) * 4, on_delivery=lambda d: heard.append(d.transition.id.step))
-    closed = link.step(asked)
+    asked = StepRequest(
+        action=(0.3, 0.1) * 4, on_result=lambda d: heard.append(d.transition.id.step)
+    )
+    closed = world.step({'cart': asked})['cart']
     assert [d.transition.id.step for d in closed] == heard == [1, 2, 3, 4]
     assert closed[-1].replayed is not None
     assert closed[-1].replayed.differs is False
-    closed = link.step(Asked(action=(0.3, 0.1)))
+    closed = world.step({'cart': (0.3, 0.1)})['cart']
     assert closed[-1].replayed is not None
     assert closed[-1].replayed.difference == float('inf')
 
@@ -377,7 +380,7 @@ def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: 
     with TransitionJsonl(path) as file:
         for transition in (reset, held, second, third):
             file.append(transition)
-    env = BoundaryEnv(link='replay', pacing='lockstep', run=path, blank_images=True)
+    env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     env.reset()
     *_, info = env.step(ACTIONS[1])
     # The recorded client did not see step 1 before its action for step 2 was answered.
@@ -391,8 +394,8 @@ def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: 
 def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
     run = jsonl(tmp_path / 'run.jsonl', CART, make_policy('scripted', CART, {}), 5)
     for policy, others in (('scripted', False), ('no-op', True)):
-        link = ReplayLink(CART, run=run, blank_images=True, client=policy)
-        runner = Runner(CART.contract, link, make_policy(policy, CART, {}), Plan(warm_up=0))
+        world = ReplayWorld(CART, run=run, blank_images=True, client=policy)
+        runner = Runner(CART.contract, world, make_policy(policy, CART, {}), Plan(warm_up=0))
         result = runner.episode(5, CLEAR)
         runner.close()
         assert result.cause == 'success'
@@ -407,7 +410,7 @@ def test_two_agents_are_replayed_together(tmp_path: Path) -> None:
     loaded = changed('two_carts')
     tape = make_world_tape(loaded, episodes=2, steps=4, seed=3)
     write_bag(tmp_path / 'bag', tape)
-    env = parallel_env('two_carts', link='replay', pacing='lockstep', run=tmp_path / 'bag')
+    env = parallel_env('two_carts', world='replay', pacing='lockstep', run=tmp_path / 'bag')
     ids = {
         sent.what.id.agent: sent.what.id.episode_id
         for sent in tape

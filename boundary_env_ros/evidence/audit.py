@@ -19,9 +19,9 @@ from boundary_env_ros.evidence.findings import AuditReport
 from boundary_env_ros.evidence.index import IndexCheck
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same
-from boundary_env_ros.evidence.run_files import Run, Unreadable, with_task
+from boundary_env_ros.evidence.run_files import Run, with_task
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.records import Message
+from boundary_env_ros.storage.records import Message, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
 
 

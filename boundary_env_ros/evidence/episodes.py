@@ -28,8 +28,7 @@ from boundary_env_ros.core.transition import (
     Kind,
     Transition,
 )
-from boundary_env_ros.evidence.run_files import Unreadable
-from boundary_env_ros.storage.records import Entry
+from boundary_env_ros.storage.records import Entry, Unreadable
 
 #: Steps of an agent that are held back until what belongs to them has come.
 HELD = 256

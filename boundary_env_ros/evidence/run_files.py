@@ -7,55 +7,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, RecordError
 from boundary_env_ros.evidence.dataset import Dataset, open_dataset
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import LINES, read_lines
+from boundary_env_ros.storage.jsonl import LINES
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
     Message,
+    Piece,
     Record,
     RECORDS,
     RecordSource,
+    Unreadable,
 )
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
 #: Records between two words about how far the reading is.
 _OFTEN = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """
-    A record that could not be read.
-
-    Attributes
-    ----------
-    place
-        File and number, or line.
-    why
-        What is wrong with it.
-
-    """
-
-    place: str
-    why: str
-
-
-Piece: TypeAlias = Entry | Message | Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,31 +147,14 @@ class Run:
         """Yield every record in its order, with its place, and for each bad one, why."""
         if self._dataset is not None:
             yield from _read_dataset(self._dataset)
-        elif self.is_lines and self._source is not None:
-            yield from _read_lines(self._source.path)
         elif self._source is not None:
-            yield from _read_bag(self._source)
+            for piece in self._source.pieces():
+                if not isinstance(piece, Message):
+                    yield piece
 
     def pieces(self, topics: frozenset[str]) -> Iterator[Piece]:
-        """Yield every record, and the raw messages of some topics, in the order of their times."""
-        messages = self._messages(topics) if topics else iter(())
-        message = next(messages, None)
-        for entry in self.entries():
-            while isinstance(entry, Entry) and message is not None and _due(message, entry):
-                yield message
-                message = next(messages, None)
-            yield entry
-        if message is not None:
-            yield message
-            yield from messages
-
-    def _messages(self, topics: frozenset[str]) -> Iterator[Message | Unreadable]:
-        if self._source is None:
-            return
-        try:
-            yield from self._source.messages(topics)
-        except RecordError as error:
-            yield Unreadable(place=f'the raw messages of {self.path.name}', why=str(error))
+        """Yield every record, and the raw messages of some topics, as they follow each other."""
+        return self.entries() if self._source is None else self._source.pieces(topics)
 
     # Contract ------------------------------------------------------------------------------------
 
@@ -312,55 +274,8 @@ def folder_of(path: Path) -> RunFolder | None:
     return None
 
 
-def _read_lines(path: Path) -> Iterator[Entry | Unreadable]:
-    number = 0
-    try:
-        for number, found in read_lines(path):
-            if isinstance(found, RecordError):
-                why = str(found).removeprefix(f'{path}:{number}: ')
-                yield Unreadable(place=f'{path.name}, line {number}', why=why)
-            else:
-                yield Entry(found, '', found.closed.ros.nanoseconds, path, number)
-    except RecordError as error:  # a line without an end
-        yield Unreadable(place=f'{path.name}, line {number + 1} and all after it', why=str(error))
-
-
-def _due(message: Message | Unreadable, entry: Entry) -> bool:
-    return isinstance(message, Unreadable) or message.log_time <= entry.log_time
-
-
 def _read_dataset(dataset: Dataset) -> Iterator[Entry | Unreadable]:
     try:
         yield from dataset.entries()
     except RecordError as error:
         yield Unreadable(place=dataset.path.name, why=str(error))
-
-
-def _read_bag(source: RecordSource) -> Iterator[Entry | Unreadable]:
-    passed = 0
-    try:
-        for entry in source.entries():
-            passed += 1
-            yield entry
-    except RecordError:
-        # The fast way ends at the first bad record; the slow one goes on behind it.
-        yield from _read_messages(source, passed)
-
-
-def _read_messages(source: RecordSource, passed: int) -> Iterator[Entry | Unreadable]:
-    """Yield what comes after the first few records, one message at a time."""
-    topics = {topic.name for topic in source.overview().topics if topic.type in RECORDS}
-    number = 0
-    try:
-        for message in source.messages(topics):
-            number += 1
-            if number <= passed:
-                continue
-            try:
-                record = from_message(RECORDS[message.type], message.decode())
-            except RecordError as error:
-                yield Unreadable(place=f'{message.topic}, record {number}', why=str(error))
-            else:
-                yield Entry(record, message.topic, message.log_time, source.path, number)
-    except RecordError as error:
-        yield Unreadable(place=f'behind record {number}', why=str(error))

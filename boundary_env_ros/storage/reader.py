@@ -19,17 +19,19 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, readable
-from boundary_env_ros.storage.jsonl import is_torn, LINES, read_jsonl
+from boundary_env_ros.storage.jsonl import is_torn, LINES, read_jsonl, read_lines
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
     Message,
     Overview,
+    Piece,
     Record,
     RECORDS,
     RecordSource,
     TopicInfo,
+    Unreadable,
 )
 from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -101,6 +103,38 @@ class _BagSource(RecordSource):
                     decoder = decoders[key] = message_decoder(channel)
                 yield Message(channel.topic, channel.type, log_time, publish_time, data, decoder)
 
+    def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
+        """Yield every record, and the messages of some topics, as they stand in the files."""
+        records: dict[tuple[str, bytes], Decoder[Record]] = {}
+        messages: dict[tuple[str, bytes], Decoder[Any]] = {}
+        read = 0
+        try:
+            for file in self._files:
+                numbers: dict[str, int] = {}
+                for channel, log_time, publish_time, data in file.messages(
+                    lambda channel: channel.type in RECORDS or channel.topic in topics
+                ):
+                    topic, kind = channel.topic, channel.type
+                    key = (kind, channel.definition)
+                    if topic in topics:
+                        if key not in messages:
+                            messages[key] = message_decoder(channel)
+                        yield Message(topic, kind, log_time, publish_time, data, messages[key])
+                    if kind not in RECORDS:
+                        continue
+                    read += 1
+                    number = numbers[topic] = numbers.get(topic, 0) + 1
+                    try:
+                        if key not in records:
+                            records[key] = _record_decoder(channel)
+                        record = records[key](data)
+                    except RecordError as error:
+                        yield Unreadable(place=f'{topic}, record {read}', why=str(error))
+                    else:
+                        yield Entry(record, topic, log_time, file.path, number)
+        except RecordError as error:
+            yield Unreadable(place=f'behind record {read}', why=str(error))
+
     def overview(self) -> Overview:
         """Return what is in the files."""
         counts: dict[tuple[str, str], int] = {}
@@ -142,7 +176,24 @@ class _JsonlSource(RecordSource):
         if classes and Transition not in classes:
             return
         for number, transition in enumerate(read_jsonl(self.path), 1):
-            yield Entry(transition, '', transition.closed.ros.nanoseconds, self.path, number)
+            yield self._entry(transition, number)
+
+    def _entry(self, transition: Transition, line: int) -> Entry:
+        return Entry(transition, '', transition.closed.ros.nanoseconds, self.path, line)
+
+    def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
+        """Yield the transitions."""
+        number = 0
+        try:
+            for number, found in read_lines(self.path):
+                if isinstance(found, RecordError):
+                    why = str(found).removeprefix(f'{self.path}:{number}: ')
+                    yield Unreadable(place=f'{self.path.name}, line {number}', why=why)
+                else:
+                    yield self._entry(found, number)
+        except RecordError as error:  # a line without an end
+            place = f'{self.path.name}, line {number + 1} and all after it'
+            yield Unreadable(place=place, why=str(error))
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Raise: JSON lines hold transitions only."""

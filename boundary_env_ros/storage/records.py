@@ -127,6 +127,27 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """
+    A record that could not be read.
+
+    Attributes
+    ----------
+    place
+        File and number, or line.
+    why
+        What is wrong with it.
+
+    """
+
+    place: str
+    why: str
+
+
+Piece: TypeAlias = Entry | Message | Unreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicInfo:
     """One topic of a source: name, type and number of messages."""
 
@@ -215,6 +236,14 @@ class RecordSource(ABC):
         RecordError
             If the source holds no messages (JSON lines), or is damaged.
 
+        """
+
+    @abstractmethod
+    def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
+        """
+        Yield every record, and the messages of some topics, as they follow each other.
+
+        What cannot be read is yielded as what it is, and what follows it too.
         """
 
     @abstractmethod

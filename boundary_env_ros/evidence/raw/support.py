@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -65,12 +65,13 @@ def _seconds(time: int) -> str:
 def supporting(tape: Tape, claim: Claim) -> Heard | None:
     """Return the message that a value is of: that with its stamps, or the nearest to it."""
     window, name = tape.window(claim.use), claim.use.name
-    if claim.captured is not None:
-        same = [h for h in window.stamped(claim.captured.nanoseconds) if name in h.readings]
-        return _preferred(tape, claim, same)
     sent = None
     if claim.published is not None and tape.same_clock(claim.published):
         sent = claim.published.nanoseconds
+    if claim.captured is not None:
+        same = [h for h in window.stamped(claim.captured.nanoseconds) if name in h.readings]
+        exact = [heard for heard in same if heard.publish_time == sent]
+        return _fitting(claim, iter(exact or same))
 
     def possible(heard: Heard) -> bool:
         # The recorder may have had it later than whoever it is of: when it was sent tells more.
@@ -78,21 +79,23 @@ def supporting(tape: Tape, claim: Claim) -> Heard | None:
         return heard.stamp is None and (claim.until is None or at <= claim.until)
 
     near = [] if sent is None else list(filter(possible, window.unstamped(sent)))
+    candidates = iter(near)
     if not near:
-        near = list(islice(filter(possible, window.newest_first()), _NEAR))
+        candidates = islice(filter(possible, window.newest_first()), _NEAR)
         if sent is not None:
             # A bag that has log times only repeats them.
-            near = [heard for heard in near if heard.publish_time == heard.log_time]
-    return _preferred(tape, claim, [heard for heard in near if measured(heard, name)])
+            candidates = (heard for heard in candidates if heard.publish_time == heard.log_time)
+    return _fitting(claim, (heard for heard in candidates if measured(heard, name)))
 
 
-def _preferred(tape: Tape, claim: Claim, candidates: list[Heard]) -> Heard | None:
-    sent = claim.published
-    if sent is not None and tape.same_clock(sent):
-        exact = [heard for heard in candidates if heard.publish_time == sent.nanoseconds]
-        candidates = exact or candidates
-    fitting = [heard for heard in candidates if claim.fits(heard)]
-    return next(iter(fitting or candidates), None)
+def _fitting(claim: Claim, candidates: Iterator[Heard]) -> Heard | None:
+    """Return the first message that gives the value; the first of all if none does."""
+    first = None
+    for heard in candidates:
+        if claim.fits(heard):
+            return heard
+        first = first or heard
+    return first
 
 
 def newest_in_lockstep(

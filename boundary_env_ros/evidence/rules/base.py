@@ -74,7 +74,7 @@ class Terms:
     ----------
     contract, digest
         The contract and its digest.
-    low, high, safe, rate, stop
+    names, low, high, safe, rate, stop
         Of each dimension of the command, one action group after the other; ``safe`` is NaN where
         a dimension is to stay where it is.
     limits
@@ -86,6 +86,7 @@ class Terms:
 
     contract: Contract
     digest: str
+    names: tuple[str, ...]
     low: Vector
     high: Vector
     safe: Vector
@@ -330,15 +331,17 @@ def of_decision(
 
 def terms_of(contract: Contract, digest: str) -> Terms:
     """Return the contract in the form in which the rules use it."""
+    limits = Limits.of(contract)
     return Terms(
         contract=contract,
         digest=digest,
+        names=limits.names,
         low=contract.flat('low'),
         high=contract.flat('high'),
         safe=contract.flat('safe'),
         rate=contract.flat('rate'),
         stop=contract.flat('stop'),
-        limits=Limits.of(contract),
+        limits=limits,
         seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
     )
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.contract.model import ActionKind, Pacing
@@ -52,19 +53,19 @@ def _command_in_bounds(link: Link) -> Found:
         if math.isnan(limits.safe[i]) and len(previous) == len(command):
             # A place that was measured outside may stay there, or come back.
             low, high = min(low, previous[i]), max(high, previous[i])
-        yield from outside(f'command[{limits.limits.names[i]}]', value, low, high)
+        yield from outside(f'command[{limits.names[i]}]', value, low, high)
     decision = link.decision
     if decision.tightened.low or decision.tightened.high:
-        yield from _in_tighter_bounds(decision, limits_of(decision, limits))
+        yield from _in_tighter_bounds(decision, limits_of(decision, limits), limits.names)
 
 
-def _in_tighter_bounds(decision: GateDecision, limits: Limits) -> Found:
+def _in_tighter_bounds(decision: GateDecision, limits: Limits, names: Sequence[str]) -> Found:
     """Yield what is out of tighter bounds, and farther than the command before was."""
     previous = decision.previous_command or decision.command
     for i in limits.plain:  # what follows a profile may have to brake outside of them
         low, high = min(limits.low[i], previous[i]), max(limits.high[i], previous[i])
         value, why = decision.command[i], 'as `tightened` says'
-        yield from outside(f'command[{limits.names[i]}]', value, low, high, why)
+        yield from outside(f'command[{names[i]}]', value, low, high, why)
 
 
 @of_decision(catalogue.COMMAND_MOTION, contract=True)
@@ -80,7 +81,7 @@ def _command_rate(link: Link) -> Found:
             expected = 'the command before, unless this is the safe one'
             yield Mismatch('previous_command', expected, vector(previous))
         return
-    limits = limits_of(decision, declared)
+    limits, names = limits_of(decision, declared), declared.names
     told = _told_to_take(declared)
     braked = brakes(decision, declared)
     for i in limits.bounded:
@@ -93,7 +94,10 @@ def _command_rate(link: Link) -> Found:
         rate = (declared if i in limits.profiled else limits).rate[i]
         seconds = min(decision.time_step or 0.0, told[i])
         most = (declared.stop[i] if braked else rate) * seconds
-        place, why = f'command[{limits.names[i]}]', f'within {number(seconds)} s of {number(was)}'
+        place, why = (
+            f'command[{names[i]}]',
+            f'within {number(seconds)} s of {number(was)}',
+        )
         yield from outside(place, value, was - most, was + most, why)
         if braked and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(place, f'from {number(was)} towards {number(safe)}', number(value))

@@ -10,13 +10,13 @@ from pathlib import Path
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, RecordError
-from boundary_env_ros.evidence.run_files import Run, Unreadable
+from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.evidence.verdict.comparable import in_the_way
 from boundary_env_ros.evidence.verdict.report import VerdictReport
 from boundary_env_ros.evidence.verdict.rerun import Propose, Rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.reader import open_records
-from boundary_env_ros.storage.records import Entry, RecordSource
+from boundary_env_ros.storage.records import Entry, RecordSource, Unreadable
 
 #: Records that cannot be read and are named.
 _NAMED = 5

@@ -86,11 +86,10 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
     """
     Publish a record again, or recompute it with --check.
 
-    Recorded topics are published byte for byte, with /clock, for RViz, Foxglove, nodes with
-    use_sim_time and `boundary-env audit --live --replayed`. What can move a robot is published
-    only with --commands, and never beside a safety gate or another publisher. Services
-    (std_srvs/Trigger): /replay/pause, /replay/resume, and /replay/step, which publishes all up to
-    the next transition. Ctrl-C ends it.
+    Recorded topics are published byte for byte, with /clock, for RViz, Foxglove and nodes with
+    use_sim_time. What can move a robot is published only with --commands, and never beside a
+    safety gate or another publisher. Services (std_srvs/Trigger): /replay/pause, /replay/resume,
+    and /replay/step, which publishes all up to the next transition. Ctrl-C ends it.
 
       boundary-env replay runs/demo-20261122-024000 --rate 0.5 --start 12
 

@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, deque, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -73,14 +73,10 @@ class Auditor:
     topics
         Type of each topic whose raw messages will come; without them the rules that need them are
         not applied.
-    host
-        Host whose clock tells when raw messages were received; empty: that of the recorder.
     holes
         The log times between which messages were damaged, nanoseconds.
     alone
         Whether the record is one transition, without its neighbours.
-    told
-        Is told every finding that is kept, as it is found.
 
     """
 
@@ -90,19 +86,16 @@ class Auditor:
         task: Task | None = None,
         topics: Mapping[str, str] | None = None,
         *,
-        host: str = '',
         holes: Sequence[tuple[int, int]] = (),
         alone: bool = False,
-        told: Callable[[Finding], None] = lambda finding: None,
     ) -> None:
         self._task = task
         self._alone = alone
-        self._told = told
         # The raw auditor looks at the same list: a hole that is filled is none for it either.
         self._holes = list(holes)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
-            self._raw = RawAuditor(contract, task, topics, self.find, host, self._holes)
+            self._raw = RawAuditor(contract, task, topics, self.find, self._holes)
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
@@ -136,11 +129,6 @@ class Auditor:
     def topics(self) -> frozenset[str]:
         """Return the topics whose raw messages are wanted."""
         return frozenset() if self._raw is None else self._raw.topics
-
-    def lost(self, number: int) -> None:
-        """Take note of raw messages that are known to be lost."""
-        if self._raw is not None:
-            self._raw.tape.lose(number)
 
     def message(self, recorded: Message) -> None:
         """Look at the next raw message, of one of :attr:`topics`."""
@@ -232,17 +220,17 @@ class Auditor:
         self._counts[rule.id] += 1
         if self._counts[rule.id] > KEPT:
             return
-        finding = Finding(
-            rule=rule.id,
-            agent=of.agent if of else '',
-            episode=of.episode_id if of else '',
-            step=of.step if of else None,
-            field=mismatch.field,
-            expected=mismatch.expected,
-            actual=mismatch.actual,
+        self._found.append(
+            Finding(
+                rule=rule.id,
+                agent=of.agent if of else '',
+                episode=of.episode_id if of else '',
+                step=of.step if of else None,
+                field=mismatch.field,
+                expected=mismatch.expected,
+                actual=mismatch.actual,
+            )
         )
-        self._found.append(finding)
-        self._told(finding)
 
     def _find_all(
         self,
@@ -255,7 +243,7 @@ class Auditor:
         for mismatch in found:
             self.find(rule, mismatch, of, near=near)
 
-    def report(self, *, torn: bool = False, goes_on: bool = False) -> AuditReport:
+    def report(self, *, torn: bool = False) -> AuditReport:
         """
         Return what was found, once the record is at its end.
 
@@ -263,8 +251,6 @@ class Auditor:
         ----------
         torn
             Whether the end of the record is known to be missing.
-        goes_on
-            Whether what is recorded goes on, so that an episode need not have an ending.
 
         """
         if self._raw is not None:
@@ -275,7 +261,7 @@ class Auditor:
         self._compare_contracts()
         self._look_at_marks()
         for agent in self._agents.values():
-            if agent.last is not None and not (goes_on or self._alone or self._ended(agent)):
+            if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find(catalogue.RECORD_ENDED, none, agent.last.id)
             if agent.sent.before is not None:

@@ -13,10 +13,10 @@ from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.environment.episode_label import EpisodeMark
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import ContractError, RecordError
+from boundary_env_ros.errors import ContractError, DigestMismatch, RecordError
 from boundary_env_ros.evidence.dataset import Dataset, open_dataset
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.contract_file import loads, make_task
+from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import LINES
 from boundary_env_ros.storage.reader import open_records
@@ -263,6 +263,31 @@ def with_task(contract: Contract | None) -> Terms:
         return Terms(contract=contract, task=make_task(contract))
     except ContractError:
         return Terms(contract=contract)
+
+
+def contract_of(description: ContractDescription) -> LoadedContract:
+    """
+    Return the contract that a node has latched, under the pacing that gives it its digest.
+
+    Raises
+    ------
+    ContractError
+        If the text is no contract.
+    DigestMismatch
+        If none of its pacings has the digest.
+
+    """
+    where = f'the contract of {description.node}'
+    loaded = loads(description.text, source=where)
+    for pacing in (None, *Pacing):
+        other = loads(description.text, source=where, pacing=pacing)
+        if other.digest == description.digest:
+            return other
+    raise DigestMismatch(
+        f'The contract of {description.node} has another meaning here (expected the digest '
+        f'{description.digest}, got {loaded.digest}). Install the version of the task that it '
+        'runs with.'
+    )
 
 
 def folder_of(path: Path) -> RunFolder | None:

@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.node import Node
 
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.evidence.live import contract_of
+from boundary_env_ros.evidence.run_files import contract_of
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg

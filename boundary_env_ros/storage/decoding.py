@@ -19,6 +19,7 @@ from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.records import MessageDecoder
 
 MSG, IDL = 'ros2msg', 'ros2idl'
 
@@ -82,21 +83,21 @@ def readable(channel: Channel) -> str:
     )
 
 
-def message_decoder(channel: Channel) -> Decoder[Message]:
+def message_decoder(channel: Channel) -> MessageDecoder:
     """
-    Return a function that decodes the messages of a channel; made when it is first called.
+    Return a function that decodes the messages of a channel, as records if their class is given.
 
     It raises :class:`~boundary_env_ros.errors.RecordError` for what is no such message, or has a
     definition that nobody can read.
     """
 
     @cache
-    def made() -> Decoder[Message]:
-        return record_decoder(Message, channel.type, readable(channel))
+    def made(cls: type) -> Decoder[Any]:
+        return record_decoder(cls, channel.type, readable(channel))
 
-    def decode(data: bytes) -> Message:
+    def decode(data: bytes, cls: type | None = None) -> Any:
         try:
-            return made()(data)
+            return made(cls or Message)(data)
         except RecordError as error:
             raise RecordError(
                 f'Expected messages of type {channel.type} on {channel.topic}, got '

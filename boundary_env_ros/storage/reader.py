@@ -10,9 +10,9 @@ source says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
@@ -25,6 +25,7 @@ from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
     Message,
+    MessageDecoder,
     Overview,
     Piece,
     Record,
@@ -92,7 +93,7 @@ class _BagSource(RecordSource):
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of some topics."""
-        decoders: dict[tuple[str, bytes], Callable[[bytes], Any]] = {}
+        decoders: dict[tuple[str, bytes], MessageDecoder] = {}
         for file in self._files:
             for channel, log_time, publish_time, data in file.messages(
                 lambda channel: topics is None or channel.topic in topics
@@ -106,7 +107,7 @@ class _BagSource(RecordSource):
     def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
         """Yield every record, and the messages of some topics, as they stand in the files."""
         records: dict[tuple[str, bytes], Decoder[Record]] = {}
-        messages: dict[tuple[str, bytes], Decoder[Any]] = {}
+        messages: dict[tuple[str, bytes], MessageDecoder] = {}
         read = 0
         try:
             for file in self._files:

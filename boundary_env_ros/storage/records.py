@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload, TypeAlias, TypeVar
+from typing import Any, overload, Protocol, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeMark
@@ -90,6 +90,18 @@ class Entry:
         return f'{self.file}:{self.topic}{"#" if self.topic else ""}{self.number}'
 
 
+#: Class of the records that messages are read as; None for objects with their fields.
+As: TypeAlias = type | None
+
+
+class MessageDecoder(Protocol):
+    """Decodes the messages of a topic, as records if their class is given."""
+
+    def __call__(self, data: bytes, cls: As = None) -> Any:
+        """Return an object with the attributes of a message."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """
@@ -111,11 +123,16 @@ class Message:
     log_time: int
     publish_time: int
     data: bytes
-    _decoder: Callable[[bytes], Any]
+    _decoder: MessageDecoder
 
-    def decode(self) -> Any:
+    def decode(self, cls: As = None) -> Any:
         """
         Return an object with the attributes of the message.
+
+        Parameters
+        ----------
+        cls
+            Class of the object, one that mirrors the message; None: any that has its fields.
 
         Raises
         ------
@@ -123,7 +140,7 @@ class Message:
             If the bytes are no such message, or the definition is not in the ``.msg`` form.
 
         """
-        return self._decoder(self.data)
+        return self._decoder(self.data, cls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

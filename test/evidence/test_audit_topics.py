@@ -6,21 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 import json
 from pathlib import Path
 import tracemalloc
 from typing import Any
 
-from mcap.records import Schema
-from mcap_ros2.decoder import DecoderFactory
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forging import Forge
-from bag_maker import drive, each, make_tape, record_of, Tape, wire, write_bag
+from bag_maker import drive, each, make_tape, record_of, Tape, write_bag
 from record_maker import Bench, chosen_start, MS, seek_goal, Sent
-from storage_wire import definition, type_of
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import ObservationField
@@ -31,13 +27,13 @@ from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence import memory
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.findings import Outcome
-from boundary_env_ros.evidence.live import contract_of, LiveAudit
 from boundary_env_ros.evidence.raw import published, window
 from boundary_env_ros.evidence.raw import tape as tape_module
 from boundary_env_ros.evidence.raw.wiring import same_topic
 from boundary_env_ros.evidence.rules import catalogue
+from boundary_env_ros.evidence.run_files import contract_of
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
-from boundary_env_ros.storage.records import ContractDescription, Message
+from boundary_env_ros.storage.records import ContractDescription
 
 
 @pytest.fixture(scope='module')
@@ -365,103 +361,7 @@ def test_derived_field_that_was_changed_with_its_input_is_named_by_the_sensor(
     assert 'values-from-sensors' in report.counts
 
 
-# Live --------------------------------------------------------------------------------------------
-
-
-@cache
-def decoder(kind: str) -> Callable[[bytes], Any]:
-    schema = Schema(id=1, name=kind, encoding='ros2msg', data=definition(kind)[0].encode())
-    decode = DecoderFactory().decoder_for('cdr', schema)
-    assert decode is not None
-    return decode
-
-
-def listen(
-    tape: Tape,
-    loaded: LoadedContract,
-    task: Task,
-    *,
-    since: int = 0,
-    all_heard: int = 0,
-    episodes: int | None = None,
-) -> tuple[LiveAudit, list[str]]:
-    """
-    Return an audit that has heard a tape from a place on, and what it told on the way.
-
-    Before another place it does not hear what the gate publishes.
-    """
-    told: list[str] = []
-    topics = {sent.topic: sent.type or type_of(type(sent.what)) for sent in tape}
-    topics.pop('/boundary/recorder_status')
-    audit = LiveAudit(
-        loaded.contract,
-        task,
-        topics,
-        'bench',
-        lambda finding: told.append(finding.rule),
-        episodes=episodes,
-    )
-    for place, sent in enumerate(sorted(tape, key=lambda item: item.log_time)[since:], since):
-        kind = topics.get(sent.topic)
-        audit.all_heard = place >= all_heard
-        if kind is None or (not audit.all_heard and 'gate' in sent.topic):
-            continue
-        if not sent.type and type(sent.what).__name__ not in ('Observation', 'ActionRequest'):
-            audit.add(sent.what, sent.log_time)
-        if sent.topic in audit.topics:
-            at = (sent.log_time, sent.publish_time)
-            audit.message(Message(sent.topic, kind, *at, wire(sent), decoder(kind)))
-    return audit, told
-
-
-def test_live_audit_of_an_honest_run_is_clean(
-    tape: Tape, loaded: LoadedContract, task: Task
-) -> None:
-    audit, told = listen(tape, loaded, task)
-    report = audit.report()
-    assert report.counts == {}, f'\n{report}'
-    assert told == []
-    assert audit.ended == report.episodes == 3
-
-
-def test_live_audit_that_comes_late_begins_with_the_next_episode(
-    tape: Tape, loaded: LoadedContract, task: Task
-) -> None:
-    audit, _ = listen(tape, loaded, task, since=700)
-    report = audit.report()
-    assert report.counts == {}, f'\n{report}'
-    assert audit.ended == report.episodes == 2
-
-
-def test_live_audit_that_is_not_heard_by_all_yet_begins_with_the_next_episode(
-    tape: Tape, loaded: LoadedContract, task: Task
-) -> None:
-    audit, told = listen(tape, loaded, task, all_heard=700)
-    report = audit.report()
-    assert report.counts == {}, f'\n{report}'
-    assert told == []
-    assert audit.ended == report.episodes == 2
-
-
-def test_live_audit_looks_at_as_many_episodes_as_it_is_asked_to(
-    tape: Tape, loaded: LoadedContract, task: Task
-) -> None:
-    audit, _ = listen(tape, loaded, task, episodes=1)
-    report = audit.report()
-    assert report.counts == {}, f'\n{report}'
-    assert audit.ended == report.episodes == 1
-
-
-def test_live_audit_tells_a_finding_when_it_finds_it(
-    tape: Tape, loaded: LoadedContract, task: Task
-) -> None:
-    forge = Forge(list(tape), loaded.contract, task)
-    forge.refield(
-        forge.step(lambda s: s.id.step == 6), 'pose', lambda f: replace(f, confidence=0.1)
-    )
-    audit, told = listen(forge.tape, loaded, task)
-    assert 'values-from-sensors' in told
-    assert not audit.report().ok
+# Of a node ---------------------------------------------------------------------------------------
 
 
 def test_contract_of_a_node_is_loaded_under_its_pacing(loaded: LoadedContract) -> None:

@@ -31,7 +31,6 @@ from boundary_env_ros.errors import BoundaryError, LinkError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.live_audit import live_audit
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.replaying import replay
 from boundary_env_ros.storage.contract_file import load, make_task
@@ -215,31 +214,6 @@ def test_a_part_is_replayed_in_another_namespace_with_what_was_latched_before(
     assert stage.heard == []
     for subscription in subscriptions:
         node.destroy_subscription(subscription)
-
-
-def test_the_live_audit_of_a_replay_finds_what_the_audit_of_the_bag_finds(stage: Stage) -> None:
-    heard: list[int] = []
-    with (
-        stage.replaying(wish={'commands': True}, rate=2.0) as future,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        audit = pool.submit(
-            live_audit,
-            domain_id=stage.domain_id,
-            episodes=3,
-            seconds=100.0,
-            replayed=True,
-            progress=lambda ended, messages: heard.append(messages),
-        )
-        stage.until(lambda: audit.done() or len(heard) > 3, 'the audit listens')
-        stage.call('resume')
-        assert future.result(60.0) == 0
-        report = audit.result(60.0)
-    assert report.ok, f'\n{report}'
-    assert report.counts == {}, f'\n{report}'
-    assert report.episodes == 3
-    assert report.transitions == len(stage.recorded(TRANSITION))
-    assert all(count > 50 for count in report.from_topics.values()), report.from_topics
 
 
 # Beside whom -------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.sources.inputs import looked_up_fields
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
@@ -32,7 +31,7 @@ from boundary_env_ros.evidence.raw.imports import ImportChecks
 from boundary_env_ros.evidence.raw.observations import ObservationChecks
 from boundary_env_ros.evidence.raw.published import PublishedChecks
 from boundary_env_ros.evidence.raw.tape import Find, RecorderState, Tape
-from boundary_env_ros.evidence.raw.wiring import Message, STOP
+from boundary_env_ros.evidence.raw.wiring import STOP
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
@@ -47,13 +46,21 @@ DELAY = 12 * NANOSECONDS
 #: Nanoseconds by which what a record tells of the transport is noted before it is looked at.
 AHEAD = 2 * NANOSECONDS
 
+#: Nanoseconds of log time after which what is due is looked at between two records.
+OFTEN = NANOSECONDS // 10
+
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
 _RECORDER = f'{_PACKAGE}RecorderStatus'
 _ADVANCED = f'{_PACKAGE}WorldAdvanced'
-_OWN = (_REQUEST, _OBSERVATION, _RECORDER, _ADVANCED)
+_OWN: Mapping[str, type] = {
+    _REQUEST: ActionRequest,
+    _OBSERVATION: Observation,
+    _RECORDER: RecorderState,
+    _ADVANCED: WorldAdvanced,
+}
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
@@ -96,8 +103,6 @@ class RawAuditor:
         Type of each topic of the record.
     find
         Takes what is found.
-    host
-        Host whose clock the log times are of; empty: that of the recorder.
     holes
         The log times between which messages were damaged.
 
@@ -109,10 +114,11 @@ class RawAuditor:
         task: Task | None,
         topics: Mapping[str, str],
         find: Find,
-        host: str = '',
         holes: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.tape = Tape(contract, topics, find, host, holes)
+        self.tape = Tape(contract, topics, find, holes)
+        self._listened = self.tape.listened
+        self._looks = 0  # log time from which what is due is looked at
         self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         # The agents whose gate is heard itself, and those whose decisions only the steps carry.
         self._gate_speaks: set[str] = set()
@@ -152,22 +158,24 @@ class RawAuditor:
         """
         kind = self._own.get(recorded.topic)
         if kind is not None:
-            self._own_message(kind, recorded.decode(), recorded.log_time)
-        if recorded.topic in self.tape.listened:
+            self._own_message(recorded, _OWN[kind])
+        if recorded.topic in self._listened:
             self._sensor_message(recorded)
-        self._advance(recorded.log_time)
+        self.tape.now = max(self.tape.now, recorded.log_time)
+        if recorded.log_time >= self._looks:
+            self._advance(recorded.log_time)
 
-    def _own_message(self, kind: str, message: Message, log_time: int) -> None:
-        if kind == _REQUEST:
-            request = from_message(ActionRequest, message)
-            self._published.request(request, log_time)
-            self._later(log_time, partial(self._request, request, log_time))
-        elif kind == _OBSERVATION:
-            self._published.observation(from_message(Observation, message), log_time)
-        elif kind == _RECORDER:
-            self.tape.recorder(from_message(RecorderState, message))
+    def _own_message(self, recorded: Recorded, kind: type) -> None:
+        log_time, message = recorded.log_time, recorded.decode(kind)
+        if isinstance(message, ActionRequest):
+            self._published.request(message, log_time)
+            self._later(log_time, partial(self._request, message, log_time))
+        elif isinstance(message, Observation):
+            self._published.observation(message, log_time)
+        elif isinstance(message, RecorderState):
+            self.tape.recorder(message)
         else:
-            self.tape.advanced(from_message(WorldAdvanced, message))
+            self.tape.advanced(message)
 
     def _sensor_message(self, recorded: Recorded) -> None:
         heard = self.tape.hear(recorded)
@@ -219,6 +227,7 @@ class RawAuditor:
         self._pending.append((log_time + DELAY, look))
 
     def _advance(self, log_time: int) -> None:
+        self._looks = log_time + OFTEN
         self.tape.now = max(self.tape.now, log_time)
         _do(self._noting, self.tape.now)
         _do(self._pending, self.tape.now)

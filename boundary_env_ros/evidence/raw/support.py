@@ -81,7 +81,8 @@ def supporting(tape: Tape, claim: Claim) -> Heard | None:
     near = [] if sent is None else list(filter(possible, window.unstamped(sent)))
     candidates = iter(near)
     if not near:
-        candidates = islice(filter(possible, window.newest_first()), _NEAR)
+        newest = window.newest_first(claim.until if sent is None else None)
+        candidates = islice(filter(possible, newest), _NEAR)
         if sent is not None:
             # A bag that has log times only repeats them.
             candidates = (heard for heard in candidates if heard.publish_time == heard.log_time)

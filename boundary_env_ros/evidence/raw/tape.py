@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, deque, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -66,8 +66,6 @@ class Tape:
         Type of each topic of the record.
     find
         Takes what is found.
-    host
-        Host whose clock the log times are of; empty: that of the recorder.
     holes
         The log times between which messages were damaged.
 
@@ -89,7 +87,6 @@ class Tape:
         contract: Contract,
         topics: Mapping[str, str],
         find: Find,
-        host: str = '',
         holes: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.contract = contract
@@ -117,9 +114,9 @@ class Tape:
                     self._windows.setdefault(use.topic, Window())
         self._lost = self._forgiven = 0
         self._missed: deque[tuple[str, int | None]] = deque(maxlen=_MISSED)
-        self._host, self._own_host = host, bool(host)
+        self._host = ''
         self._announced: dict[str, dict[int, int]] = {}
-        self._reports: deque[tuple[StepId, Mapping[str, int]]] = deque(maxlen=_REPORTS)
+        self._reports: OrderedDict[tuple[str, int], dict[str, int]] = OrderedDict()
         self._delays: dict[str, deque[tuple[int, int]]] = {}
         self._moments: dict[str, deque[int]] = {}
         self._behind: dict[str, deque[int]] = {}
@@ -154,12 +151,7 @@ class Tape:
 
     def recorder(self, state: RecorderState) -> None:
         """Take the state of the recorder."""
-        if not self._own_host:
-            self._lost, self._host = state.lost, state.taken.ros.host
-
-    def lose(self, number: int) -> None:
-        """Take note of messages that got lost on their way here."""
-        self._lost += number
+        self._lost, self._host = state.lost, state.taken.ros.host
 
     def advanced(self, report: WorldAdvanced) -> None:
         """Take the world's report of an advance (lockstep)."""
@@ -170,7 +162,10 @@ class Tape:
             )
             if count
         }
-        self._reports.append((report.id, last))
+        step = (report.id.episode_id, report.id.step)
+        self._reports.setdefault(step, {}).update(last)
+        if len(self._reports) > _REPORTS:
+            self._reports.popitem(last=False)
 
     def announced(self, topic: str, episode_id: str, step: int) -> int | None:
         """
@@ -178,12 +173,11 @@ class Tape:
 
         None if no report says so; 0 if its messages have no stamps.
         """
-        if not any(
-            report.episode_id == episode_id and report.step == step for report, _ in self._reports
-        ):
+        if (episode_id, step) not in self._reports:
             return None
-        for report, last in reversed(self._reports):
-            if report.episode_id == episode_id and report.step <= step and topic in last:
+        for earlier in range(step, max(step - _REPORTS, -1), -1):
+            last = self._reports.get((episode_id, earlier), {})
+            if topic in last:
                 return last[topic]
         return None
 
@@ -307,7 +301,8 @@ class Tape:
 
     def delayed(self, name: str, at: int, delay: int) -> None:
         """Take note of by how much later than the recorder a listener had something."""
-        self._delays.setdefault(name, deque(maxlen=_DELAYS)).append((at, max(0, delay)))
+        if delay > 0:
+            self._delays.setdefault(name, deque(maxlen=_DELAYS)).append((at, delay))
 
     @property
     def floor(self) -> int:

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 import struct
 
@@ -157,9 +158,13 @@ class Window:
         if not same:
             del self._found[_key(heard)]
 
-    def newest_first(self) -> Iterator[Heard]:
-        """Yield the messages from the last one back."""
-        return reversed(self._heard)
+    def newest_first(self, until: int | None = None) -> Iterator[Heard]:
+        """Yield the messages from the last one back, or from the last one at a log time."""
+        found = reversed(self._heard)
+        if until is not None:
+            last = bisect_right(self._heard, until, key=_LOG_TIME)
+            return islice(found, len(self._heard) - last, None)
+        return found
 
     def stamped(self, stamp: int) -> tuple[Heard, ...]:
         """Return the messages with a stamp, in the order in which they came."""
@@ -207,10 +212,10 @@ class _Stamps:
     def of(self, recorded: Recorded) -> int | None:
         data = recorded.data
         plain = len(data) >= 12 and data[:2] == b'\0\1'
-        if self._tried >= _TRIED and plain:
+        if self._tried >= _TRIED:
             if self._first is None:
                 return None  # They have no header at all.
-            if self._first:
+            if self._first and plain:
                 return self._from(data) or None
         try:
             message = recorded.decode()

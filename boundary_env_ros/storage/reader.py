@@ -10,7 +10,7 @@ source says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, readable
 from boundary_env_ros.storage.jsonl import is_torn, LINES, read_jsonl, read_lines
-from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
+from boundary_env_ros.storage.mcap_scan import MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
@@ -73,68 +73,52 @@ class _BagSource(RecordSource):
     def entries(self, *classes: type[Record]) -> Iterator[Entry]:
         """Yield the records of some classes."""
         wanted = {name for name, cls in RECORDS.items() if not classes or cls in classes}
-        decoders: dict[tuple[str, bytes], Decoder[Record]] = {}
-        for file in self._files:
-            numbers: dict[str, int] = {}
-            for channel, log_time, _, data in file.messages(
-                lambda channel: channel.type in wanted
-            ):
-                topic = channel.topic
-                number = numbers[topic] = numbers.get(topic, 0) + 1
-                key = (channel.type, channel.definition)
-                try:
-                    decoder = decoders.get(key)
-                    if decoder is None:
-                        decoder = decoders[key] = _record_decoder(channel)
-                    record = decoder(data)
-                except RecordError as error:
-                    raise RecordError(f'{file.path}:{topic}#{number}: {error}') from error
-                yield Entry(record, topic, log_time, file.path, number)
+        for piece in self._read(wanted, ()):
+            if isinstance(piece, Unreadable):
+                raise RecordError(f'{piece.place}: {piece.why}')
+            if isinstance(piece, Entry):
+                yield piece
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of some topics."""
-        decoders: dict[tuple[str, bytes], MessageDecoder] = {}
-        for file in self._files:
-            for channel, log_time, publish_time, data in file.messages(
-                lambda channel: topics is None or channel.topic in topics
-            ):
-                key = (channel.type, channel.definition)
-                decoder = decoders.get(key)
-                if decoder is None:
-                    decoder = decoders[key] = message_decoder(channel)
-                yield Message(channel.topic, channel.type, log_time, publish_time, data, decoder)
+        return (piece for piece in self._read((), topics) if isinstance(piece, Message))
 
     def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
         """Yield every record, and the messages of some topics, as they stand in the files."""
+        records = 0
+        try:
+            for piece in self._read(RECORDS, topics):
+                records += not isinstance(piece, Message)
+                yield piece
+        except RecordError as error:
+            yield Unreadable(place=f'behind record {records}', why=str(error))
+
+    def _read(self, types: Container[str], topics: Container[str] | None) -> Iterator[Piece]:
         records: dict[tuple[str, bytes], Decoder[Record]] = {}
         messages: dict[tuple[str, bytes], MessageDecoder] = {}
-        read = 0
-        try:
-            for file in self._files:
-                numbers: dict[str, int] = {}
-                for channel, log_time, publish_time, data in file.messages(
-                    lambda channel: channel.type in RECORDS or channel.topic in topics
-                ):
-                    topic, kind = channel.topic, channel.type
-                    key = (kind, channel.definition)
-                    if topic in topics:
-                        if key not in messages:
-                            messages[key] = message_decoder(channel)
-                        yield Message(topic, kind, log_time, publish_time, data, messages[key])
-                    if kind not in RECORDS:
-                        continue
-                    read += 1
-                    number = numbers[topic] = numbers.get(topic, 0) + 1
-                    try:
-                        if key not in records:
-                            records[key] = _record_decoder(channel)
-                        record = records[key](data)
-                    except RecordError as error:
-                        yield Unreadable(place=f'{topic}, record {read}', why=str(error))
-                    else:
-                        yield Entry(record, topic, log_time, file.path, number)
-        except RecordError as error:
-            yield Unreadable(place=f'behind record {read}', why=str(error))
+        for file in self._files:
+            numbers: dict[str, int] = {}
+            for channel, log_time, publish_time, data in file.messages(
+                lambda channel: channel.type in types or topics is None or channel.topic in topics
+            ):
+                topic, kind = channel.topic, channel.type
+                key = (kind, channel.definition)
+                if topics is None or topic in topics:
+                    if key not in messages:
+                        messages[key] = message_decoder(channel)
+                    decoder = messages[key]
+                    yield Message(topic, kind, log_time, publish_time, data, decoder)
+                if kind not in types:
+                    continue
+                number = numbers[topic] = numbers.get(topic, 0) + 1
+                try:
+                    if key not in records:
+                        records[key] = record_decoder(RECORDS[kind], kind, readable(channel))
+                    record = records[key](data)
+                except RecordError as error:
+                    yield Unreadable(place=f'{file.path.name}:{topic}#{number}', why=str(error))
+                else:
+                    yield Entry(record, topic, log_time, file.path, number)
 
     def overview(self) -> Overview:
         """Return what is in the files."""
@@ -270,7 +254,3 @@ def _opened_folder(path: Path) -> RecordSource:
         f'{path} holds no record (expected a bag or {run.transitions.name}, got {found}). '
         f'{_WAY_OUT}'
     )
-
-
-def _record_decoder(channel: Channel) -> Decoder[Record]:
-    return record_decoder(RECORDS[channel.type], channel.type, readable(channel))

@@ -11,6 +11,7 @@
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench      measure against the bare thing  make bench ARGS='--json build/bench.json'
 # make reference  make schema and tables of the contract again, from core/contract/model.py and its kind
+# make docs       build the site in build/docs; a broken link is an error
 # make env        only make the environment     make env PYTHON=python3.12
 # make clean      remove the environment and every build
 #
@@ -34,7 +35,7 @@ MADE := $(VENV)/.made-$(DISTRO)-$(or $(subst /,_,$(PYTHON)),python3)
 FETCHED := $(MADE)-fetched
 BUILT := $(MADE)-built
 
-EXTRAS := lint,report,ros,sim,test
+EXTRAS := docs,lint,report,ros,sim,test
 INTERFACES := $(wildcard msg/*.msg srv/*.srv)
 SHARED := $(shell find config launch -type f -not -name '*.pyc' 2>/dev/null)
 BUILD_FILES := CMakeLists.txt package.xml pyproject.toml setup.py $(wildcard build_backend/*.py cmake/*)
@@ -48,7 +49,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean demo env faults help lint mutations nightly quick reference test
+.PHONY: bench campaign clean demo docs env faults help lint mutations nightly quick reference test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -92,7 +93,7 @@ quick: lint
 	@$(RUN) -m pytest -q -n 2 --dist worksteal -m 'not (ros or nightly)' $(QUICK)
 
 # What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
-NIGHTLY := tests properties campaign mutations faults bench soak learners \
+NIGHTLY := docs tests properties campaign mutations faults bench soak learners \
   python3.10 python3.12 python3.13 kilted
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
@@ -114,6 +115,8 @@ nightly-properties: $(BUILT)
 
 nightly-campaign: $(BUILT)
 	@echo 'Seed: $(SEED)' && $(RUN) test/core/gate_campaign.py --commands 10000000 --seed $(SEED)
+
+nightly-docs: docs
 
 nightly-mutations: mutations
 
@@ -144,6 +147,9 @@ campaign: $(BUILT)
 
 mutations: $(BUILT)
 	@$(RUN) test/mutations $(ARGS)
+
+docs: $(BUILT)
+	@$(RUN) -m sphinx -q -W --keep-going -n -b html doc build/docs && echo build/docs/README.html
 
 # All of them, whatever the first one says.
 lint: $(BUILT)

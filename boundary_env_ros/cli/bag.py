@@ -177,7 +177,7 @@ def import_(
     the contract pass through the objects that make observations, judge steps and end episodes on a
     robot. The result is a run folder with the raw messages, for every other command. What a bag
     cannot tell (requests, gate decisions, resets) stays unknown, and every transition says that it
-    was imported. doc/how-to/import.md has the details.
+    was imported. doc/import.md has the details.
 
       boundary-env bag import recording/ --contract my_robot.yaml -o runs/imported --gap 3
       boundary-env bag import old.db3 --contract my_robot.yaml -o runs/one --range 12.5:40

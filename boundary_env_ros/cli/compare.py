@@ -81,7 +81,7 @@ def compare(
     recorded commands, and how the robot answers commands: delay, settling, gain.
 
     The episode is the unit of every test. Permutation tests, corrected for their number; each
-    difference has its size, interval and p value. doc/how-to/compare.md explains them.
+    difference has its size, interval and p value. doc/compare.md explains them.
 
       boundary-env compare runs/simulation runs/robot -o gap.html
       boundary-env compare runs/week-46 runs/week-47 --json || echo 'something changed'

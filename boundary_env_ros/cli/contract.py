@@ -51,7 +51,7 @@ def contract() -> None:
     Draft, check, show and compare contracts.
 
     A contract is one YAML file: what a policy observes, what it may command and within which
-    limits, when an episode ends. doc/reference/contract.md explains every key.
+    limits, when an episode ends. doc/contract.md explains every key.
     """
 
 

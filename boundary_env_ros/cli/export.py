@@ -45,7 +45,7 @@ def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
     In the last three, `action` is what was applied; requested, admitted, commanded and measured
     actions stand beside it, with instants, interventions and endings. What such a layout cannot
     hold is in the folder `records` of the data set, so that `boundary-env audit` works on it, but
-    for the raw messages, which stay in the bag. Long runs are streamed. doc/how-to/export.md says
+    for the raw messages, which stay in the bag. Long runs are streamed. doc/export.md says
     what each format carries.
 
       boundary-env export runs/demo-20261122-024000 -o dataset

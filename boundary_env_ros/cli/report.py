@@ -54,7 +54,7 @@ def report(
     The page needs no network and no other file. It shows where to look first and why; success
     counted both ways, endings, latency by stage; and for each episode a time line with requested,
     admitted, commanded and measured action, what the gate did and why, observations with their
-    ages, events, the path, and camera images. doc/reference/report.md explains it.
+    ages, events, the path, and camera images. doc/report.md explains it.
 
     --text prints the summary: success with truncated episodes counted as failures, and without
     them; endings, interventions, latency by stage.

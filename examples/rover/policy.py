@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A policy for the rover: drive to a point. It is called with an observation, and returns an action."""
+"""A policy for the rover: drive to a point."""
 
 import math
 

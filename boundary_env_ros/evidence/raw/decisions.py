@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from boundary_env_ros.core.gate.commands import turned_all
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.recorded import was_silent
 from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.timebase import Instant, to_nanoseconds
 from boundary_env_ros.evidence.raw.support import (
@@ -136,7 +137,9 @@ class DecisionChecks:
         if said:
             self._rule_again(decision, said)
         if now is None or instant is None:
-            self._tape.spare('unplaced', STOP)
+            # What publishes nothing needs no check that a press was obeyed.
+            if not was_silent(decision):
+                self._tape.spare('unplaced', STOP)
         else:
             listened = now if self._tape.lockstep else self._listened(decision, instant, now)
             self._emergency_stop(decision, agent, now, listened, asked)

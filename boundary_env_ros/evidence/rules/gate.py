@@ -15,6 +15,7 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Tri
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.gate.rules.braking import safe_from
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate.rules.recorded import was_silent
 from boundary_env_ros.core.timebase import elapsed, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
@@ -257,7 +258,7 @@ def _refusal_publishes_nothing(link: Link) -> Found:
         for name in ('command', 'admitted_action'):
             if getattr(decision, name):
                 yield Mismatch(name, 'nothing for REJECTED', vector(getattr(decision, name)))
-    elif not decision.command and not _nowhere_to_stay(decision, terms):
+    elif not (decision.command or was_silent(decision) or _nowhere_to_stay(decision, terms)):
         yield Mismatch('command', f'a command for {decision.verdict.name}', 'nothing')
 
 

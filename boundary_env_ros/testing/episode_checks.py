@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 import math
@@ -15,16 +15,11 @@ from gymnasium import spaces
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.facade.spaces import action_vector
-from boundary_env_ros.testing.verdicts import difference, fail
+from boundary_env_ros.testing.verdicts import fail
 
 Env = gymnasium.Env[Any, Any]
 Observation = Mapping[str, Any]
 Info = Mapping[str, Any]
-
-#: An action that is admitted went to the robot as it was; rounding of a difference apart.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,93 +148,3 @@ def check_ending(seen: Seen, contract: Contract) -> None:
         fail(f'{ending.name.lower()}, which {cause!r} is', flag, where=where)
     if not isinstance(declarer, str) or not declarer:
         fail('whoever declared the ending', repr(declarer), where=f'{where}, declared_by')
-
-
-def check_action(seen: Seen, contract: Contract) -> None:
-    """Fail unless the info says what became of an action, and the command is in the contract."""
-    info, where = seen.info, f'step {seen.info.get("step")}'
-    if info.get('verdict') is None:
-        fail('a verdict on the action', 'none', where=where)
-    asked = action_vector(contract, seen.action)
-    requested, admitted = (
-        tuple(info.get(f'{what}_action', ())) for what in ('requested', 'admitted')
-    )
-    if requested not in _rows(asked, contract):
-        fail(
-            f'the action that was asked for {asked}', requested, where=f'{where}, requested_action'
-        )
-    _check_command(tuple(info.get('commanded_action', ())), contract, where)
-    verdict, reasons, clipped = info['verdict'], info.get('reasons'), info.get('clipped')
-    if verdict == 'ADMITTED':
-        found = difference([round(v, 9) for v in requested], [round(v, 9) for v in admitted])
-        if found:
-            fail('what is ADMITTED to be what was requested', found, where=where)
-    elif not reasons:
-        fail(
-            f'reasons for {verdict}', repr(reasons), where=where, way_out='Never clip in silence.'
-        )
-    changed = [abs(a - b) > _ROUNDING for a, b in zip(requested, admitted, strict=False)]
-    for i, was in enumerate(changed):
-        if was and not (isinstance(clipped, Sequence) and clipped[i]):
-            fail(
-                f'to be told that {requested[i]:g} became {admitted[i]:g}',
-                f'clipped is {clipped}',
-                where=f'{where}, dimension {i}',
-                way_out='A clipped action that is logged as the requested one poisons the data.',
-            )
-
-
-def _rows(asked: Vector, contract: Contract) -> list[Vector]:
-    size = contract.action_size
-    return [asked[i : i + size] for i in range(0, len(asked), size)]
-
-
-def _check_command(command: Vector, contract: Contract, where: str) -> None:
-    if not command:
-        return
-    low, high = contract.flat('low'), contract.flat('high')
-    for i, value in enumerate(command):
-        if not low[i] <= value <= high[i]:
-            fail(
-                f'a command in [{low[i]:g}, {high[i]:g}] {contract.command_unit[i]}',
-                value,
-                where=f'{where}, {contract.command_dimensions[i]}',
-            )
-
-
-def keys_of(value: object) -> Iterator[str]:
-    """Yield the keys of nested mappings, however deep."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield str(key)
-            yield from keys_of(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from keys_of(item)
-
-
-def beyond(space: spaces.Space[Any]) -> Any:
-    """Return an action out of bounds in every dimension; None if there is none."""
-    if isinstance(space, spaces.Box):
-        return space.high + (1.0 + 10.0 * np.abs(space.high))
-    if isinstance(space, spaces.Discrete):
-        return int(space.start + space.n)
-    if isinstance(space, spaces.MultiDiscrete):
-        return np.asarray(space.nvec)
-    if isinstance(space, spaces.Dict):
-        return {name: beyond(part) for name, part in space.spaces.items()}
-    return None
-
-
-def strange_actions(space: spaces.Space[Any]) -> Mapping[str, Any]:
-    """Return what is no action, by what is wrong with it."""
-    strange: dict[str, Any] = {'a text': 'ahead', 'nothing': None, 'an empty list': []}
-    if isinstance(space, spaces.Box):
-        shape = space.shape
-        strange['a value too many'] = np.zeros((*shape[:-1], shape[-1] + 1))
-        strange['another rank'] = np.zeros((1, 1, *shape))
-        strange['NaN'] = np.full(shape, np.nan)
-        strange['an infinite value'] = np.full(shape, np.inf)
-    else:
-        strange['NaN'] = float('nan')
-    return strange

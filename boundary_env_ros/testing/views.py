@@ -11,7 +11,6 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.task import StepView, Task
-from boundary_env_ros.testing.drawn import within
 
 
 def draw_views(
@@ -64,7 +63,7 @@ def _state(
 ) -> Mapping[str, Vector]:
     specs = [s for s in (*contract.observation, *contract.state) if not s.is_image]
     state: dict[str, Vector] = {
-        spec.name: supplied.get(spec.task, ()) if spec.task else within(spec, rng)
+        spec.name: supplied.get(spec.task, ()) if spec.task else _within(spec, rng)
         for spec in specs
     }
     if rng.random() < 0.5:
@@ -82,3 +81,11 @@ def _coincide(specs: list[FieldSpec], state: dict[str, Vector], rng: np.random.G
         size = min(spec.size, other.size)
         same = np.clip(state[other.name][:size], spec.low[:size], spec.high[:size])
         state[spec.name] = (*same.tolist(), *state[spec.name][size:])
+
+
+def _within(spec: FieldSpec, rng: np.random.Generator) -> Vector:
+    """Return values of a field within its bounds, in one of a few trials at one of them."""
+    low, high = np.asarray(spec.low), np.asarray(spec.high)
+    values = rng.uniform(low, high)
+    edge = rng.integers(8, size=spec.size)
+    return tuple(np.where(edge == 0, low, np.where(edge == 1, high, values)).tolist())

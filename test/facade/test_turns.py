@@ -38,7 +38,6 @@ from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv, env, parallel_e
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
-from boundary_env_ros.testing import ContractTests
 
 APART = {'scenario': 'apart'}
 #: The goal of cart_b right ahead of its start, so that its episode ends early.
@@ -99,15 +98,6 @@ def test_the_order_is_part_of_the_digest(contract: Path) -> None:
     made = declared(contract)
     other = replace(made, turns=tuple(reversed(made.turns)))
     assert len({digest_of(each) for each in (made, other, replace(made, turns=()))}) == 3
-
-
-class TestSmallestInTurn(ContractTests):
-    """The kit takes a contract with turns as any other."""
-
-    trials = 20
-
-    def contract(self) -> Path:
-        return Path(__file__).parents[1] / 'storage/good_contracts/in_turn.yaml'
 
 
 # PettingZoo's own tests --------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import uuid
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / 'testing'))
 
 if TYPE_CHECKING:
     from ros_world import World

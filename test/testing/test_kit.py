@@ -86,7 +86,7 @@ def test_without_a_record_only_the_audit_is_left_out(tmp_path: Path) -> None:
 
     with pytest.raises(unittest.SkipTest, match='pass sink=self.keep'):
         Kit().test_environment_leaves_a_record_that_the_audit_believes()
-    Kit().test_environment_abandons_an_episode_that_is_left()
+    Kit().test_environment_observes_within_its_space()
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import armed_gate
 from faults import must_find
 from gymnasium import spaces
 import numpy as np
 import pytest
 from small_world import write
+import whole_contract_tests
+from whole_contract_tests import WholeContractTests
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -20,7 +23,7 @@ from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
-from boundary_env_ros.testing import armed_gate, contract_tests, ContractTests
+from boundary_env_ros.testing import ContractTests
 
 LOADS = 'test_contract_loads_without_problems'
 PASSES = 'test_contract_lets_every_action_of_its_space_pass'
@@ -43,7 +46,7 @@ VELOCITY = """\
 """
 
 
-class Kit(ContractTests):
+class Kit(WholeContractTests):
     def __init__(self, file: Path) -> None:
         self.file = file
 
@@ -186,7 +189,7 @@ def _box(bound: float) -> spaces.Box:
 def test_actions_of_a_space_that_the_gate_refuses_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contract_tests, 'action_space', lambda contract: _box(2.0))
+    monkeypatch.setattr(whole_contract_tests, 'action_space', lambda contract: _box(2.0))
     file = write(tmp_path, ('safe: [0.0, 0.0]', 'safe: [0.0, 0.0]\n    beyond: reject'))
     must_find(
         Kit(file),
@@ -197,7 +200,7 @@ def test_actions_of_a_space_that_the_gate_refuses_are_found(
 
 
 def test_a_space_without_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract_tests, 'action_space', lambda contract: _box(np.inf))
+    monkeypatch.setattr(whole_contract_tests, 'action_space', lambda contract: _box(np.inf))
     must_find(Kit(write(tmp_path)), SAMPLES, 'action: expected finite bounds')
 
 

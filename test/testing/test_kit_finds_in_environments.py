@@ -15,6 +15,7 @@ from gymnasium import spaces
 import numpy as np
 import pytest
 from small_world import Point, write
+from whole_environment_tests import WholeEnvironmentTests
 
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import to_nanoseconds
@@ -22,7 +23,6 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.testing import EnvironmentTests
 
 SPACES = 'test_environment_has_the_spaces_of_its_contract'
 GYMNASIUM = 'test_environment_passes_the_check_of_gymnasium'
@@ -271,17 +271,17 @@ def test_a_record_that_is_not_true_is_found(
 
 
 def test_an_environment_without_a_contract_is_found() -> None:
-    class Kit(EnvironmentTests):
+    class Kit(WholeEnvironmentTests):
         def env(self) -> Any:
             return gymnasium.make('CartPole-v1')
 
     must_find(Kit(), SPACES, r'env\(\): expected an environment with a `contract`.*CartPoleEnv')
 
 
-def kit(file: Path, env: type[BoundaryEnv]) -> EnvironmentTests:
+def kit(file: Path, env: type[BoundaryEnv]) -> WholeEnvironmentTests:
     """Return the tests of a kind of environment over the small world."""
 
-    class Kit(EnvironmentTests):
+    class Kit(WholeEnvironmentTests):
         def env(self) -> BoundaryEnv:
             contract = load(file).contract
             robot = Point(contract, to_nanoseconds(contract.period))

@@ -9,6 +9,8 @@ import unittest
 
 import pytest
 from small_world import Point, write
+from whole_contract_tests import WholeContractTests
+from whole_environment_tests import WholeEnvironmentTests
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
@@ -42,13 +44,14 @@ KINDS = {
 
 @pytest.mark.parametrize('change', KINDS.values(), ids=KINDS)
 def test_an_honest_contract_passes(tmp_path: Path, change: tuple[str, str]) -> None:
-    class Kit(ContractTests):
+    class Kit(WholeContractTests):
         trials = 50
 
         def contract(self) -> Path:
             return write(tmp_path, change)
 
-    _pass_all(Kit(), ContractTests)
+    for kind in (ContractTests, WholeContractTests):
+        _pass_all(Kit(), kind)
 
 
 #: Levels apart: the shipped task does not know what to make of half a choice.
@@ -57,7 +60,7 @@ DRIVEN = {name: change for name, change in KINDS.items() if name != 'levels'}
 
 @pytest.mark.parametrize('change', DRIVEN.values(), ids=DRIVEN)
 def test_an_honest_world_passes(tmp_path: Path, change: tuple[str, str]) -> None:
-    class Kit(EnvironmentTests, WorldTests):
+    class Kit(WholeEnvironmentTests, WorldTests):
         pacing = 'lockstep'
         steps = 5
 
@@ -78,7 +81,7 @@ def test_an_honest_world_passes(tmp_path: Path, change: tuple[str, str]) -> None
             contract = self.loaded().contract
             return Point(contract, to_nanoseconds(contract.period))
 
-    for kind in (EnvironmentTests, WorldTests):
+    for kind in (EnvironmentTests, WholeEnvironmentTests, WorldTests):
         _pass_all(Kit(), kind)
 
 

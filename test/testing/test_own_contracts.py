@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
+from whole_contract_tests import WholeContractTests
 
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
-from boundary_env_ros.testing import ContractTests, TaskTests
+from boundary_env_ros.testing import TaskTests
 
 
-class TestWarehouseCart(ContractTests, TaskTests):
+class TestWarehouseCart(WholeContractTests, TaskTests):
     def contract(self) -> str:
         return 'warehouse_cart'
 
@@ -20,7 +22,7 @@ class TestWarehouseCart(ContractTests, TaskTests):
         return ({}, {'scenario': 'clear', 'start': [0.0, 0.0, 0.0], 'goal': [1.0, 1.0]})
 
 
-class TestGuardedCart(ContractTests, TaskTests):
+class TestGuardedCart(WholeContractTests, TaskTests):
     def contract(self) -> str:
         return 'guarded_cart'
 
@@ -28,7 +30,7 @@ class TestGuardedCart(ContractTests, TaskTests):
         return ({}, {'scenario': 'charging'})
 
 
-class TestDoorArm(ContractTests, TaskTests):
+class TestDoorArm(WholeContractTests, TaskTests):
     def contract(self) -> str:
         return 'door_arm'
 
@@ -43,10 +45,17 @@ class TestDoorArm(ContractTests, TaskTests):
         return ({}, given)
 
 
-class TestTwoCarts(ContractTests, TaskTests):
+class TestTwoCarts(WholeContractTests, TaskTests):
     def contract(self) -> str:
         return 'two_carts'
 
     def valid_options(self) -> Sequence[Mapping[str, object]]:
         place = {'start': [0.0, 0.0, 0.0], 'goal': [1.0, 1.0]}
         return ({}, {'scenario': 'aisle', 'cart_a': place, 'cart_b': place})
+
+
+class TestSmallestInTurn(WholeContractTests):
+    trials = 20
+
+    def contract(self) -> Path:
+        return Path(__file__).parents[1] / 'storage/good_contracts/in_turn.yaml'

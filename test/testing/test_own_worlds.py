@@ -8,12 +8,14 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from whole_environment_tests import WholeEnvironmentTests
+
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.testing import EnvironmentTests, WorldTests
+from boundary_env_ros.testing import WorldTests
 
 
-class TestWarehouseCart(EnvironmentTests, WorldTests):
+class TestWarehouseCart(WholeEnvironmentTests, WorldTests):
     pacing = 'lockstep'
 
     def contract(self) -> str:
@@ -26,7 +28,7 @@ class TestWarehouseCart(EnvironmentTests, WorldTests):
         return BoundaryEnv('warehouse_cart', world='embedded', pacing='lockstep', sink=self.keep)
 
 
-class TestDoorArm(EnvironmentTests, WorldTests):
+class TestDoorArm(WholeEnvironmentTests, WorldTests):
     pacing = 'lockstep'
 
     def contract(self) -> str:

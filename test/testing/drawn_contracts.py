@@ -75,11 +75,3 @@ def _far_or_near(spec: FieldSpec, rng: np.random.Generator) -> Vector:
     choices = (rng.uniform(low, high), low, high, far, np.full(spec.size, np.inf), -low - high)
     picked = rng.integers(len(choices), size=spec.size)
     return tuple(np.choose(picked, choices).tolist())
-
-
-def within(spec: FieldSpec, rng: np.random.Generator) -> Vector:
-    """Return values of a field within its bounds, in one of a few trials at one of them."""
-    low, high = np.asarray(spec.low), np.asarray(spec.high)
-    values = rng.uniform(low, high)
-    edge = rng.integers(8, size=spec.size)
-    return tuple(np.where(edge == 0, low, np.where(edge == 1, high, values)).tolist())

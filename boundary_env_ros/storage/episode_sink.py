@@ -20,7 +20,7 @@ class EpisodeSink:
     Parameters
     ----------
     path
-        The index; made here. ``boundary-env episodes`` finds it as ``episodes.sqlite``.
+        The index; made here. ``boundary-env episodes list`` finds it as ``episodes.sqlite``.
     contract
         The contract of the world.
     bag

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boundary_env_ros.core.imported import imported_from
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.evidence.verdict.comparable import in_the_way
@@ -16,7 +15,7 @@ from boundary_env_ros.evidence.verdict.report import VerdictReport
 from boundary_env_ros.evidence.verdict.rerun import Propose, Rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.reader import open_records
-from boundary_env_ros.storage.records import Entry, RecordSource, Unreadable
+from boundary_env_ros.storage.records import RecordSource, Unreadable
 
 #: Records that cannot be read and are named.
 _NAMED = 5
@@ -53,7 +52,9 @@ class Question:
     def __init__(self, path: Path, contract: Path | None = None) -> None:
         self._path = path
         self._run = Run(path)
-        first = self._first()
+        first = self._run.first_transition()
+        if first is None:
+            raise RecordError(f'{path} has no step.')
         made_from = imported_from(first)
         if made_from:
             raise RecordError(
@@ -84,12 +85,6 @@ class Question:
         self._other = other
         self._digest = first.id.digest
         self._task = make_task((other or recorded).contract)
-
-    def _first(self) -> Transition:
-        for entry in self._run.entries():
-            if isinstance(entry, Entry) and isinstance(entry.record, Transition):
-                return entry.record
-        raise RecordError(f'{self._path} has no step.')
 
     @property
     def source(self) -> RecordSource | None:

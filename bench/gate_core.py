@@ -19,6 +19,14 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    EpisodeTold,
+    Measured,
+    ProbeDrivers,
+    Request,
+    Tick,
+)
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
@@ -52,18 +60,20 @@ class _Drive:
         self.say(EpisodeState.RESETTING)
         self.sense()
         if self.gate.to_probe:
-            self.gate.probe(self.now)
-            while self.gate.probing:
+            self.gate.apply(ProbeDrivers(now=self.now))
+            while self.gate.state.probing:
                 self.move()
                 self.sense()
-                self.take(self.gate.tick(self.now))
-        self.gate.arm(
-            digest=loaded.digest,
-            agent=agent,
-            episode_id=EPISODE,
-            client='bench',
-            lease_id='lease',
-            now=self.now,
+                self.take(self.gate.apply(Tick(now=self.now)))
+        self.gate.apply(
+            Arm(
+                digest=loaded.digest,
+                agent=agent,
+                episode_id=EPISODE,
+                client='bench',
+                lease_id='lease',
+                now=self.now,
+            )
         )
 
     @property
@@ -74,7 +84,7 @@ class _Drive:
     def say(self, state: EpisodeState) -> None:
         pacing = self.contract.pacing
         status = EpisodeStatus(id=self.id, state=state, pacing=pacing, taken=self.now)
-        self.take(self.gate.heard(status, self.now))
+        self.take(self.gate.apply(EpisodeTold(status=status, now=self.now)))
 
     def take(self, decisions: Sequence[GateDecision]) -> None:
         for decision in decisions:
@@ -111,7 +121,11 @@ class _Drive:
                     continue
             elif item.name == 'operator':
                 continue
-            self.take(self.gate.measure(item.name, values, self.now.ros, self.now))
+            self.take(
+                self.gate.apply(
+                    Measured(name=item.name, values=values, captured=self.now.ros, now=self.now)
+                )
+            )
 
     def request(self) -> ActionRequest:
         if self.random.random() < 0.2:
@@ -148,7 +162,11 @@ def _round(name: str, seed: int) -> tuple[float, float]:
         asks = number % each == 0
         request, now = drive.request() if asks else None, drive.now
         begun = time.process_time_ns()
-        made = drive.gate.tick(now) if request is None else drive.gate.request(request, now)
+        made = (
+            drive.gate.apply(Tick(now=now))
+            if request is None
+            else drive.gate.apply(Request(request=request, now=now))
+        )
         (decisions if asks else ticks).append((time.process_time_ns() - begun) / 1e6)
         drive.take(made)
     return sorted(ticks)[len(ticks) // 2], sorted(decisions)[len(decisions) // 2]

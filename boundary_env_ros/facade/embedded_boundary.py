@@ -13,6 +13,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.observation import Sample
+from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.sources.inputs import (
@@ -153,14 +154,20 @@ class Boundary:
                         break  # one that measured nothing is passed over
             uses.waiting.clear()
         for name, (values, captured) in self._moved.items():
-            self.gate.measure(f'{FEEDBACK}.{name}', values, captured, now)
+            self.gate.apply(
+                Measured(name=f'{FEEDBACK}.{name}', values=values, captured=captured, now=now)
+            )
         self._moved.clear()
         due, self._due = self._due, False
         return self.environment.go_on(now) if due else ()
 
     def _measure(self, item: Input, message: object, now: Instant) -> None:
         reading = item.read(message)
-        self.gate.measure(item.name, reading.values, _stamp(reading.stamp, now), now)
+        self.gate.apply(
+            Measured(
+                name=item.name, values=reading.values, captured=_stamp(reading.stamp, now), now=now
+            )
+        )
 
     def _take(self, item: Input, message: object, now: Instant) -> bool:
         reading = item.read(message)

@@ -28,6 +28,7 @@ from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
@@ -196,7 +197,10 @@ class EmbeddedWorld:
             if agent in requests:
                 boundary.sequence += 1
                 self._sink(requests[agent])
-                self._decided(boundary, boundary.gate.request(requests[agent], self._instant()))
+                self._decided(
+                    boundary,
+                    boundary.gate.apply(Request(request=requests[agent], now=self._instant())),
+                )
         self._go_on()
         closed = {agent: tuple(self._boundaries[agent].closed[1:]) for agent in running}
         if not all(closed.values()):
@@ -246,14 +250,16 @@ class EmbeddedWorld:
         # The gate must hear of the episode before it can be armed for it.
         for effect in effects:
             if isinstance(effect, EpisodeStatus):
-                self._decided(boundary, boundary.gate.heard(effect, now))
-        boundary.gate.arm(
-            digest=self._digest,
-            agent=boundary.agent,
-            episode_id=episode_id,
-            client=self._client,
-            lease_id=lease_id,
-            now=now,
+                self._decided(boundary, boundary.gate.apply(EpisodeTold(status=effect, now=now)))
+        boundary.gate.apply(
+            Arm(
+                digest=self._digest,
+                agent=boundary.agent,
+                episode_id=episode_id,
+                client=self._client,
+                lease_id=lease_id,
+                now=now,
+            )
         )
         self._alive(boundary)
         self._carry(boundary, effects)
@@ -289,8 +295,8 @@ class EmbeddedWorld:
         """
         now, environment, gate = self._instant(), boundary.environment, boundary.gate
         self._carry(boundary, environment.recorder_status(now))
-        self._carry(boundary, environment.gate_status(gate.status(now), now))
-        self._decided(boundary, gate.heard(environment.status(now), now))
+        self._carry(boundary, environment.gate_status(gate.state.status(now), now))
+        self._decided(boundary, gate.apply(EpisodeTold(status=environment.status(now), now=now)))
 
     def _decided(self, boundary: Boundary, decisions: Sequence[GateDecision]) -> None:
         for decision in decisions:
@@ -323,7 +329,9 @@ class EmbeddedWorld:
                 self._sink(effect)
                 if isinstance(effect, EpisodeStatus):
                     # It may be the turn of the next action of a chunk.
-                    self._decided(boundary, boundary.gate.heard(effect, now))
+                    self._decided(
+                        boundary, boundary.gate.apply(EpisodeTold(status=effect, now=now))
+                    )
 
     # The world -----------------------------------------------------------------------------------
 
@@ -353,7 +361,7 @@ class EmbeddedWorld:
     def _advance(self, advances: Mapping[str, WorldAdvance]) -> None:
         for boundary in self._boundaries.values():
             if boundary.state.over:
-                self._decided(boundary, boundary.gate.tick(self._instant()))
+                self._decided(boundary, boundary.gate.apply(Tick(now=self._instant())))
         # Before the robot: if that is interrupted, it is never ahead of the world's time.
         self._now = target = self._now + max(advance.duration for advance in advances.values())
         emissions: tuple[Emission, ...] = ()
@@ -376,7 +384,7 @@ class EmbeddedWorld:
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
             report = Advanced(report=report_of(advance.id, own, self._failed), now=self._now)
-            self._decided(boundary, boundary.gate.advanced(report, now))
+            self._decided(boundary, boundary.gate.apply(WorldMoved(report=report, now=now)))
             # However long the world took: what records is this process, and it is here.
             self._carry(boundary, boundary.environment.recorder_status(now))
             self._carry(boundary, boundary.environment.advanced(report, now))

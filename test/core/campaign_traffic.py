@@ -23,6 +23,18 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId, Trigger
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    ClearEmergencyStop,
+    Deactivate,
+    EmergencyStop,
+    EpisodeTold,
+    Measured,
+    Request,
+    Tick,
+    TimerStarted,
+    WorldMoved,
+)
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, RosTime, Stamp
@@ -229,7 +241,7 @@ class Run:
             return 0
         elif what is What.PRESSED:
             pressed_before, self.oracle.latched = self.oracle.latched, True
-            decisions = self.gate.emergency_stop(True, self.now)
+            decisions = self.gate.apply(EmergencyStop(pressed=True, now=self.now))
             if not pressed_before:
                 # It does not wait for the timer.
                 self._ticked(decisions)
@@ -245,20 +257,20 @@ class Run:
     def _wind_down(self) -> None:
         """Deactivate the gate, and activate it again at once."""
         self.oracle.deactivating = True
-        while decisions := self.gate.deactivate(self.now):
+        while decisions := self.gate.apply(Deactivate(now=self.now)):
             self._see(decisions)
             self.oracle.ticked_at = self.now
             self._move(round(self.contract.safety.gate_period * NANOSECONDS))
         self.oracle.deactivated()
-        self.gate.begin_ticking()
+        self.gate.apply(TimerStarted(now=self.now))
 
     def _restore(self) -> None:
         """Release and clear what was pressed, and begin an episode."""
-        self._see(self.gate.emergency_stop(False, self.now))
+        self._see(self.gate.apply(EmergencyStop(pressed=False, now=self.now)))
         if self.state is EpisodeState.RUNNING:
             self.say(EpisodeState.TRUNCATED)
         try:
-            self.gate.clear_emergency_stop()
+            self.gate.apply(ClearEmergencyStop(now=self.now))
         except Refused:
             pass
         else:
@@ -274,13 +286,15 @@ class Run:
         self.speak(0, 0)
         lease = f'lease-{self.leases + 1}'
         try:
-            self.gate.arm(
-                digest=DIGEST,
-                agent=AGENT,
-                episode_id=self.episode,
-                client='policy',
-                lease_id=lease,
-                now=self.now,
+            self.gate.apply(
+                Arm(
+                    digest=DIGEST,
+                    agent=AGENT,
+                    episode_id=self.episode,
+                    client='policy',
+                    lease_id=lease,
+                    now=self.now,
+                )
             )
         except Refused:
             # It is latched: nobody is armed, and what is sent now is for nobody.
@@ -321,7 +335,7 @@ class Run:
             client='policy',
             taken=self.now,
         )
-        self._see(self.gate.heard(said, self.now))
+        self._see(self.gate.apply(EpisodeTold(status=said, now=self.now)))
 
     def speak(self, scan: int, mood: int) -> None:
         """Let environment and sensors speak; a mood is a lag, a silence or a lie."""
@@ -337,11 +351,17 @@ class Run:
         for rule in self.contract.safety.obstacles:
             values = SCANS[scan]
             account[rule.input] = (values, self.steady, stamp)
-            self._see(self.gate.measure(rule.input, values, captured, now))
+            self._see(
+                self.gate.apply(
+                    Measured(name=rule.input, values=values, captured=captured, now=now)
+                )
+            )
         for name in self.held_by:
             values = () if mood == 1 else (1.0,)  # of a message that cannot be read
             account[name] = (values, self.steady, stamp)
-            self._see(self.gate.measure(name, values, captured, now))
+            self._see(
+                self.gate.apply(Measured(name=name, values=values, captured=captured, now=now))
+            )
         there = self.oracle.last or self.there
         if mood == 1:
             # What the robot says of itself is anything at all, now and then.
@@ -357,7 +377,13 @@ class Run:
         for group in self.contract.action:
             part = there[start : start + group.size]
             start += group.size
-            self._see(self.gate.measure(f'feedback.{group.name}', part, captured, now))
+            self._see(
+                self.gate.apply(
+                    Measured(
+                        name=f'feedback.{group.name}', values=part, captured=captured, now=now
+                    )
+                )
+            )
 
     # Requests ------------------------------------------------------------------------------------
 
@@ -369,7 +395,7 @@ class Run:
         self.oracle.waiting[request.sequence] = request
         received = self.now
         self.waiting[request.sequence] = received
-        decisions = self.gate.request(request, received)
+        decisions = self.gate.apply(Request(request=request, now=received))
         self._see(decisions)
         if not self.lockstep and [d.request for d in decisions] != [request]:
             raise AssertionError(f'expect one decision on {request}, actually: {decisions}')
@@ -458,7 +484,9 @@ class Run:
             last_stamp=(last,) * len(names),
             dropped=(0,) * len(names),
         )
-        self._see(self.gate.advanced(Advanced(report=report, now=self.ros), self.now))
+        self._see(
+            self.gate.apply(WorldMoved(report=Advanced(report=report, now=self.ros), now=self.now))
+        )
         if mood != 2:
             self._sense(scan, mood if mood == 1 else 0)
         if self.state is not EpisodeState.IDLE:
@@ -468,7 +496,7 @@ class Run:
 
     def tick(self) -> None:
         """Let the gate's own timer run."""
-        self._ticked(self.gate.tick(self.now))
+        self._ticked(self.gate.apply(Tick(now=self.now)))
 
     def _ticked(self, decisions: tuple[GateDecision, ...]) -> None:
         self.oracle.ticked(decisions, self.now)

@@ -39,6 +39,16 @@ from boundary_env_ros.core.environment.reset_procedure import (
 )
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateState
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    Deactivate,
+    EmergencyStop,
+    EpisodeTold,
+    Measured,
+    Request,
+    Tick,
+    WorldMoved,
+)
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
 from boundary_env_ros.core.timebase import (
@@ -266,7 +276,7 @@ class EpisodeWorld:
                 self.thinking.remove((due, observation))
                 self.act(observation)
         if 'gate' in self.alive:
-            self.decided(self.gate.tick(self.now))
+            self.decided(self.gate.apply(Tick(now=self.now)))
         if 'environment' in self.alive:
             self.carry(self.environment.watch(self.now))
             if self.state is EpisodeState.RUNNING and self.time.steady >= self.next_tick:
@@ -279,7 +289,7 @@ class EpisodeWorld:
         if 'recorder' in self.alive:
             self.carry(self.environment.recorder_status(self.now))
         if 'gate' in self.alive:
-            self.carry(self.environment.gate_status(self.gate.status(self.now), self.now))
+            self.carry(self.environment.gate_status(self.gate.state.status(self.now), self.now))
         if 'environment' in self.alive:
             self.heard(self.environment.status(self.now))
 
@@ -315,11 +325,19 @@ class EpisodeWorld:
         if name == 'velocity':
             speed = self.robot.speed
             self.witness.feedback(speed, now, captured.nanoseconds)
-            self.decided(self.gate.measure('feedback.base', speed, captured, now))
+            self.decided(
+                self.gate.apply(
+                    Measured(name='feedback.base', values=speed, captured=captured, now=now)
+                )
+            )
             self.carry(self.environment.feedback('base', speed, captured, now))
         if name == 'scan':
             measured = (ahead, math.inf, 1.0, 1.0)
-            self.decided(self.gate.measure('obstacle', measured, captured, now))
+            self.decided(
+                self.gate.apply(
+                    Measured(name='obstacle', values=measured, captured=captured, now=now)
+                )
+            )
 
     def carry(self, effects: Iterable[Effect]) -> None:
         """Bring effects of the environment to whom they are for."""
@@ -352,23 +370,29 @@ class EpisodeWorld:
 
     def heard(self, status: EpisodeStatus) -> None:
         """Let the gate hear the environment."""
-        self.gate.heard(status, self.now)
+        self.gate.apply(EpisodeTold(status=status, now=self.now))
         self.witness.running = status.state is EpisodeState.RUNNING
 
     def arm(self, status: EpisodeStatus) -> None:
         """Let the client arm the gate, as soon as it hears of the episode."""
         try:
-            self.gate.arm(
-                digest=DIGEST, agent=AGENT, episode_id=status.id.episode_id, client=status.client,
-                lease_id=LEASE.format(self.episodes), now=self.now,
-            )  # fmt: skip
+            self.gate.apply(
+                Arm(
+                    digest=DIGEST,
+                    agent=AGENT,
+                    episode_id=status.id.episode_id,
+                    client=status.client,
+                    lease_id=LEASE.format(self.episodes),
+                    now=self.now,
+                )
+            )
         except Refused as refusal:
             # A gate that has not heard its sensors yet is asked again, as a client does.
             self.to_arm = status if refusal.code is ResultCode.SENSOR_MISSING else None
             return
         self.to_arm = None
         self.witness.armed()
-        self.carry(self.environment.gate_status(self.gate.status(self.now), self.now))
+        self.carry(self.environment.gate_status(self.gate.state.status(self.now), self.now))
 
     def reset_world(self, asked: ResetWorld) -> None:
         """Let the robot answer a reset."""
@@ -401,7 +425,7 @@ class EpisodeWorld:
         }  # fmt: skip
         request = request_for(action, observed=observation.observed, now=self.now, **asked)
         if 'gate' in self.alive:
-            self.decided(self.gate.request(request, self.now))
+            self.decided(self.gate.apply(Request(request=request, now=self.now)))
 
     def decided(self, decisions: Iterable[GateDecision]) -> None:
         """Publish the command of each decision, then the decision."""
@@ -418,19 +442,19 @@ class EpisodeWorld:
 
     def deactivate_gate(self) -> None:
         """Deactivate the gate, which takes no time here; then it is silent."""
-        while decisions := self.gate.deactivate(self.now):
+        while decisions := self.gate.apply(Deactivate(now=self.now)):
             self.decided(decisions)
-            self.carry(self.environment.gate_status(self.gate.status(self.now), self.now))
+            self.carry(self.environment.gate_status(self.gate.state.status(self.now), self.now))
             self.time.wait(self.contract.safety.gate_period)
         self.witness.forget()
-        told = replace(self.gate.status(self.now), state=GateState.INACTIVE)
+        told = replace(self.gate.state.status(self.now), state=GateState.INACTIVE)
         self.carry(self.environment.gate_status(told, self.now))
         self.alive.discard('gate')
 
     def press(self) -> None:
         """Press the emergency stop."""
         self.witness.latched = True
-        self.decided(self.gate.emergency_stop(True, self.now))
+        self.decided(self.gate.apply(EmergencyStop(pressed=True, now=self.now)))
 
     # Lockstep ------------------------------------------------------------------------------------
 
@@ -466,5 +490,5 @@ class EpisodeWorld:
                 self.held.append(partial(self.speak, name, stamp))
             else:
                 self.speak(name, stamp)
-        self.decided(self.gate.advanced(answer, self.now))
+        self.decided(self.gate.apply(WorldMoved(report=answer, now=self.now)))
         self.carry(self.environment.advanced(answer, self.now))

@@ -38,6 +38,17 @@ from boundary_env_ros.core.contract.safety import Hold
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    ClearEmergencyStop,
+    Deactivate,
+    EmergencyStop,
+    EpisodeTold,
+    Measured,
+    Request,
+    Tick,
+    Tighten,
+)
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.admission import well_formed
 from boundary_env_ros.core.gate.rules.evaluate import rule
@@ -515,7 +526,11 @@ class Bench:
             self.episode = episode
         name = '' if state is EpisodeState.IDLE else self.episode
         self._account()
-        self._see(self.gate.heard(status(state, self.time.now, episode=name), self.time.now))
+        self._see(
+            self.gate.apply(
+                EpisodeTold(status=status(state, self.time.now, episode=name), now=self.time.now)
+            )
+        )
 
     def _account(self) -> None:
         self.witness.running = (
@@ -528,10 +543,11 @@ class Bench:
             self.sense()
         self.leases += 1
         asked = {'digest': DIGEST, 'agent': AGENT, 'episode_id': self.episode, **changes}
-        lease = self.gate.arm(
-            client=client, lease_id=f'lease-{self.leases}', now=self.time.now, **asked
-        )
-        if lease.lease_id == f'lease-{self.leases}':
+        wanted = f'lease-{self.leases}'
+        self.gate.apply(Arm(client=client, lease_id=wanted, now=self.time.now, **asked))
+        lease = self.gate.state.authority.lease
+        assert lease is not None
+        if lease.lease_id == wanted:
             self.lease_of, self.sequence = lease.episode_id, 0
             self.witness.armed()
         else:
@@ -547,18 +563,28 @@ class Bench:
         """Let one sensor speak."""
         captured, now = self.time.stamp(ago=self.lag), self.time.now
         if name == 'scan':
-            return self._see(self.gate.measure('obstacle', self.scan, captured, now))
+            return self._see(
+                self.gate.apply(
+                    Measured(name='obstacle', values=self.scan, captured=captured, now=now)
+                )
+            )
         if name == 'emergency_stop':
-            return self._see(self.gate.measure(name, (0.0,), None, now))
+            return self._see(
+                self.gate.apply(Measured(name=name, values=(0.0,), captured=None, now=now))
+            )
         if name in self.held_by:
-            return self._see(self.gate.measure(name, (1.0,), captured, now))
+            return self._see(
+                self.gate.apply(Measured(name=name, values=(1.0,), captured=captured, now=now))
+            )
         self.witness.feedback(self.motion, now, captured.nanoseconds)
         seen: tuple[GateDecision, ...] = ()
         start = 0
         for group in self.contract.action:
             values = self.motion[start : start + group.size]
             start += group.size
-            seen += self.gate.measure(f'feedback.{group.name}', values, captured, now)
+            seen += self.gate.apply(
+                Measured(name=f'feedback.{group.name}', values=values, captured=captured, now=now)
+            )
         return self._see(seen)
 
     def pulse(self) -> None:
@@ -582,7 +608,11 @@ class Bench:
         timeout = self.contract.safety.operator.timeout  # type: ignore[union-attr]
         self._hand(held=switch >= 0.5 and abs(ago) <= timeout)
         captured, now = self.time.stamp(ago=ago), self.time.now
-        return self._see(self.gate.measure('operator', (*command, switch), captured, now))
+        return self._see(
+            self.gate.apply(
+                Measured(name='operator', values=(*command, switch), captured=captured, now=now)
+            )
+        )
 
     def _hand(self, *, held: bool) -> None:
         self.witness.taken_over = held
@@ -622,21 +652,21 @@ class Bench:
 
     def tighten(self, low: Vector, high: Vector) -> None:
         """Make the bounds stricter than the contract's."""
-        self.gate.tighten(Tightened(low=low, high=high))
+        self.gate.apply(Tighten(tightened=Tightened(low=low, high=high), now=self.time.now))
         self.witness.tight = low, high
 
     def press(self) -> tuple[GateDecision, ...]:
         """Press the emergency stop."""
         self.witness.latched = True
-        return self._see(self.gate.emergency_stop(True, self.time.now))
+        return self._see(self.gate.apply(EmergencyStop(pressed=True, now=self.time.now)))
 
     def release(self) -> None:
         """Release the button; the stop stays latched."""
-        self._see(self.gate.emergency_stop(False, self.time.now))
+        self._see(self.gate.apply(EmergencyStop(pressed=False, now=self.time.now)))
 
     def clear(self) -> None:
         """Unlatch the emergency stop; a new arming is needed from then on."""
-        self.gate.clear_emergency_stop()
+        self.gate.apply(ClearEmergencyStop(now=self.time.now))
         self.witness.latched = False
         self.witness.armed()
         self.lease_of = ''
@@ -663,16 +693,16 @@ class Bench:
             'sequence': self.sequence, 'lease': self.lease, 'episode': self.episode, **changes
         }  # fmt: skip
         request = request_for(tuple(action), observed=observed, now=now, **asked)
-        return self._see(self.gate.request(request, now))
+        return self._see(self.gate.apply(Request(request=request, now=now)))
 
     def tick(self) -> tuple[GateDecision, ...]:
         """Let the gate's own timer run once."""
-        return self._see(self.gate.tick(self.time.now))
+        return self._see(self.gate.apply(Tick(now=self.time.now)))
 
     def deactivate(self) -> tuple[GateDecision, ...]:
         """Let the gate brake to the end before it falls silent."""
         seen: list[GateDecision] = []
-        while decisions := self._see(self.gate.deactivate(self.time.now)):
+        while decisions := self._see(self.gate.apply(Deactivate(now=self.time.now))):
             seen += decisions
             self.time.wait(self.contract.safety.gate_period)
         self.witness.forget()

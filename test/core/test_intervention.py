@@ -10,6 +10,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import Trigger
+from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.intervention import intervention_in, interventions
 
 CONTRACT = shipped(
@@ -27,7 +28,14 @@ def drive(world: EpisodeWorld, seconds: float, *command: float) -> None:
     for held in (*[1.0] * round(seconds / world.slice), 0.0):
         world.witness.taken_over = held > 0.0
         world.decided(
-            world.gate.measure('operator', (*command, held), world.time.stamp(), world.now)
+            world.gate.apply(
+                Measured(
+                    name='operator',
+                    values=(*command, held),
+                    captured=world.time.stamp(),
+                    now=world.now,
+                )
+            )
         )
         world.pass_slice()
 

@@ -20,6 +20,7 @@ from storage_wire import definition, type_of, typestore
 
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.gate.events import ClearEmergencyStop
 from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -127,7 +128,7 @@ def drive(bench: Bench) -> None:
     bench.episode('goal_seeking', seek_goal, 103, chosen_start('far'))
     bench.stop_at = None
     bench.press(pressed=False)
-    bench.gate.clear_emergency_stop()
+    bench.gate.apply(ClearEmergencyStop(now=bench.instant()))
 
 
 def make_tape(bench_of: type[Bench], loaded: LoadedContract, task: Task, seed: int) -> Tape:

@@ -19,6 +19,7 @@ import yaml
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import Tightened
+from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 
@@ -148,7 +149,12 @@ def by_hand(bench: HandBench) -> None:
     bench.stall_at = 17
     bench.episode('goal_seeking', seek_goal, 201, chosen_start('clear'))
     bench.stall_at = None
-    bench.gate.tighten(Tightened(high=(0.5, 1.2), rate=(0.8, 4.0), command_timeout=0.28))
+    bench.gate.apply(
+        Tighten(
+            tightened=Tightened(high=(0.5, 1.2), rate=(0.8, 4.0), command_timeout=0.28),
+            now=bench.instant(),
+        )
+    )
     bench.episode('goal_seeking', seek_goal, 202, chosen_start('blocked'))
     bench.stop_at = 20
     bench.episode('goal_seeking', seek_goal, 203, chosen_start('far'))

@@ -17,6 +17,7 @@ from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
 from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
 
 #: Period of each sensor in ms, by the topics that it publishes.
@@ -69,20 +70,22 @@ class LockstepBench(Bench):
                 self._handle(effect)
         for _ in range(20):
             self._steady += 100 * MS
-            self._publish(self.gate.tick(self.instant()))
+            self._publish(self.gate.apply(Tick(now=self.instant())))
 
     def _peers(self, name: str, client: str) -> None:
         if self.environment.state is EpisodeState.RESETTING:
-            self.gate.arm(
-                digest=self.digest,
-                agent='cart',
-                episode_id=name,
-                client=client,
-                lease_id=self._lease,
-                now=self.instant(),
+            self.gate.apply(
+                Arm(
+                    digest=self.digest,
+                    agent='cart',
+                    episode_id=name,
+                    client=client,
+                    lease_id=self._lease,
+                    now=self.instant(),
+                )
             )
         self._pending += self.environment.recorder_status(self.instant())
-        status = self.gate.status(self.instant())
+        status = self.gate.state.status(self.instant())
         self._pending += self.environment.gate_status(status, self.instant())
 
     def _take(self, effects: tuple[object, ...]) -> None:
@@ -98,7 +101,7 @@ class LockstepBench(Bench):
             self._answer(effect)
         else:
             if isinstance(effect, EpisodeStatus):
-                self.gate.heard(effect, self.instant())
+                self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
             self.note(effect)  # type: ignore[arg-type]
 
     def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
@@ -113,7 +116,7 @@ class LockstepBench(Bench):
 
     def _answer(self, observation: Observation) -> None:
         status = self.environment.status(self.instant())
-        self.gate.heard(status, self.instant())
+        self.gate.apply(EpisodeTold(status=status, now=self.instant()))
         if self.environment.state is not EpisodeState.RUNNING:
             return
         name, policy = self._client
@@ -133,7 +136,7 @@ class LockstepBench(Bench):
             client_version=VERSION,
         )
         self.keep(request)
-        self._publish(self.gate.request(request, self.instant()))
+        self._publish(self.gate.apply(Request(request=request, now=self.instant())))
 
     def _advance(self, asked: WorldAdvance) -> None:
         last: dict[str, tuple[int, int]] = {}
@@ -165,5 +168,5 @@ class LockstepBench(Bench):
         )
         self.keep(report)
         advanced = Advanced(report=report, now=self.now)
-        self._publish(self.gate.advanced(advanced, self.instant()))
+        self._publish(self.gate.apply(WorldMoved(report=advanced, now=self.instant())))
         self._pending += self.environment.advanced(advanced, self.instant())

@@ -29,6 +29,15 @@ from boundary_env_ros.core.environment.observation import Observation, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    EmergencyStop,
+    EpisodeTold,
+    Measured,
+    Request,
+    Tick,
+    WentOut,
+)
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
@@ -220,7 +229,14 @@ class Bench(CartSensors):
             captured = None if reading.stamp is None else replace(stamp, nanoseconds=reading.stamp)
             if kind == 'gate':
                 self._publish(
-                    self.gate.measure(item.name, reading.values, captured, self.instant())
+                    self.gate.apply(
+                        Measured(
+                            name=item.name,
+                            values=reading.values,
+                            captured=captured,
+                            now=self.instant(),
+                        )
+                    )
                 )
             elif kind == 'feedback':
                 self._take(
@@ -241,7 +257,7 @@ class Bench(CartSensors):
         """Press or release the emergency stop."""
         at = self.stamp().nanoseconds
         self.sent.append(Sent(STOP, at, at, {'data': pressed}, 'std_msgs/msg/Bool'))
-        self._publish(self.gate.emergency_stop(pressed, self.instant()))
+        self._publish(self.gate.apply(EmergencyStop(pressed=pressed, now=self.instant())))
 
     # An episode ----------------------------------------------------------------------------------
 
@@ -266,13 +282,15 @@ class Bench(CartSensors):
     def _arms(self, episode: str, client: str) -> bool:
         """Arm the gate; return whether it heard its sensors yet."""
         try:
-            self.gate.arm(
-                digest=self.digest,
-                agent='cart',
-                episode_id=episode,
-                client=client,
-                lease_id=self._lease,
-                now=self.instant(),
+            self.gate.apply(
+                Arm(
+                    digest=self.digest,
+                    agent='cart',
+                    episode_id=episode,
+                    client=client,
+                    lease_id=self._lease,
+                    now=self.instant(),
+                )
             )
         except Refused as refusal:
             if refusal.code is not ResultCode.SENSOR_MISSING:
@@ -293,7 +311,7 @@ class Bench(CartSensors):
                 self._observe(effect)
             else:
                 if isinstance(effect, EpisodeStatus):
-                    self.gate.heard(effect, self.instant())
+                    self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
                 self.note(effect)
 
     def _reset(self, asked: ResetWorld) -> None:
@@ -341,7 +359,7 @@ class Bench(CartSensors):
     # The gate ------------------------------------------------------------------------------------
 
     def _ask(self, request: ActionRequest) -> None:
-        self._publish(self.gate.request(request, self.instant()))
+        self._publish(self.gate.apply(Request(request=request, now=self.instant())))
 
     def _answer(self, decision: GateDecision) -> None:
         self._take(self.environment.decision(decision, self.instant()))
@@ -353,7 +371,7 @@ class Bench(CartSensors):
                 replace(decision, commanded=self.instant(at)) if decision.command else decision
             )
             if decision.command:
-                self.gate.went_out(self.instant(at))
+                self.gate.apply(WentOut(now=self.instant(at)))
                 self.command(stamped)
                 self.after(35, lambda command=decision.command: self._obey(command))
             self.note(stamped)
@@ -377,10 +395,12 @@ class Bench(CartSensors):
         self._command = (command[0], command[1])
 
     def _gate_tick(self) -> None:
-        self._publish(self.gate.tick(self.instant()))
+        self._publish(self.gate.apply(Tick(now=self.instant())))
 
     def _gate_status(self) -> None:
-        self._take(self.environment.gate_status(self.gate.status(self.instant()), self.instant()))
+        self._take(
+            self.environment.gate_status(self.gate.state.status(self.instant()), self.instant())
+        )
 
     # The cart ------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.events import PublishersSeen
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence import memory
@@ -190,18 +191,18 @@ def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
 
 @pytest.mark.parametrize(
     ('crowded', 'topic', 'count'),
-    [((0, {'scan': 2}), 'scan', '2'), ((1, {}), 'a command topic', '1')],
+    [({'crowded': {'scan': 2}}, 'scan', '2'), ({'competing': 1}, 'a command topic', '1')],
 )
 def test_foreign_publisher_is_named_with_its_topic_and_how_many_there_are(
     loaded: LoadedContract,
     task: Task,
-    crowded: tuple[int, dict[str, int]],
+    crowded: dict[str, Any],
     topic: str,
     count: str,
     tmp_path: Path,
 ) -> None:
     bench = Bench(loaded.contract, loaded.digest, task, 5)
-    bench.after(2_500.0, lambda: bench.gate.competing(*crowded))
+    bench.after(2_500.0, lambda: bench.gate.apply(PublishersSeen(now=bench.instant(), **crowded)))
     bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
     write_bag(tmp_path / 'bag', record_of(bench, loaded))
     report = audit_path(tmp_path / 'bag')

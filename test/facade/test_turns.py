@@ -27,6 +27,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.events import Request
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
@@ -268,7 +269,7 @@ def test_only_whose_turn_it_is_is_lost_to_silence_and_the_turn_passes_on() -> No
     later = replace(now, steady=now.steady + passed)
     for agent, boundary in world._boundaries.items():
         boundary.environment.recorder_status(later)
-        boundary.environment.gate_status(boundary.gate.status(later), later)
+        boundary.environment.gate_status(boundary.gate.state.status(later), later)
         world._carry(boundary, world._shared.watch(agent, later))
     assert world._boundaries['cart_b'].last.transition.cause == 'policy_lost'
     assert world.running == ('cart_a',)
@@ -295,7 +296,7 @@ def test_an_action_out_of_turn_is_refused_by_the_gate() -> None:
     early = replace(
         request, id=replace(request.id, step=2), sequence=2, observed=boundary.last.delivered
     )
-    (decision,) = boundary.gate.request(early, world._instant())
+    (decision,) = boundary.gate.apply(Request(request=early, now=world._instant()))
     assert decision.verdict is Verdict.REJECTED
     (result,) = decision.rules
     assert (result.rule, result.reason) == ('turn', Reason.OUT_OF_ORDER)

@@ -50,6 +50,8 @@ RULING = 'core/gate/rules/evaluate.py'
 COMMANDS = 'core/gate/commands.py'
 MEASURED = 'core/gate/rules/measured.py'
 GATE = 'core/gate/gate.py'
+REDUCER = 'core/gate/reducer.py'
+STATE = 'core/gate/state.py'
 AUTHORITY = 'core/gate/lease.py'
 SENSES = 'core/gate/sensor_buffer.py'
 OUTPUT = 'core/gate/command_history.py'
@@ -176,9 +178,9 @@ _IS_IT_A_COMMAND = (
     ),
     Mutation(
         'The last sequence number that was heard is remembered',
-        GATE,
-        '        self._authority.hear(request)\n        return',
-        '        return',
+        REDUCER,
+        'heard = replace(state, authority=state.authority.heard(request))',
+        'heard = state',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
     Mutation(
@@ -197,7 +199,7 @@ _IS_IT_A_COMMAND = (
     ),
     Mutation(
         'The age of an action is steady time, whatever the ROS clock does',
-        GATE,
+        REDUCER,
         '        if steady is not None:\n            return steady\n',
         '',
         (_REFUSALS + 'the_age_of_an_action_is_steady_time_whatever_the_ros_clock_does',),
@@ -244,15 +246,15 @@ _MUST_IT_STOP = (
     Mutation(
         'The emergency stop latches',
         AUTHORITY,
-        '            self.emergency = True\n',
-        '            self.emergency = False\n',
+        'emergency=self.emergency or pressed)',
+        'emergency=pressed)',
         (_PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',),
     ),
     Mutation(
         'The emergency stop does not wait for the timer',
-        GATE,
-        '        return self.tick(now) if self._authority.press(pressed) else ()',
-        '        return () if self._authority.press(pressed) else ()',
+        REDUCER,
+        'self._run_timer(state, event) if latches else (state, ())',
+        '(state, ()) if latches else (state, ())',
         (
             _PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',
             _LOCKSTEP + 'the_emergency_stop_does_not_wait_for_the_world',
@@ -260,15 +262,15 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'A latched emergency stop refuses arming',
-        GATE,
-        '        self._refuse_unprobed()\n        self._authority.check_released()\n',
-        '        self._refuse_unprobed()\n',
+        REDUCER,
+        '        authority.check_released()\n        self._refuse_unpublished',
+        '        self._refuse_unpublished',
         (_PRESSED + 'a_latched_emergency_stop_refuses_arming',),
     ),
     Mutation(
         'A pressed emergency stop is not cleared',
         AUTHORITY,
-        '        if self._pressed:\n            raise',
+        '        if self.pressed:\n            raise',
         '        if False:\n            raise',
         (_PRESSED + 'a_pressed_emergency_stop_is_not_cleared',),
     ),
@@ -281,17 +283,16 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'With the emergency stop its lease is gone',
-        GATE,
-        '        self._authority.clear()\n        self._end_lease()\n',
-        '        self._authority.clear()\n',
+        REDUCER,
+        'authority=state.authority.cleared()).without_lease()',
+        'authority=state.authority.cleared())',
         (_PRESSED + 'a_lease_from_before_the_emergency_stop_does_not_outlive_its_clearing',),
     ),
     Mutation(
         'A gate that is deactivated brakes to the end',
-        GATE,
-        '        if not ruling.command or not self._moving:\n'
-        '            self._authority.lease = None',
-        '        if True:\n            self._authority.lease = None',
+        REDUCER,
+        '        if not ruling.command or not state.moving:\n',
+        '        if True:\n',
         (_DEACTIVATION + 'a_gate_that_is_deactivated_follows_the_stop_profile_to_the_end',),
     ),
     Mutation(
@@ -407,9 +408,9 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'Whoever asks for nothing that may be published is as good as silent',
-        GATE,
-        '        if ruling.verdict is not Verdict.REJECTED:\n            # Whoever',
-        '        if True:\n            # Whoever',
+        REDUCER,
+        'last_request=state.last_request if rejected else at.now.steady',
+        'last_request=at.now.steady',
         (_SILENCE + 'a_policy_whose_actions_are_all_out_of_bounds_is_a_silent_one',),
     ),
     Mutation(
@@ -582,8 +583,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A command that left late takes its delay from the next',
         OUTPUT,
-        '            self._out = max(self._out, at.steady)',
-        '            pass',
+        'out=max(self.out, at.steady)',
+        'out=self.out',
         ('gate/test_gate_limits.py::test_a_command_that_left_late_takes_its_delay_from_the_next',),
     ),
     Mutation(
@@ -595,7 +596,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'An action out of turn is refused',
-        GATE,
+        REDUCER,
         '            or out_of_turn(self._contract, self._agent, request.id.step)\n',
         '',
         (_TURNS + 'an_action_out_of_turn_is_refused_and_says_whose_step_is_its_next',),
@@ -609,37 +610,37 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'In lockstep the gate holds once in a step of another',
-        GATE,
-        '            or memory.held_for == step\n',
-        '',
+        REDUCER,
+        '(state.held_for == step or state.senses.awaits(*step))',
+        'state.senses.awaits(*step)',
         (_TURNS + 'in_the_step_of_another_the_command_in_force_goes_on_once',),
     ),
     Mutation(
         'A pause saves up no speed',
         OUTPUT,
-        'return min(max(self._since_sent(now), 0.0), self._period)',
+        'return min(max(self._since_sent(now), 0.0), self.contract.period)',
         'return max(self._since_sent(now), 0.0)',
         (_LIMITS + 'a_pause_saves_up_no_speed',),
     ),
     Mutation(
         'Readings of the clock that overtake each other leave no time to move',
         OUTPUT,
-        'return min(max(self._since_sent(now), 0.0), self._period)',
-        'return min(self._since_sent(now), self._period)',
+        'return min(max(self._since_sent(now), 0.0), self.contract.period)',
+        'return min(self._since_sent(now), self.contract.period)',
         (_LIMITS + 'readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move',),
     ),
     Mutation(
         'The time of a command counts for the next one',
         OUTPUT,
-        '        self.emitted = self._out = now.steady\n',
-        '        self.emitted = self._out = self._out or now.steady\n',
+        '            out=now.steady,\n',
+        '            out=self.out or now.steady,\n',
         (_LIMITS + 'a_flood_of_requests_is_no_faster_than_one',),
     ),
     Mutation(
         'In lockstep a step is a period, however long it took',
         OUTPUT,
-        '        if self._out is None or self._lockstep:',
-        '        if self._out is None:',
+        '        if self.out is None or self._lockstep:',
+        '        if self.out is None:',
         (_LOCKSTEP + 'the_rate_is_that_of_one_period_however_long_the_policy_thought',),
     ),
     Mutation(
@@ -679,8 +680,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'After the driver took over the next command starts from the measured state',
         OUTPUT,
-        '        return tuple(since > timeout for timeout in self._driver_timeout)',
-        '        return (False,) * len(self._driver_timeout)',
+        'since > (math.inf if group.driver_timeout is None else group.driver_timeout)\n',
+        'False\n',
         (
             _LIMITS + 'a_gate_that_hung_sets_no_robot_in_motion_that_came_to_rest',
             _HOLD + 'after_the_driver_took_over_it_starts_from_where_the_arm_is',
@@ -689,8 +690,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A command stays in force across leases',
         OUTPUT,
-        '        if self._moved_by_reset:\n            self.drop()\n',
-        '        self.drop()\n',
+        '        if self.contract.episode.reset.moves_robot:\n            return self.dropped()\n',
+        '        return self.dropped()\n',
         (
             _IN_FORCE + 'the_first_action_of_the_next_lease_goes_on_from_the_last_command',
             _IN_FORCE + 'a_gripper_does_not_let_go_between_two_episodes',
@@ -716,7 +717,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'A command that the driver has braked from is not held',
-        GATE,
+        REDUCER,
         'held = output.command is not None and not output.driver_took_over(now)',
         'held = output.command is not None',
         (_LIMITS + 'a_gate_that_hung_until_the_driver_braked_holds_no_command_any_more',),
@@ -764,9 +765,9 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'An environment of another agent is not heard',
-        GATE,
-        '(status.id.digest, status.id.agent) != (self._digest, self._agent)',
-        'status.id.digest != self._digest',
+        REDUCER,
+        '(status.id.digest, status.id.agent) != (authority.digest, authority.agent)',
+        'status.id.digest != authority.digest',
         (_LEASES + 'what_the_environment_of_another_agent_says_is_not_heard',),
     ),
     Mutation(
@@ -778,8 +779,8 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'Nobody arms a gate that does not hear what it needs',
-        GATE,
-        '        self._refuse_unheard(now)\n',
+        REDUCER,
+        '        self._refuse_unheard(state, now)\n',
         '',
         (
             _LEASES + 'a_gate_that_has_not_heard_a_sensor_yet_is_not_armed',
@@ -789,14 +790,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'Nobody arms a gate under another contract',
         AUTHORITY,
-        '        if digest != self._digest:\n',
+        '        if digest != self.digest:\n',
         '        if False:\n',
         (_LEASES + 'an_arming_is_refused_with_its_reason',),
     ),
     Mutation(
         'Nobody arms the gate of another agent',
         AUTHORITY,
-        '        if agent != self._agent:\n',
+        '        if agent != self.agent:\n',
         '        if False:\n',
         (_LEASES + 'an_arming_is_refused_with_its_reason',),
     ),
@@ -809,8 +810,8 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'At the end of a lease what moves is braked',
-        GATE,
-        '        if self._authority.over or self._authority.braking is not None:\n',
+        REDUCER,
+        '        if state.authority.over or state.authority.braking is not None:\n',
         '        if False:\n',
         (
             _LEASES + 'at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver',
@@ -833,8 +834,8 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'A new arming does not cut short the braking of the last episode',
-        GATE,
-        '        if self._moving and not self._lockstep:\n',
+        STATE,
+        '        if self.moving and self.limits.pacing is not Pacing.LOCKSTEP:\n',
         '        if False:\n',
         (
             _LEASES + 'a_new_arming_does_not_cut_short_the_braking_of_the_last_episode',
@@ -850,108 +851,107 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'At rest after its end a lease is gone',
-        GATE,
-        '            if self._authority.over:\n                self._authority.lease = None\n',
-        '',
+        REDUCER,
+        'lease = None if state.authority.over else state.authority.lease',
+        'lease = state.authority.lease',
         ('gate/test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
     ),
     Mutation(
         'Armed for an episode that is being reset it publishes nothing',
-        GATE,
-        '        if not self._authority.running:\n            return ()  # armed',
-        '        if False:\n            return ()  # armed',
+        REDUCER,
+        '        if not state.authority.running:\n            return state, ()  # armed',
+        '        if False:\n            return state, ()  # armed',
         (_LEASES + 'during_the_reset_an_armed_gate_publishes_nothing',),
     ),
     Mutation(
         'An environment under another contract is not heard',
-        GATE,
-        '(status.id.digest, status.id.agent) != (self._digest, self._agent)',
-        'status.id.agent != self._agent',
+        REDUCER,
+        '(status.id.digest, status.id.agent) != (authority.digest, authority.agent)',
+        'status.id.agent != authority.agent',
         (_LEASES + 'an_environment_under_another_contract_is_not_heard',),
     ),
     Mutation(
         "The policy's time runs from the start of the episode",
-        GATE,
+        REDUCER,
         '        elif not was_running:',
         '        elif False:',
         (_LEASES + 'the_time_of_the_policy_runs_from_the_start_of_the_episode',),
     ),
     Mutation(
         'A late policy is held',
-        GATE,
-        '        if again is None and late <= self._contract.safety.hold_after:',
+        REDUCER,
+        '        if again is None and late <= safety.hold_after:',
         '        if again is None:',
         (_SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',),
     ),
     Mutation(
         "Armed in mid-episode the policy's time runs from the arming",
-        GATE,
-        '        self._memory.last_request = now.steady\n        self._memory.pending = None\n',
-        '        self._memory.pending = None\n',
+        REDUCER,
+        '            last_request=now.steady,\n            pending=None,\n',
+        '            pending=None,\n',
         (_LEASES + 'armed_in_mid_episode_the_time_of_the_policy_runs_from_the_arming',),
     ),
     Mutation(
         'A policy is not late before it is',
-        GATE,
-        '        if again is None and late <= self._contract.safety.hold_after:',
+        REDUCER,
+        '        if again is None and late <= safety.hold_after:',
         '        if False:',
         (_SILENCE + 'a_policy_is_not_late_before_it_is',),
     ),
     Mutation(
         'A held command is repeated once a period',
-        GATE,
+        REDUCER,
         '        if not output.due(now, self._contract.period if again is None else again):',
         '        if False:',
         (_SILENCE + 'a_held_command_is_repeated_once_a_period_not_at_every_tick',),
     ),
     Mutation(
         'At rest the stop is repeated once a period',
-        GATE,
+        REDUCER,
         '            if resting and not output.due(now, self._contract.period):',
         '            if resting:',
         (_SILENCE + 'at_rest_the_stop_is_repeated_once_a_period',),
     ),
     Mutation(
         'An action of a chunk waits for its turn',
-        GATE,
-        '            if now.steady < chunk.due:',
+        REDUCER,
+        '            if at.now.steady < chunk.due:',
         '            if False:',
         (_CHUNKS + 'the_actions_of_a_chunk_go_out_a_period_apart',),
     ),
     Mutation(
         'A newer request drops what is left of an older chunk',
-        GATE,
-        'self._memory.chunk = None if rejected else chunk.next(self._contract.period)',
-        'self._memory.chunk = None if rejected '
-        'else chunk.next(self._contract.period) or self._memory.chunk',
+        REDUCER,
+        'chunk=None if rejected else chunk.next(self._contract.period)',
+        'chunk=None if rejected else chunk.next(self._contract.period) or state.chunk',
         (_CHUNKS + 'a_newer_request_drops_what_is_left_of_an_older_one',),
     ),
     Mutation(
         'In lockstep a stop drops what is left of a chunk',
-        GATE,
-        '        if ruling.verdict is Verdict.STOPPED:\n            self._memory.chunk = None\n',
-        '',
+        REDUCER,
+        'chunk=None if stopped else state.chunk',
+        'chunk=state.chunk',
         # In realtime, what was stopped stays so until a request, which has a chunk of its own.
         (_LOCKSTEP + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',),
     ),
     Mutation(
         'In lockstep the end of the episode drops what is left of a chunk',
-        GATE,
-        '            self._memory.chunk = None  # nothing of it outlives its episode\n',
+        REDUCER,
+        '            state = replace(state, chunk=None)  # nothing of it outlives its episode\n',
         '            pass\n',
         (_LOCKSTEP + 'the_end_of_the_episode_drops_what_is_left_of_a_chunk',),
     ),
     Mutation(
         'A takeover drops what is left of a chunk',
-        GATE,
-        '            self._memory.chunk = None\n            self._output.hand_over()\n',
-        '            self._output.hand_over()\n',
+        STATE,
+        'taken_over=held, chunk=None, output',
+        'taken_over=held, output',
         ('gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
         'In lockstep a request waits for the sensors of its observation',
-        GATE,
-        '            or not self._senses.awaits(request.id.episode_id, request.id.step)\n',
+        REDUCER,
+        '            or not state.senses.awaits(request.id.episode_id, request.id.step)\n',
         '            or True\n',
         (
             _LOCKSTEP + 'a_request_waits_for_the_sensors_of_its_observation',
@@ -960,8 +960,8 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'In lockstep a stranger does not take the place of a request that waits',
-        GATE,
-        '            or self._refusals(request, running=True)\n',
+        REDUCER,
+        '            or self._refusals(state, request, running=True)\n',
         '',
         (
             _LOCKSTEP + 'a_stranger_does_not_take_the_place_of_a_request_that_waits',
@@ -970,23 +970,23 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'In lockstep an older request does not take the place of one that waits',
-        GATE,
+        REDUCER,
         '        if waiting is not None and request.sequence < waiting[0].sequence:',
         '        if False:',
         (_LOCKSTEP + 'an_older_request_does_not_take_the_place_of_one_that_waits',),
     ),
     Mutation(
         'In lockstep sensors are waited for no longer than the deadline',
-        GATE,
-        '        if self._memory.pending is not None:\n            request, received',
+        REDUCER,
+        '        if state.pending is not None:\n            request, received',
         '        if False:\n            request, received',
         (_LOCKSTEP + 'a_request_whose_sensors_never_come_is_rejected_at_the_deadline',),
     ),
     Mutation(
         'A request that waited into the next lease is forgotten',
-        GATE,
-        '        self._memory.pending = None\n        # A hand',
-        '        # A hand',
+        REDUCER,
+        '            pending=None,\n            # A hand',
+        '            # A hand',
         (_LOCKSTEP + 'a_request_that_waited_into_the_next_lease_is_forgotten',),
     ),
     Mutation(
@@ -999,7 +999,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep only the time of the world ages what it measured',
         SENSES,
-        '        if not self._lockstep:\n            received',
+        '        if self.contract.pacing is not Pacing.LOCKSTEP:\n            received',
         '        if True:\n            received',
         (
             _LOCKSTEP + 'a_thinking_policy_is_not_silent_while_the_world_stands_still',
@@ -1019,8 +1019,8 @@ _REST = (
     Mutation(
         'What was decided before the gate hung is void',
         GATE,
-        '(then.steady - now.steady) / NANOSECONDS <= self._contract.safety.gate_lateness:',
-        'True:',
+        '            if late > self._contract.safety.gate_lateness:',
+        '            if False:',
         (
             _IN_TIME + 'a_request_that_was_admitted_before_the_gate_hung_moves_nothing',
             _IN_TIME + 'a_step_of_the_timer_that_was_not_said_in_time_is_taken_back',
@@ -1052,9 +1052,9 @@ _REST = (
     ),
     Mutation(
         'How long an inactive gate did not run is no lateness',
-        HEALTH,
-        '        """Take note that the timer starts anew."""\n        self._ticked = None\n',
-        '        """Take note that the timer starts anew."""\n',
+        REDUCER,
+        'health=replace(state.health, ticked=None)',
+        'health=state.health',
         (_HEALTH + 'how_long_an_inactive_gate_did_not_run_is_no_lateness',),
     ),
     Mutation(
@@ -1111,7 +1111,7 @@ _REST = (
     ),
     Mutation(
         'A stop takes from what was commanded',
-        GATE,
+        REDUCER,
         '                return stop, commanded\n',
         '                pass\n',
         (_REPUBLISH + 'a_stop_of_a_blocked_robot_takes_from_what_was_commanded',),
@@ -1119,8 +1119,8 @@ _REST = (
     Mutation(
         'To hold and to stop never follow a sensor',
         OUTPUT,
-        '        if self._may_depart and not by_timer:',
-        '        if self._may_depart:',
+        '        if may_depart and not self._lockstep and not by_timer:',
+        '        if may_depart and not self._lockstep:',
         (_REPUBLISH + 'holding_never_follows_what_the_robot_does_of_its_own_accord',),
     ),
     Mutation(
@@ -1139,15 +1139,15 @@ _REST = (
     ),
     Mutation(
         'Nobody arms a gate that has not probed its drivers',
-        GATE,
-        '        self._refuse_unprobed()\n        self._authority.check_released()\n',
-        '        self._authority.check_released()\n',
+        REDUCER,
+        '        self._refuse_unprobed(state)\n',
+        '',
         ('gate/test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',),
     ),
     Mutation(
         'While a lease is out limits only become stricter',
-        GATE,
-        "            refuse_looser(self._limits, limits, 'it is while a lease is out')",
+        REDUCER,
+        "            refuse_looser(state.limits, limits, 'it is while a lease is out')",
         '            pass',
         ('gate/test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',),
     ),
@@ -1277,8 +1277,8 @@ _WHERE_IT_MAY_BE = (
     ),
     Mutation(
         'The rules are told what is under way',
-        GATE,
-        '            recent=output.recent(now),\n',
+        REDUCER,
+        '            recent=output.under_way(now),\n',
         '',
         (_IN_TIME + 'what_was_never_sent_is_not_under_way',),
     ),
@@ -1358,35 +1358,35 @@ _PROBE_OF_THE_DRIVERS = (
     Mutation(
         'A driver that brakes too late fails its probe',
         DRIVER_PROBE,
-        '            if passed > declared + self._contract.safety.sensor_timeout:\n',
+        '            if passed > declared + self.contract.safety.sensor_timeout:\n',
         '            if False:\n',
         (_PROBE + 'a_driver_that_brakes_too_late_or_never_is_braked_and_refused',),
     ),
     Mutation(
         'A robot that does not follow its probe fails it',
         DRIVER_PROBE,
-        '            elif passed > _FOLLOWS:\n',
-        '            elif False:\n',
+        '        if self.began and passed > _FOLLOWS:\n',
+        '        if False:\n',
         (_PROBE + 'a_robot_that_does_not_follow_is_not_waited_for',),
     ),
     Mutation(
         'A probe that cannot begin fails',
         DRIVER_PROBE,
-        '                if passed > _BEGINS:\n',
-        '                if False:\n',
+        '        if not self.began and passed > _BEGINS:\n',
+        '        if False:\n',
         (_PROBE + 'a_robot_that_says_nothing_is_never_set_in_motion',),
     ),
     Mutation(
         "A driver's time runs from the last command that it was sent",
         DRIVER_PROBE,
-        'Phase.SILENT, emitted\n',
-        'Phase.SILENT, now.steady\n',
+        'phase=Phase.SILENT, since=emitted',
+        'phase=Phase.SILENT, since=now.steady',
         (_PROBE + 'what_is_measured_is_never_less_than_the_truth_nor_much_more',),
     ),
     Mutation(
         'A robot that had to be stopped fails its probe',
-        GATE,
-        "            probe.fail(f'the robot had to be stopped ({reasons})')\n",
+        REDUCER,
+        "            probe = probe.failed(f'the robot had to be stopped ({reasons})')\n",
         '',
         (
             _PROBE + 'an_emergency_stop_brakes_at_once_whatever_is_being_measured',
@@ -1395,22 +1395,22 @@ _PROBE_OF_THE_DRIVERS = (
     ),
     Mutation(
         'A robot that says nothing any more fails its probe',
-        GATE,
-        "                probe.fail('what the robot does was no longer known')\n",
+        REDUCER,
+        "                probe = probe.failed('what the robot does was no longer known')\n",
         '',
         (_PROBE + 'a_robot_that_falls_silent_on_its_way_is_not_driven_on',),
     ),
     Mutation(
         'A probe waits until the gate knows what the robot does',
-        GATE,
-        '                if emitted is None:\n                    return ()',
-        '                if False:\n                    return ()',
+        REDUCER,
+        '                if emitted is None:\n                    return replace',
+        '                if False:\n                    return replace',
         (_PROBE + 'a_robot_that_says_nothing_is_never_set_in_motion',),
     ),
     Mutation(
         'A probe waits for what is missing before it moves anything',
-        GATE,
-        '            if emitted is None and not self._authority.emergency:\n',
+        REDUCER,
+        '            if emitted is None and not state.authority.emergency:\n',
         '            if False:\n',
         (_PROBE + 'a_probe_waits_for_the_sensors_before_it_moves_anything',),
     ),
@@ -1423,7 +1423,7 @@ _PROBE_OF_THE_DRIVERS = (
     ),
     Mutation(
         'Nobody arms a gate whose probe goes on or failed',
-        GATE,
+        REDUCER,
         'probe is not None and probe.phase is Phase.DONE',
         'probe is not None',
         (
@@ -1433,7 +1433,7 @@ _PROBE_OF_THE_DRIVERS = (
     ),
     Mutation(
         'Nobody probes a gate that somebody holds',
-        GATE,
+        REDUCER,
         '        if lease is not None:\n'
         '            raise Refused(\n'
         "                f'{lease.holder!r} holds a lease",
@@ -1444,9 +1444,9 @@ _PROBE_OF_THE_DRIVERS = (
     ),
     Mutation(
         'With a latched emergency stop no driver is probed',
-        GATE,
-        '        self._authority.check_released()\n        lease = self._authority.lease\n',
-        '        lease = self._authority.lease\n',
+        REDUCER,
+        '        state.authority.check_released()\n        lease = state.authority.lease\n',
+        '        lease = state.authority.lease\n',
         (_PROBE + 'an_emergency_stop_brakes_at_once_whatever_is_being_measured',),
     ),
 )
@@ -1454,25 +1454,22 @@ _PROBE_OF_THE_DRIVERS = (
 _ASKED_BEFOREHAND = (
     Mutation(
         'What is planned is not published, nor remembered',
-        GATE,
-        '            decision = self._decision(ruling, situation)\n            decisions',
-        '            decision = self._emit(ruling, situation, now)\n            decisions',
-        (
-            _PLAN + 'a_plan_changes_nothing',
-            _PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',
-        ),
+        REDUCER,
+        'decision = self._decision(state, ruling, situation, state.sequence)\n',
+        'state, (decision,) = self._emit(state, ruling, situation, at)\n',
+        (_PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',),
     ),
     Mutation(
         'Whoever may not ask is told so by a plan',
-        GATE,
-        '                if running\n                else not_armed()\n',
+        REDUCER,
+        '                if authority.running\n                else not_armed()\n',
         '',
         (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
     ),
     Mutation(
         'A plan reckons with a request that is in time',
-        GATE,
-        '            situation = replace(situation, overruns=self._health.overruns_if_in_time)\n',
+        REDUCER,
+        '            situation = replace(situation, overruns=state.health.overruns_if_in_time)\n',
         '',
         (_PLAN + 'a_plan_reckons_with_a_request_that_is_in_time',),
     ),
@@ -1482,7 +1479,7 @@ _BY_HAND = (
     Mutation(
         'A hand that is silent has let go',
         SENSES,
-        'is_fresh(measurement.age, self._operator.timeout)',
+        'is_fresh(measurement.age, operator.timeout)',
         'measurement.age is not None',
         (
             _OPERATOR + 'a_hand_that_is_silent_has_let_go',
@@ -1492,8 +1489,8 @@ _BY_HAND = (
     ),
     Mutation(
         'A hand that is silent is let go of by the timer',
-        GATE,
-        '        if self._memory.taken_over and not self._senses.switch_held(now):\n',
+        REDUCER,
+        '        if state.taken_over and not state.senses.switch_held(now):\n',
         '        if False:\n',
         (_OPERATOR + 'a_hand_that_is_silent_has_let_go',),
     ),
@@ -1506,18 +1503,17 @@ _BY_HAND = (
     ),
     Mutation(
         'A hand that gives no number is refused',
-        GATE,
+        REDUCER,
         '        malformed = well_formed(command, self._contract.command_size)\n',
         '        malformed = ()\n',
         (_OPERATOR + 'a_command_that_is_no_number_is_refused_and_no_sign_of_life',),
     ),
     Mutation(
         'What is refused to a hand is no sign of life',
-        GATE,
+        REDUCER,
         '        if ruling.verdict is not Verdict.REJECTED:\n'
-        '            self._memory.last_request = now.steady\n'
-        '        return',
-        '        if True:\n            self._memory.last_request = now.steady\n        return',
+        '            state = replace(state, last_request=at.now.steady)\n',
+        '        if True:\n            state = replace(state, last_request=at.now.steady)\n',
         (
             _OPERATOR + 'a_command_that_is_no_number_is_refused_and_no_sign_of_life',
             _OPERATOR + 'a_contract_that_rejects_rejects_an_operator_beyond_its_bounds_too',
@@ -1525,9 +1521,9 @@ _BY_HAND = (
     ),
     Mutation(
         'Whoever takes over goes on from the last command',
-        GATE,
-        '            self._output.hand_over()\n        if not held',
-        '            self._output.drop()\n        if not held',
+        STATE,
+        'output=self.output.handed_over()',
+        'output=self.output.dropped()',
         (
             _OPERATOR + 'whoever_takes_over_goes_on_from_the_last_command',
             _OPERATOR + 'the_policy_goes_on_from_what_the_operator_commanded',
@@ -1537,14 +1533,14 @@ _BY_HAND = (
     Mutation(
         'Who takes over does not go on to the goal of before',
         OUTPUT,
-        '        self.goal = self.command or ()\n',
+        'goal=self.command or ()',
         '',
         (_OPERATOR + 'neither_goal_of_before_is_crept_to_after_a_change_of_hands',),
     ),
     Mutation(
         'A hand moves nothing without a running episode',
-        GATE,
-        'if not held or not self._authority.running or self._lockstep:',
+        REDUCER,
+        'if not held or not state.authority.running or self._lockstep:',
         'if not held or self._lockstep:',
         (
             _OPERATOR + 'an_operator_moves_nothing_without_a_running_episode',
@@ -1553,30 +1549,30 @@ _BY_HAND = (
     ),
     Mutation(
         'In lockstep a hand moves once a step',
-        GATE,
-        'if not held or not self._authority.running or self._lockstep:',
-        'if not held or not self._authority.running:',
+        REDUCER,
+        'if not held or not state.authority.running or self._lockstep:',
+        'if not held or not state.authority.running:',
         (_OPERATOR + 'in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks',),
     ),
     Mutation(
         'A hand that was there before the lease is there now',
-        GATE,
-        '        self._memory.taken_over = self._senses.switch_held(now)\n',
-        '        self._memory.taken_over = False\n',
+        REDUCER,
+        '            taken_over=state.senses.switch_held(now),\n',
+        '            taken_over=False,\n',
         (_OPERATOR + 'a_switch_that_is_held_before_the_arming_need_not_be_heard_again',),
     ),
     Mutation(
         'A hand that let go before the lease is not there now',
-        GATE,
-        '        self._memory.taken_over = self._senses.switch_held(now)\n',
+        REDUCER,
+        '            taken_over=state.senses.switch_held(now),\n',
         '',
         (_OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',),
     ),
     Mutation(
         'What was refused in a takeover is not heard when it comes again',
-        GATE,
-        '                self._authority.hear(request)\n                # In lockstep',
-        '                # In lockstep',
+        REDUCER,
+        'self._by_hand(heard, at) if moves else (heard, ())',
+        'self._by_hand(heard, at) if moves else (state, ())',
         (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
     ),
     Mutation(
@@ -1632,9 +1628,9 @@ _STRICTER_LIMITS = (
     ),
     Mutation(
         'What was made stricter is in force at once',
-        GATE,
-        '        self._limits, self._tightened = limits, tightened\n',
-        '        self._tightened = tightened\n',
+        REDUCER,
+        'replace(state, limits=limits, tightened=event.tightened)',
+        'replace(state, tightened=event.tightened)',
         (
             _TIGHTENING + 'a_stricter_bound_is_kept_and_told',
             _TIGHTENING + 'a_stricter_rate_is_kept',
@@ -1698,8 +1694,8 @@ _WHILE_NOTHING_COMES = (
     ),
     Mutation(
         'The command in force is sent again as often as declared',
-        GATE,
-        '        again = self._contract.safety.republish\n',
+        REDUCER,
+        '        again = safety.republish\n',
         '        again: float | None = None\n',
         (_REPUBLISH + 'the_command_in_force_is_sent_again_on_its_way_to_what_was_asked_for',),
     ),
@@ -1740,14 +1736,14 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'An unknown latency is a long one',
         HEALTH,
-        'latency is None or latency > self._budget',
-        'latency is not None and latency > self._budget',
+        'latency is None or latency > budget',
+        'latency is not None and latency > budget',
         (_HEALTH + 'an_unknown_latency_is_no_short_one',),
     ),
     Mutation(
         'Another lease begins without the latencies of the one before',
-        GATE,
-        '        self._health.begin()\n',
+        REDUCER,
+        '            health=replace(state.health, late=()),\n',
         '',
         (_HEALTH + 'another_lease_begins_without_the_latencies_of_the_one_before',),
     ),

@@ -27,6 +27,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from boundary_env_ros.core.gate.decision import GateState
+from boundary_env_ros.core.gate.events import ClearEmergencyStop, EmergencyStop
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
@@ -227,20 +228,20 @@ def test_a_gate_whose_probe_is_refused_protects_and_is_not_armed(
     try:
         node.trigger_configure()
         # As launch does with the successor of one that died.
-        node.gate.emergency_stop(True, node.clock.now())
+        node.gate.apply(EmergencyStop(pressed=True, now=node.clock.now()))
         assert node.trigger_activate() is TransitionCallbackReturn.SUCCESS
         assert any(
             'The drivers are not probed on activation: The emergency stop is latched' in e
             for e in errors
         )
-        assert not node.gate.probing
+        assert not node.gate.state.probing
         timers = len(list(node.timers))
         assert node.trigger_deactivate() is TransitionCallbackReturn.SUCCESS
-        node.gate.emergency_stop(False, node.clock.now())
-        node.gate.clear_emergency_stop()
+        node.gate.apply(EmergencyStop(pressed=False, now=node.clock.now()))
+        node.gate.apply(ClearEmergencyStop(now=node.clock.now()))
         assert node.trigger_activate() is TransitionCallbackReturn.SUCCESS
         assert len(list(node.timers)) == timers
-        assert node.gate.probing
+        assert node.gate.state.probing
     finally:
         node.finish()
         node.destroy_node()

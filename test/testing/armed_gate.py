@@ -21,6 +21,14 @@ from boundary_env_ros.core.gate.decision import (
     StepId,
     Verdict,
 )
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    EmergencyStop,
+    EpisodeTold,
+    Measured,
+    Request,
+    Tick,
+)
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import beside, kept_of
@@ -72,13 +80,15 @@ class ArmedGate:
         self.measured = measured
         self._status(EpisodeState.RESETTING)
         self._sense(_FREE[0])
-        self._gate.arm(
-            digest=self._digest,
-            agent=self._agent,
-            episode_id=_EPISODE,
-            client=_CLIENT,
-            lease_id=_LEASE,
-            now=self._instant(),
+        self._gate.apply(
+            Arm(
+                digest=self._digest,
+                agent=self._agent,
+                episode_id=_EPISODE,
+                client=_CLIENT,
+                lease_id=_LEASE,
+                now=self._instant(),
+            )
         )
         self._status(EpisodeState.RUNNING)
 
@@ -91,7 +101,7 @@ class ArmedGate:
 
     def _status(self, state: EpisodeState) -> None:
         status = EpisodeStatus(id=self._id(), state=state, pacing=Pacing.REALTIME, client=_CLIENT)
-        self._gate.heard(status, self._instant())
+        self._gate.apply(EpisodeTold(status=status, now=self._instant()))
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -112,7 +122,9 @@ class ArmedGate:
             start += group.size
         for name in self._inputs:
             if name != OPERATOR:  # nobody has a hand on it
-                self._gate.measure(name, values.get(name, (1.0,)), now.ros, now)
+                self._gate.apply(
+                    Measured(name=name, values=values.get(name, (1.0,)), captured=now.ros, now=now)
+                )
 
     def ask(self, action: Vector) -> GateDecision:
         """Request an action and return what the gate decides on it."""
@@ -128,20 +140,20 @@ class ArmedGate:
             requested=now,
             client=_CLIENT,
         )
-        (decision,) = self._gate.request(request, now)
+        (decision,) = self._gate.apply(Request(request=request, now=now))
         self._see(decision)
         return decision
 
     def tick(self) -> tuple[GateDecision, ...]:
         """Let the timer of the gate look at silence."""
-        decisions = self._gate.tick(self._instant())
+        decisions = self._gate.apply(Tick(now=self._instant()))
         for decision in decisions:
             self._see(decision)
         return decisions
 
     def emergency_stop(self) -> None:
         """Press the emergency stop."""
-        for decision in self._gate.emergency_stop(True, self._instant()):
+        for decision in self._gate.apply(EmergencyStop(pressed=True, now=self._instant())):
             self._see(decision)
 
     # The witness ---------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ import whole_contract_tests
 from whole_contract_tests import WholeContractTests
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.events import EmergencyStop, Event, Request, Tick
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.timebase import Instant
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
@@ -116,19 +118,28 @@ def test_a_contract_that_is_not_named_is_asked_for() -> None:
 # Gates that do not keep it ----------------------------------------------------------------------
 
 
+Clock = Callable[[], Instant]
+
+
 class Unbounded(Gate):
-    def request(self, request: ActionRequest, now: Instant) -> tuple[GateDecision, ...]:
+    def apply(self, event: Event, clock: Clock | None = None) -> Decisions:
+        decisions = super().apply(event, clock)
+        if not isinstance(event, Request):
+            return decisions
         return tuple(
             replace(decision, command=tuple(10.0 + value for value in decision.command))
-            for decision in super().request(request, now)
+            for decision in decisions
         )
 
 
 class Jumpy(Gate):
-    def request(self, request: ActionRequest, now: Instant) -> tuple[GateDecision, ...]:
+    def apply(self, event: Event, clock: Clock | None = None) -> Decisions:
+        decisions = super().apply(event, clock)
+        if not isinstance(event, Request):
+            return decisions
         return tuple(
-            replace(decision, command=self._at_once(request.action) if decision.command else ())
-            for decision in super().request(request, now)
+            replace(d, command=self._at_once(d.requested_action)) if d.command else d
+            for d in decisions
         )
 
     def _at_once(self, action: Vector) -> Vector:
@@ -137,24 +148,22 @@ class Jumpy(Gate):
 
 
 class Deaf(Gate):
-    def emergency_stop(self, pressed: bool, now: Instant) -> tuple[GateDecision, ...]:
-        return ()
-
-    def tick(self, now: Instant) -> tuple[GateDecision, ...]:
-        return ()
+    def apply(self, event: Event, clock: Clock | None = None) -> Decisions:
+        return () if isinstance(event, EmergencyStop | Tick) else super().apply(event, clock)
 
 
 class Lazy(Gate):
     """Brakes at half the rate that the contract asks for."""
 
-    def tick(self, now: Instant) -> tuple[GateDecision, ...]:
-        before = self._output.command
-        decisions = super().tick(now)
-        if before is None or not decisions or not decisions[-1].command:
+    def apply(self, event: Event, clock: Clock | None = None) -> Decisions:
+        before = self.state.output.command
+        decisions = super().apply(event, clock)
+        ticked = isinstance(event, Tick) and decisions and decisions[-1].command
+        if before is None or not ticked:
             return decisions
         pairs = zip(before, decisions[-1].command, strict=True)
         lazy = tuple((was + value) / 2.0 for was, value in pairs)
-        self._output.command = lazy
+        self.state = replace(self.state, output=replace(self.state.output, command=lazy))
         return (replace(decisions[-1], command=lazy),)
 
 

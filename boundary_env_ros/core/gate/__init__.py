@@ -1,3 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The safety gate: a pure state machine, and the rules it decides by."""
+"""
+The safety gate, a pure state machine.
+
+``state`` is what a gate remembers, ``events`` what can happen to it, ``reducer`` what it does
+then, ``rules`` what may be sent. ``gate`` keeps the state on a robot; ``replay`` feeds the events
+of a record to the same reducer.
+"""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -25,17 +26,17 @@ from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """
     The sequence of commands that goes out.
 
-    Parameters
+    Attributes
     ----------
     contract
         The contract.
-
-    Attributes
-    ----------
+    recent
+        What may still be under way; None if no rule asks for it.
     command
         The last one of a lease; None before the first, and when the lease has come to its end.
     in_force
@@ -46,72 +47,82 @@ class Output:
     goal
         What was asked for with it, and is on its way.
     emitted
-        Steady time at which it was decided on, ns; a moment later it went out.
+        Steady time at which it was decided on, ns.
+    out
+        Steady time at which the last command of all went out, a moment later, ns.
 
     """
 
-    def __init__(self, contract: Contract) -> None:
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
-        self._period = contract.period
-        self._grid = sooner(contract.safety)
-        self._moved_by_reset = contract.episode.reset.moves_robot
-        # In lockstep the world stands still, and no driver's time runs out.
-        self._driver_timeout = tuple(
-            math.inf if group.driver_timeout is None or self._lockstep else group.driver_timeout
-            for group in contract.action
-            for _ in group.low
-        )
-        self._may_depart = not self._lockstep and any(group.depart for group in contract.action)
-        self._recent = _recent(contract)
-        self._out: int | None = None
-        self.command: Vector | None = None
-        self.in_force: Vector | None = None
-        self.emitted: int | None = None
-        self.rate: Vector = ()
-        self.acceleration: Vector = ()
-        self.goal: Vector = ()
+    contract: Contract
+    recent: Recent | None = None
+    command: Vector | None = None
+    in_force: Vector | None = None
+    rate: Vector = ()
+    acceleration: Vector = ()
+    goal: Vector = ()
+    emitted: int | None = None
+    out: int | None = None
 
-    def forget(self) -> None:
+    @classmethod
+    def of(cls, contract: Contract) -> Output:
+        """Return that of a gate which has sent nothing yet."""
+        return cls(contract=contract, recent=_recent(contract))
+
+    def forgotten(self) -> Output:
         """
-        Forget what a lease has asked for.
+        Return it without what a lease has asked for.
 
         What was sent last stays in force, for a driver knows of no lease; unless the reset of the
         next episode may move the robot. When it was sent is not forgotten: the end of a lease must
         not save up speed either.
         """
-        self.command = None
-        self.rate = self.acceleration = self.goal = ()
-        if self._moved_by_reset:
-            self.drop()
+        if self.contract.episode.reset.moves_robot:
+            return self.dropped()
+        return replace(self, command=None, rate=(), acceleration=(), goal=())
 
-    def drop(self) -> None:
-        """Forget all that was sent: the next command starts from the measured state."""
-        self.command = self.in_force = self.emitted = None
-        self.rate = self.acceleration = self.goal = ()
-        if self._recent is not None:
-            self._recent = self._recent.forgotten()
+    def dropped(self) -> Output:
+        """Return it without all that was sent: the next command starts from the measured state."""
+        return replace(
+            self,
+            command=None,
+            in_force=None,
+            emitted=None,
+            rate=(),
+            acceleration=(),
+            goal=(),
+            recent=None if self.recent is None else self.recent.forgotten(),
+        )
 
-    def hand_over(self) -> None:
-        """Take note that somebody else asks now: he goes on from the last command."""
-        self.goal = self.command or ()
+    def handed_over(self) -> Output:
+        """Return it with somebody else asking from now on: he goes on from the last command."""
+        return replace(self, goal=self.command or ())
 
-    def sent(self, ruling: Ruling, trigger: Trigger, now: Instant) -> None:
-        """Take note of a command that goes out."""
-        self.rate, self.acceleration = ruling.rate, ruling.acceleration
-        self.command = self.in_force = ruling.command
-        self.emitted = self._out = now.steady
-        if self._recent is not None:
-            self._recent = self._recent.after(ruling.command, self._robot_time(now))
+    def after(self, ruling: Ruling, trigger: Trigger, now: Instant) -> Output:
+        """Return it after a command that goes out."""
+        goal = self.goal
         if ruling.verdict is Verdict.STOPPED:
             # Until somebody asks for more it stays where it has braked to.
-            self.goal = ruling.command
-        elif trigger is not Trigger.TIMER or not self.goal:
-            self.goal = ruling.wanted
+            goal = ruling.command
+        elif trigger is not Trigger.TIMER or not goal:
+            goal = ruling.wanted
+        recent = self.recent
+        if recent is not None:
+            recent = recent.after(ruling.command, self._robot_time(now))
+        return replace(
+            self,
+            command=ruling.command,
+            in_force=ruling.command,
+            emitted=now.steady,
+            out=now.steady,
+            rate=ruling.rate,
+            acceleration=ruling.acceleration,
+            goal=goal,
+            recent=recent,
+        )
 
-    def went_out(self, at: Instant) -> None:
-        """Take note of when the last command went out."""
-        if self._out is not None:
-            self._out = max(self._out, at.steady)
+    def gone_out(self, at: Instant) -> Output:
+        """Return it with the last command on the wire."""
+        return self if self.out is None else replace(self, out=max(self.out, at.steady))
 
     def moving(self, limits: Limits) -> bool:
         """Return whether the last command is another than the safe one."""
@@ -140,7 +151,8 @@ class Output:
             return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
         # Only for those who ask for something: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
-        if self._may_depart and not by_timer:
+        may_depart = any(group.depart for group in self.contract.action)
+        if may_depart and not self._lockstep and not by_timer:
             measured = measured_command(limits, measurements)
             if measured is not None:
                 kept = kept_of(limits, previous, measured)
@@ -150,14 +162,21 @@ class Output:
 
     def _since_sent(self, now: Instant) -> float:
         """Return the seconds since when the robot may have moved: the last command."""
-        if self._out is None or self._lockstep:
+        if self.out is None or self._lockstep:
             return math.inf
-        return (now.steady - self._out) / NANOSECONDS
+        return (now.steady - self.out) / NANOSECONDS
 
     def _left_alone(self, now: Instant) -> tuple[bool, ...]:
         """Return, by dimension, whether its driver has begun to brake by itself."""
-        since = 0.0 if self.emitted is None else (now.steady - self.emitted) / NANOSECONDS
-        return tuple(since > timeout for timeout in self._driver_timeout)
+        # In lockstep the world stands still, and no driver's time runs out.
+        since = 0.0
+        if self.emitted is not None and not self._lockstep:
+            since = (now.steady - self.emitted) / NANOSECONDS
+        return tuple(
+            since > (math.inf if group.driver_timeout is None else group.driver_timeout)
+            for group in self.contract.action
+            for _ in group.low
+        )
 
     def driver_took_over(self, now: Instant) -> bool:
         """
@@ -175,7 +194,7 @@ class Output:
         More would let a pause save up speed; in lockstep a step is a period, however long it took.
         Less than none, from callers whose readings of the clock overtook each other, is none.
         """
-        return min(max(self._since_sent(now), 0.0), self._period)
+        return min(max(self._since_sent(now), 0.0), self.contract.period)
 
     def due(self, now: Instant, period: float) -> bool:
         """
@@ -184,21 +203,27 @@ class Output:
         The gate's timer runs on a grid of its own: that a command went out a moment after its
         decision must not cost a whole tick.
         """
-        return self._out is None or now.steady - self._out > ((period - self._grid) * NANOSECONDS)
+        sooner_by = sooner(self.contract.safety)
+        return self.out is None or now.steady - self.out > (period - sooner_by) * NANOSECONDS
 
-    def recent(self, now: Instant) -> tuple[Sent, ...]:
+    def under_way(self, now: Instant) -> tuple[Sent, ...]:
         """Return what may still be under way, as far as a rule asks for it."""
-        return () if self._recent is None else self._recent.at(self._robot_time(now))
+        return () if self.recent is None else self.recent.at(self._robot_time(now))
 
     @property
     def looks_back(self) -> float:
         """For how many seconds a command that is in force no more is remembered."""
-        return 0.0 if self._recent is None else self._recent.seconds
+        return 0.0 if self.recent is None else self.recent.seconds
 
-    def recall(self, sent: tuple[Sent, ...], now: Instant) -> None:
-        """Take what is under way from what a decision says of it."""
-        if self._recent is not None:
-            self._recent = self._recent.recalled(sent, self._robot_time(now))
+    def recalled(self, sent: tuple[Sent, ...], now: Instant) -> Output:
+        """Return it with what is under way as a decision says of it."""
+        if self.recent is None:
+            return self
+        return replace(self, recent=self.recent.recalled(sent, self._robot_time(now)))
+
+    @property
+    def _lockstep(self) -> bool:
+        return self.contract.pacing is Pacing.LOCKSTEP
 
     def _robot_time(self, now: Instant) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""

@@ -9,7 +9,7 @@ it, falls silent, and looks how long it takes until the robot departs from it by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 import math
 
@@ -71,19 +71,19 @@ class _Part:
         ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DriverProbe:
     """
     One probe of all drivers whose groups declare one.
 
-    Parameters
+    Attributes
     ----------
     contract
         The contract.
-    now
-        When it begins.
-
-    Attributes
-    ----------
+    since
+        Steady time from which it waits for what comes next, ns.
+    began
+        Whether a command has gone out.
     phase
         Where it stands.
     timeouts
@@ -95,20 +95,28 @@ class DriverProbe:
 
     """
 
-    def __init__(self, contract: Contract, now: Instant) -> None:
-        self.phase = Phase.MOVING
-        self.why = ''
-        self.timeouts: Vector = (math.nan,) * len(contract.action)
-        self._contract = contract
-        self._parts: list[_Part] = []
-        start = 0
-        for index, group in enumerate(contract.action):
+    contract: Contract
+    since: int
+    timeouts: Vector
+    began: bool = False
+    phase: Phase = Phase.MOVING
+    why: str = ''
+    held_back: str = ''
+
+    @classmethod
+    def begun(cls, contract: Contract, now: Instant) -> DriverProbe:
+        """Return one that begins now."""
+        unknown = (math.nan,) * len(contract.action)
+        return cls(contract=contract, since=now.steady, timeouts=unknown)
+
+    @property
+    def _parts(self) -> list[_Part]:
+        parts, start = [], 0
+        for index, group in enumerate(self.contract.action):
             if group.probe:
-                self._parts.append(_Part(group, index, start))
+                parts.append(_Part(group, index, start))
             start += group.size
-        self._since = now.steady
-        self._began = False
-        self.held_back = ''
+        return parts
 
     @property
     def running(self) -> bool:
@@ -122,9 +130,9 @@ class DriverProbe:
             command[part.start : part.start + part.group.size] = part.group.probe
         return tuple(command)
 
-    def look(self, measured: Vector | None, emitted: int | None, now: Instant) -> None:
+    def looked(self, measured: Vector | None, emitted: int | None, now: Instant) -> DriverProbe:
         """
-        Look at what the robot does.
+        Return it after a look at what the robot does.
 
         Parameters
         ----------
@@ -136,47 +144,46 @@ class DriverProbe:
             When the gate knows it.
 
         """
-        if emitted is not None and not self._began:
-            self._began, self._since = True, emitted
-        passed = (now.steady - self._since) / NANOSECONDS
-        if self.phase is Phase.MOVING:
-            if (
-                emitted is not None
-                and measured is not None
-                and all(part.follows(measured) for part in self._parts)
-            ):
-                # The driver's time runs from the last command that it was sent.
-                self.phase, self._since = Phase.SILENT, emitted
-            elif not self._began:
-                if passed > _BEGINS:
-                    self.fail(
-                        f'it could not begin within {_BEGINS:g} s '
-                        f'({self.held_back or "the feedback is missing"})'
-                    )
-            elif passed > _FOLLOWS:
-                self.fail(f'the robot did not follow the probe within {_FOLLOWS:g} s')
-        elif self.phase is Phase.SILENT:
-            self._listen(measured, passed)
+        if emitted is not None and not self.began:
+            return replace(self, began=True, since=emitted).looked(measured, emitted, now)
+        passed = (now.steady - self.since) / NANOSECONDS
+        if self.phase is Phase.SILENT:
+            return self._listened(measured, passed)
+        if (
+            emitted is not None
+            and measured is not None
+            and all(part.follows(measured) for part in self._parts)
+        ):
+            # The driver's time runs from the last command that it was sent.
+            return replace(self, phase=Phase.SILENT, since=emitted)
+        if not self.began and passed > _BEGINS:
+            return self.failed(
+                f'it could not begin within {_BEGINS:g} s '
+                f'({self.held_back or "the feedback is missing"})'
+            )
+        if self.began and passed > _FOLLOWS:
+            return self.failed(f'the robot did not follow the probe within {_FOLLOWS:g} s')
+        return self
 
-    def _listen(self, measured: Vector | None, passed: float) -> None:
+    def _listened(self, measured: Vector | None, passed: float) -> DriverProbe:
+        timeouts = list(self.timeouts)
         for part in self._parts:
             group, index = part.group, part.index
-            if not math.isnan(self.timeouts[index]):
+            if not math.isnan(timeouts[index]):
                 continue
             declared = group.driver_timeout or 0.0
-            if passed > declared + self._contract.safety.sensor_timeout:
-                self.fail(
+            if passed > declared + self.contract.safety.sensor_timeout:
+                return replace(self, timeouts=tuple(timeouts)).failed(
                     f'the driver of {group.topic} did not brake by itself within '
                     f'{passed:.3g} s (expected after {declared:g} s without a command, as '
                     'the contract says)'
                 )
-                return
             if measured is not None and part.departs(measured):
-                before, after = self.timeouts[:index], self.timeouts[index + 1 :]
-                self.timeouts = (*before, passed, *after)
-        if not any(math.isnan(self.timeouts[part.index]) for part in self._parts):
-            self.phase = Phase.DONE
+                timeouts[index] = passed
+        done = not any(math.isnan(timeouts[part.index]) for part in self._parts)
+        phase = Phase.DONE if done else self.phase
+        return replace(self, timeouts=tuple(timeouts), phase=phase)
 
-    def fail(self, why: str) -> None:
-        """Give up."""
-        self.phase, self.why = Phase.FAILED, why
+    def failed(self, why: str) -> DriverProbe:
+        """Return it given up."""
+        return replace(self, phase=Phase.FAILED, why=why)

@@ -5,22 +5,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """
-    Watches the gate itself, as it runs.
-
-    Parameters
-    ----------
-    contract
-        The contract.
+    What is known of the gate itself, as it runs.
 
     Attributes
     ----------
+    contract
+        The contract.
     competing
         Publishers on the command topics that are not the gate.
     crowded
@@ -28,39 +27,33 @@ class Health:
         goes by.
     unpublished
         The topic of the emergency stop, while nobody publishes there.
+    late
+        Of the last requests of the lease, whether each was over the latency budget.
+    ticked
+        When the protecting timer ran last; None if it has not, since it was started.
 
     """
 
-    def __init__(self, contract: Contract) -> None:
-        self.competing = 0
-        self.crowded: Mapping[str, int] = {}
-        self.unpublished = ''
-        self._sim_time = contract.sim_time
-        # There the world stands still between two requests, however long that takes: what the
-        # wall clock says would only make the record depend on it.
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
-        rule, budget = contract.safety.overruns, contract.latency_budget
-        self._of = 0 if rule is None else rule.of
-        self._late: tuple[bool, ...] = ()
-        self._budget = (
-            None if rule is None else sum(budget[stage] for stage in ('transport', 'inference'))
-        )
-        self._ticked: Instant | None = None
+    contract: Contract
+    competing: int = 0
+    crowded: Mapping[str, int] = field(default_factory=dict)
+    unpublished: str = ''
+    late: tuple[bool, ...] = ()
+    ticked: Instant | None = None
 
-    def tick(self, now: Instant) -> None:
-        """Take note that the protecting timer has run."""
-        if not self._lockstep:
-            self._ticked = now
-
-    def forget(self) -> None:
-        """Take note that the timer starts anew."""
-        self._ticked = None
+    def after_tick(self, now: Instant) -> Health:
+        """Return it after the protecting timer has run."""
+        # In lockstep the world stands still between two requests, however long that takes: what
+        # the wall clock says would only make the record depend on it.
+        if self.contract.pacing is Pacing.LOCKSTEP:
+            return self
+        return replace(self, ticked=now)
 
     def since_tick(self, now: Instant) -> float | None:
         """Return the steady seconds since the timer ran; None if it has not, or in lockstep."""
-        if self._ticked is None:
+        if self.ticked is None:
             return None
-        return (now.steady - self._ticked.steady) / NANOSECONDS
+        return (now.steady - self.ticked.steady) / NANOSECONDS
 
     def clock_error(self, now: Instant) -> float | None:
         """
@@ -68,17 +61,17 @@ class Health:
 
         Simulated time may run at any speed, but not backwards. None if nothing can be compared.
         """
-        ticked = self._ticked
+        ticked = self.ticked
         if ticked is None or ticked.ros.clock is not now.ros.clock:
             return None
         moved = (now.ros.nanoseconds - ticked.ros.nanoseconds) / NANOSECONDS
-        if self._sim_time:
+        if self.contract.sim_time:
             return min(moved, 0.0)
         return moved - (now.steady - ticked.steady) / NANOSECONDS
 
-    def asked(self, latency: float | None) -> None:
+    def asked(self, latency: float | None) -> Health:
         """
-        Take note of a request.
+        Return it after a request.
 
         Parameters
         ----------
@@ -87,21 +80,20 @@ class Health:
             inference; None if that is unknown, which counts as too long.
 
         """
-        if self._budget is not None:
-            late = latency is None or latency > self._budget
-            self._late = (*self._late, late)[-self._of :]
+        rule, budget = self.contract.safety.overruns, self.contract.latency_budget
+        if rule is None:
+            return self
+        late = latency is None or latency > budget['transport'] + budget['inference']
+        return replace(self, late=(*self.late, late)[-rule.of :])
 
     @property
     def overruns(self) -> int:
         """Return how many of the last requests were over the latency budget."""
-        return sum(self._late)
+        return sum(self.late)
 
     @property
     def overruns_if_in_time(self) -> int:
         """Return how many it would be after one more request that is within the budget."""
-        full = self._budget is not None and len(self._late) == self._of
-        return self.overruns - (full and self._late[0])
-
-    def begin(self) -> None:
-        """Forget the latencies of the lease before."""
-        self._late = ()
+        rule = self.contract.safety.overruns
+        full = rule is not None and len(self.late) == rule.of
+        return self.overruns - (full and self.late[0])

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, RuleResult, StepId
@@ -12,34 +12,33 @@ from boundary_env_ros.core.gate.rules.admission import authority, Lease
 from boundary_env_ros.errors import Refused, ResultCode
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
     """
     Who may ask for something now.
 
-    Parameters
+    Attributes
     ----------
     digest, agent
         Under which contract, and for which agent.
-
-    Attributes
-    ----------
+    episode
+        What the environment said last of its episode; None before it spoke.
     lease
         Who holds the lease; None if nobody does.
     braking
         As whose the robot is still braked after the end of a lease; None if it is not.
-    emergency
-        The emergency stop is latched.
+    emergency, pressed
+        The emergency stop is latched; it is pressed.
 
     """
 
-    def __init__(self, digest: str, agent: str) -> None:
-        self._digest = digest
-        self._agent = agent
-        self.episode: EpisodeStatus | None = None
-        self.lease: Lease | None = None
-        self.braking: StepId | None = None
-        self.emergency = False
-        self._pressed = False
+    digest: str
+    agent: str
+    episode: EpisodeStatus | None = None
+    lease: Lease | None = None
+    braking: StepId | None = None
+    emergency: bool = False
+    pressed: bool = False
 
     # Arming --------------------------------------------------------------------------------------
 
@@ -53,16 +52,16 @@ class Authority:
             If he does not.
 
         """
-        if digest != self._digest:
+        if digest != self.digest:
             raise Refused(
-                f'The contract of the client is another one (expected the digest {self._digest}, '
+                f'The contract of the client is another one (expected the digest {self.digest}, '
                 f'got {digest or "none"}). '
                 'Start client and gate with the same contract, pacing and task version.',
                 ResultCode.DIGEST_MISMATCH,
             )
-        if agent != self._agent:
+        if agent != self.agent:
             raise Refused(
-                f'The gate has another agent (expected {self._agent!r}, got {agent!r}).',
+                f'The gate has another agent (expected {self.agent!r}, got {agent!r}).',
                 ResultCode.UNKNOWN_AGENT,
             )
 
@@ -150,40 +149,36 @@ class Authority:
         if self.braking is not None:
             return self.braking
         if self.episode is not None and self.lease is not None:
-            return replace(self.episode.id, agent=self._agent, episode_id=self.lease.episode_id)
+            return replace(self.episode.id, agent=self.agent, episode_id=self.lease.episode_id)
         return self.nobody
 
     @property
     def nobody(self) -> StepId:
         """As whose a decision counts outside of every episode."""
-        return StepId(digest=self._digest, agent=self._agent)
+        return StepId(digest=self.digest, agent=self.agent)
 
     # Requests ------------------------------------------------------------------------------------
 
     def refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
         """Return why a request is not heard."""
         return authority(
-            request, lease=self.lease, running=running, digest=self._digest, agent=self._agent
+            request, lease=self.lease, running=running, digest=self.digest, agent=self.agent
         )
 
-    def hear(self, request: ActionRequest) -> None:
-        """Take note of a request that is heard: sent again, or overtaken, it is not."""
+    def heard(self, request: ActionRequest) -> Authority:
+        """Return it after a request that is heard: sent again, or overtaken, it is not."""
         assert self.lease is not None  # refused without one
-        self.lease = replace(self.lease, last_sequence=request.sequence)
+        return replace(self, lease=replace(self.lease, last_sequence=request.sequence))
 
     # The emergency stop --------------------------------------------------------------------------
 
-    def press(self, pressed: bool) -> bool:
-        """Take the state of the emergency stop; return whether that latches it."""
-        self._pressed = pressed
-        if pressed and not self.emergency:
-            self.emergency = True
-            return True
-        return False
+    def after_press(self, pressed: bool) -> Authority:
+        """Return it with the emergency stop as it is: pressed once, it stays latched."""
+        return replace(self, pressed=pressed, emergency=self.emergency or pressed)
 
-    def clear(self) -> None:
+    def cleared(self) -> Authority:
         """
-        Unlatch the emergency stop.
+        Return it with the emergency stop unlatched.
 
         Raises
         ------
@@ -191,8 +186,8 @@ class Authority:
             If it is still pressed, or the episode that it stopped has not ended.
 
         """
-        if self._pressed:
+        if self.pressed:
             raise Refused('The emergency stop is still pressed. Release it first.')
         if self.running:
             raise Refused('The episode still runs. Wait for its end.')
-        self.emergency = False
+        return replace(self, emergency=False)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -19,11 +20,12 @@ from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
 HELD = 0.5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Senses:
     """
     The last value of every input of the gate.
 
-    Parameters
+    Attributes
     ----------
     contract
         The contract.
@@ -31,39 +33,41 @@ class Senses:
         Resolved topic of each input, by the name of the input.
     needs
         When the rules can go by each input that they need, by name.
+    latest
+        The last message of each input, by name.
+    advanced
+        How far the world has come (lockstep).
 
     """
 
-    def __init__(
-        self, contract: Contract, topics: Mapping[str, str], needs: Mapping[str, Need]
-    ) -> None:
-        safety = contract.safety
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
-        self._operator = safety.operator
-        self._topics = topics
-        self._needs = needs
-        self._told = tuple(needs) if safety.operator is None else (*needs, OPERATOR)
-        self._latest: dict[str, Measurement] = {}
-        self._advanced: Advanced | None = None
+    contract: Contract
+    topics: Mapping[str, str]
+    needs: Mapping[str, Need]
+    latest: Mapping[str, Measurement] = field(default_factory=dict)
+    advanced: Advanced | None = None
 
-    def take(self, name: str, values: Vector, captured: Stamp | None, now: Instant) -> None:
-        """Take a value of an input."""
-        self._latest[name] = Measurement(
+    def after(self, name: str, values: Vector, captured: Stamp | None, now: Instant) -> Senses:
+        """Return them after a value of an input."""
+        measurement = Measurement(
             name=name,
-            topic=self._topics[name],
+            topic=self.topics[name],
             values=values,
             captured=captured,
             received_steady=now.steady,
         )
+        return replace(self, latest={**self.latest, name: measurement})
 
     def measurements(self, now: Instant) -> dict[str, Measurement]:
         """Return the last value of every input with its age, by name."""
-        return {name: self._aged(name, now) for name in self._told}
+        found = {name: self._aged(name, now) for name in self.needs}
+        if self.contract.safety.operator is not None:
+            found[OPERATOR] = self._aged(OPERATOR, now)
+        return found
 
     def unheard(self, now: Instant) -> tuple[str, ...]:
         """Return what is needed and was not heard, or not lately, each with its topic."""
         found = []
-        for name, need in self._needs.items():
+        for name, need in self.needs.items():
             measurement = self._aged(name, now)
             if measurement.age is None:
                 found.append(f'{name} ({measurement.topic}, never heard)')
@@ -72,13 +76,13 @@ class Senses:
         return tuple(found)
 
     def _aged(self, name: str, now: Instant) -> Measurement:
-        latest = self._latest.get(name)
+        latest = self.latest.get(name)
         if latest is None:
-            return Measurement(name=name, topic=self._topics[name])
+            return Measurement(name=name, topic=self.topics[name])
         age = age_of(latest.captured, now)
         # In lockstep the world stands still while the policy thinks: only its own time ages what
         # it measured.
-        if not self._lockstep:
+        if self.contract.pacing is not Pacing.LOCKSTEP:
             received = (now.steady - latest.received_steady) / NANOSECONDS
             # The worse of the two: a topic that is punctual with old data is as stale as a silent
             # one, and a stamp from the future is no better than one from the past.
@@ -96,33 +100,30 @@ class Senses:
 
     def switch_held(self, now: Instant) -> bool:
         """Return whether an operator holds his switch, as far as is known lately enough."""
-        if self._operator is None:
+        operator = self.contract.safety.operator
+        if operator is None:
             return False
         measurement = self._aged(OPERATOR, now)
-        return is_fresh(measurement.age, self._operator.timeout) and measurement.values[-1] >= HELD
+        return is_fresh(measurement.age, operator.timeout) and measurement.values[-1] >= HELD
 
     @property
     def by_hand(self) -> Vector:
         """What the operator commands."""
-        return self._latest[OPERATOR].values[:-1]
+        return self.latest[OPERATOR].values[:-1]
 
     # Lockstep ------------------------------------------------------------------------------------
 
-    def advanced(self, report: Advanced) -> None:
-        """Take note of how far the world has come."""
-        self._advanced = report
-
     def awaits(self, episode_id: str, step: int) -> bool:
         """Return whether sensors of the observation before a step are still to come (lockstep)."""
-        report = self._advanced
+        report = self.advanced
         if report is None or report.report.id.episode_id != episode_id:
             return True
         if report.report.id.step < step - 1:
             return True
         seen: dict[str, int] = {}
-        for name in self._needs:
+        for name in self.needs:
             # Two inputs of one topic are listened to apart: both must have its last message.
-            latest, topic = self._latest.get(name), self._topics[name]
+            latest, topic = self.latest.get(name), self.topics[name]
             captured = None if latest is None else latest.captured
             last = -1 if captured is None else captured.nanoseconds
             seen[topic] = min(seen.get(topic, last), last)

@@ -18,7 +18,7 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.observation_buffer import ANSWERABLE
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
-from boundary_env_ros.core.gate.rerun import GateRerun
+from boundary_env_ros.core.gate.replay import Replay
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed, WRONG_INPUT
@@ -50,12 +50,12 @@ Key = tuple[int, int]
 class _Agent:
     """What is remembered of one agent."""
 
-    gate: GateRerun
+    gate: Replay
     steps: StepsAgain
     waiting: OrderedDict[Key, GateDecision] = field(default_factory=OrderedDict)
     done: OrderedDict[Key, GateDecision | None] = field(default_factory=OrderedDict)
     last: GateDecision | None = None
-    late: GateRerun | None = None
+    late: Replay | None = None
     answers: OrderedDict[tuple[str, int], tuple[Vector, ...]] = field(default_factory=OrderedDict)
     now: EpisodeVerdict | None = None
     before: EpisodeVerdict | None = None
@@ -132,8 +132,8 @@ class Rerun:
             )
         return agent
 
-    def _new_gate(self, name: str) -> GateRerun:
-        return GateRerun(
+    def _new_gate(self, name: str) -> Replay:
+        return Replay(
             self._contract,
             digest=self._digest,
             agent=name,
@@ -217,7 +217,7 @@ class Rerun:
         if len(agent.done) > _WAITING:
             agent.done.popitem(last=False)
 
-    def _gate(self, agent: _Agent, then: GateDecision) -> GateRerun:
+    def _gate(self, agent: _Agent, then: GateDecision) -> Replay:
         """Return the gate that is to decide: another one, if this decision is not its next."""
         last = agent.last
         if last is None or then.sequence > last.sequence:

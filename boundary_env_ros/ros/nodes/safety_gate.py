@@ -34,9 +34,27 @@ from boundary_env_ros.core.gate.decision import (
     Tightened,
     Verdict,
 )
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    ClearEmergencyStop,
+    Deactivate,
+    EmergencyStop,
+    EpisodeTold,
+    Event,
+    Measured,
+    ProbeDrivers,
+    PublishersSeen,
+    Request,
+    Tick,
+    Tighten,
+    TimerStarted,
+    WentOut,
+    WorldMoved,
+)
 from boundary_env_ros.core.gate.explain import came, sentence, worst_of
-from boundary_env_ros.core.gate.gate import Decisions, Gate
+from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.publishers import Echoes, Publishers, relied_on, ReliedOn
+from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import Instant, NANOSECONDS
@@ -206,9 +224,9 @@ class SafetyGate(ContractNode):
         )
         if self._latched:
             # It stopped a robot, and is for somebody to release, whatever was loaded since.
-            self.gate.emergency_stop(True, self.clock.now())
-            self.gate.emergency_stop(self._pressed, self.clock.now())
-        self.gate.tighten(self._tightened({}))
+            for pressed in (True, self._pressed):
+                self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
+        self.gate.apply(Tighten(tightened=self._tightened({}), now=self.clock.now()))
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
@@ -282,7 +300,7 @@ class SafetyGate(ContractNode):
         self.every(min(self.contract.period, safety.gate_timeout / 4.0), self._say)
         self.every(_LOOK, self._look_around)
         self.every(1.0, self._diagnose)
-        self.gate.begin_ticking()
+        self.gate.apply(TimerStarted(now=self.clock.now()))
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None
         self._latest = 0.0
@@ -295,7 +313,7 @@ class SafetyGate(ContractNode):
     def _probe_at_once(self) -> None:
         """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""
         try:
-            self.gate.probe(self.clock.now())
+            self.gate.apply(ProbeDrivers(now=self.clock.now()))
         except Refused as refusal:
             self.get_logger().error(
                 f'The drivers are not probed on activation: {refusal} Until ~/probe_driver has '
@@ -315,9 +333,9 @@ class SafetyGate(ContractNode):
     def _wind_down(self) -> None:
         """Follow the stop profile to its end; what is measured meanwhile is taken note of."""
         self._winding_down = True
-        safety, gate = self.contract.safety, self.gate
+        safety = self.contract.safety
         until = time.monotonic() + STOPS_WITHIN
-        while decisions := gate.in_time(gate.deactivate, self.clock.now(), self.clock.now):
+        while decisions := self.gate.apply(Deactivate(now=self.clock.now()), self.clock.now):
             self._send(decisions)
             self._say()
             if time.monotonic() > until:
@@ -335,7 +353,7 @@ class SafetyGate(ContractNode):
     def cleanup(self) -> None:
         """Let go of the gate, but not of a latched emergency stop."""
         if self._gate is not None:
-            self._latched = self._gate.state is GateState.EMERGENCY_STOPPED
+            self._latched = self._gate.state.name is GateState.EMERGENCY_STOPPED
         self._gate = None
 
     _active = False
@@ -376,12 +394,11 @@ class SafetyGate(ContractNode):
             if reading is None:
                 return
             captured = self.clock.captured(reading.stamp, host)
+            heard = Measured(name=item.name, values=reading.values, captured=captured, now=now)
             if item.name == OPERATOR:
-                self._decide(
-                    lambda at: self.gate.measure(item.name, reading.values, captured, at), now
-                )
+                self._decide(heard)
             else:
-                self._send(self.gate.measure(item.name, reading.values, captured, now))
+                self._send(self.gate.apply(heard))
 
         later = self._incoming.guarded(item.topic, read)
         return on_message
@@ -399,33 +416,34 @@ class SafetyGate(ContractNode):
         self._catch_up()
         if request.requested is not None:
             received = not_before(received, request.requested)
-        self._decide(lambda now: self.gate.request(request, now), received)
+        self._decide(Request(request=request, now=received))
 
     def _on_episode(self, data: bytes) -> None:
-        status, before, now = from_bytes(EpisodeStatus, data), self.gate.state, self.clock.now()
+        status, now = from_bytes(EpisodeStatus, data), self.clock.now()
+        before = self.gate.state.name
         if status.declared_by != _RECORDER:
             self._others.heard(names.EPISODE_STATUS, now.steady)
         self._catch_up()
-        self._send(self.gate.heard(status, now))
-        if self.gate.state is not before:
+        self._send(self.gate.apply(EpisodeTold(status=status, now=now)))
+        if self.gate.state.name is not before:
             self._say()
 
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
         self._world_moves = False  # what still comes of this advance is waited for
         self._catch_up()
-        self._send(self.gate.advanced(report, self.clock.now()))
+        self._send(self.gate.apply(WorldMoved(report=report, now=self.clock.now())))
 
     def _on_emergency_stop(self, message: Any) -> None:
         self._pressed = message.data
         self._emergency_stop(pressed=message.data)
 
     def _emergency_stop(self, *, pressed: bool) -> None:
-        before = self.gate.state
+        before = self.gate.state.name
         if pressed:
             self.get_logger().warning('emergency stop', throttle_duration_sec=1.0)
-        self._decide(lambda now: self.gate.emergency_stop(pressed, now), self.clock.now())
-        if self.gate.state is not before:
+        self._decide(EmergencyStop(pressed=pressed, now=self.clock.now()))
+        if self.gate.state.name is not before:
             self._say()
 
     def urgent(self) -> None:
@@ -448,10 +466,10 @@ class SafetyGate(ContractNode):
         self._ticked = now.steady
         for subscription in self._stops:
             let_in(subscription, _PRESSES)
-        before = self.gate.probing
+        before = self.gate.state.probing
         self._catch_up()
-        self._decide(self.gate.tick, now)
-        if before and not self.gate.probing:
+        self._decide(Tick(now=now))
+        if before and not self.gate.state.probing:
             self._tell_probe()
 
     def _on_gate_status(self, data: bytes) -> None:
@@ -463,9 +481,9 @@ class SafetyGate(ContractNode):
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def _decide(self, decide: Callable[[Instant], Decisions], now: Instant) -> None:
+    def _decide(self, event: Event) -> None:
         """Decide, and send what was decided in time."""
-        self._send(self.gate.in_time(decide, now, self.clock.now))
+        self._send(self.gate.apply(event, self.clock.now))
 
     def _send(self, decisions: Decisions) -> None:
         if not self._active:
@@ -501,7 +519,7 @@ class SafetyGate(ContractNode):
                 values = decision.command[start : start + group.size]
                 start += group.size
                 self._publish(output, as_sent(group, values, output.as_float32), commanded)
-            self.gate.went_out(commanded)
+            self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)
         at = decision.commanded or self.clock.now()
         self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
@@ -520,7 +538,7 @@ class SafetyGate(ContractNode):
 
     def _say(self) -> None:
         now = self.clock.now()
-        status = self.gate.status(now)
+        status = self.gate.state.status(now)
         if not self._active:
             # It is latched: what was true before would be read for as long as the node is there.
             status = replace(status, state=GateState.INACTIVE)
@@ -530,7 +548,7 @@ class SafetyGate(ContractNode):
     def _diagnose(self) -> None:
         now, contract = self.clock.now(), self.contract
         message = diagnostics(
-            self.gate.status(now),
+            self.gate.state.status(now),
             name=self.get_fully_qualified_name(),
             contract=f'{contract.name} {contract.version}',
             groups=[group.name for group in contract.action],
@@ -559,11 +577,16 @@ class SafetyGate(ContractNode):
         """Look for publishers that there must not be, and for one that there must be."""
         found = {topic: self._found(topic) for topic in self._others.topics}
         intruders = self._others.intruders(found, self.clock.now().steady)
-        self.gate.competing(len(intruders.commands), intruders.beyond)
         stop = self.contract.safety.emergency_stop
-        if stop:
-            heard = self._found(stop, STOP_TYPE)
-            self.gate.emergency_stop_unpublished('' if heard else self.resolve_topic_name(stop))
+        unheard = stop and not self._found(stop, STOP_TYPE)
+        self.gate.apply(
+            PublishersSeen(
+                competing=len(intruders.commands),
+                crowded=intruders.beyond,
+                unpublished=self.resolve_topic_name(stop) if unheard else '',
+                now=self.clock.now(),
+            )
+        )
         for topic, name in intruders.commands:
             if self._competed.due((topic, name)):
                 self.get_logger().error(
@@ -596,7 +619,7 @@ class SafetyGate(ContractNode):
         # commands would never end.
         if self._others.overheard(output.group.topic, self.clock.now().steady):
             self._look_around()
-            self._decide(self.gate.tick, self.clock.now())
+            self._decide(Tick(now=self.clock.now()))
 
     # Services ------------------------------------------------------------------------------------
 
@@ -604,39 +627,44 @@ class SafetyGate(ContractNode):
         self._catch_up()
         try:
             self._refuse_inactive()
-            lease = self.gate.arm(
-                digest=request.digest,
-                agent=request.agent,
-                episode_id=request.episode_id,
-                client=request.client,
-                lease_id=str(uuid.uuid4()),
-                now=self.clock.now(),
+            self.gate.apply(
+                Arm(
+                    digest=request.digest,
+                    agent=request.agent,
+                    episode_id=request.episode_id,
+                    client=request.client,
+                    lease_id=str(uuid.uuid4()),
+                    now=self.clock.now(),
+                )
             )
         except Refused as refusal:
             response.result.code = int(refusal.code)
             response.result.message = str(refusal)
             return response
-        response.lease_id = lease.lease_id
-        response.low, response.high = map(list, self.gate.bounds)
+        status = self.gate.state.status(self.clock.now())
+        response.lease_id = status.lease_id
+        response.low, response.high = map(list, self.gate.state.bounds)
         self._say()
         return response
 
     def _on_stop_service(self, request: Any, response: Any) -> Any:
         self._emergency_stop(pressed=True)
         # A service is a knock, not a switch: it stays pressed only where the topic says so.
-        self.gate.emergency_stop(self._pressed, self.clock.now())
+        self.gate.apply(EmergencyStop(pressed=self._pressed, now=self.clock.now()))
         response.success = True
         response.message = 'The emergency stop is latched. ~/clear_emergency_stop releases it.'
         return response
 
     def _on_clear_service(self, request: Any, response: Any) -> Any:
-        said = 'Released. Arm the gate for a new episode.'
-        return self._answer(response, self.gate.clear_emergency_stop, said)
+        def clear() -> None:
+            self.gate.apply(ClearEmergencyStop(now=self.clock.now()))
+
+        return self._answer(response, clear, 'Released. Arm the gate for a new episode.')
 
     def _on_probe_service(self, request: Any, response: Any) -> Any:
         def probe() -> None:
             self._refuse_inactive()
-            self.gate.probe(self.clock.now())
+            self.gate.apply(ProbeDrivers(now=self.clock.now()))
 
         said = 'It begins. The result will be in the status of the gate.'
         return self._answer(response, probe, said)
@@ -652,11 +680,11 @@ class SafetyGate(ContractNode):
         return response
 
     def _tell_probe(self) -> None:
-        problem = self.gate.probe_failure
+        problem = self.gate.state.probe_failure
         if problem:
             self.get_logger().error(f'The probe of the drivers failed: {problem}.')
         else:
-            timeouts = self.gate.status(self.clock.now()).driver_timeouts
+            timeouts = self.gate.state.status(self.clock.now()).driver_timeouts
             measured = ', '.join(
                 f'{group.name} {seconds:.3f} s'
                 for group, seconds in zip(self.contract.action, timeouts, strict=True)
@@ -692,7 +720,7 @@ class SafetyGate(ContractNode):
 
     def _candidates(self, request: Any) -> list[tuple[float, ...]]:
         """Return the actions that a plan is asked for."""
-        self.gate.check_terms(digest=request.digest, agent=request.agent)
+        self.gate.state.authority.check(request.digest, request.agent)
         size = self.contract.action_size
         if (
             not 0 < request.count <= _MOST_CANDIDATES
@@ -726,7 +754,7 @@ class SafetyGate(ContractNode):
         if not changes or self._gate is None:
             return SetParametersResult(successful=True)
         try:
-            self._gate.tighten(self._tightened(changes))
+            self._gate.apply(Tighten(tightened=self._tightened(changes), now=self.clock.now()))
         except Refused as refusal:
             return SetParametersResult(successful=False, reason=str(refusal))
         return SetParametersResult(successful=True)

@@ -36,6 +36,7 @@ from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.reset_procedure import AskPerson, CallService
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Request, Tick, WorldMoved
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
@@ -100,7 +101,7 @@ class AnyWorld:
             elif isinstance(effect, AskPerson):
                 self.carry(self.environment.confirm('Ada', True, '', now))
             elif isinstance(effect, EpisodeStatus):
-                self.decided(self.gate.heard(effect, now))
+                self.decided(self.gate.apply(EpisodeTold(status=effect, now=now)))
                 if effect.state is EpisodeState.RESETTING:
                     self.arm(effect)
             elif isinstance(effect, WorldAdvance):
@@ -114,11 +115,17 @@ class AnyWorld:
 
     def arm(self, status: EpisodeStatus) -> None:
         now = self.time.now
-        self.gate.arm(
-            digest=DIGEST, agent=AGENT, episode_id=status.id.episode_id, client='policy',
-            lease_id='lease-1', now=now,
-        )  # fmt: skip
-        self.carry(self.environment.gate_status(self.gate.status(now), now))
+        self.gate.apply(
+            Arm(
+                digest=DIGEST,
+                agent=AGENT,
+                episode_id=status.id.episode_id,
+                client='policy',
+                lease_id='lease-1',
+                now=now,
+            )
+        )
+        self.carry(self.environment.gate_status(self.gate.state.status(now), now))
 
     def begin(self) -> None:
         if not self.lockstep:
@@ -177,14 +184,18 @@ class AnyWorld:
     def measure(self, name: str, calm: bool) -> None:
         now, captured = self.time.now, self.time.stamp()
         if not name.startswith('feedback'):
-            self.decided(self.gate.measure(name, (), captured, now))
+            self.decided(
+                self.gate.apply(Measured(name=name, values=(), captured=captured, now=now))
+            )
             return
         group = next(g for g in self.contract.action if name == f'feedback.{g.name}')
         values = tuple(
             float(low + (high - low) * self.rng.random())
             for low, high in zip(group.low, group.high, strict=True)
         )
-        self.decided(self.gate.measure(name, values, captured, now))
+        self.decided(
+            self.gate.apply(Measured(name=name, values=values, captured=captured, now=now))
+        )
         self.carry(self.environment.feedback(group.name, values, captured, now))
 
     def advance(self, asked: WorldAdvance) -> None:
@@ -198,7 +209,7 @@ class AnyWorld:
             dropped=(0,) * len(spoke),
         )  # fmt: skip
         answer = Advanced(report=report, now=self.time.ros)
-        self.decided(self.gate.advanced(answer, self.time.now))
+        self.decided(self.gate.apply(WorldMoved(report=answer, now=self.time.now)))
         self.carry(self.environment.advanced(answer, self.time.now))
 
     # The policy ----------------------------------------------------------------------------------
@@ -216,7 +227,7 @@ class AnyWorld:
             action, self.sequence, seen.observed, self.time.now, step=seen.id.step + 1,
             episode='episode-1', horizon=horizon,
         )  # fmt: skip
-        self.decided(self.gate.request(request, self.time.now))
+        self.decided(self.gate.apply(Request(request=request, now=self.time.now)))
 
     def step(self, action: Vector, horizon: int = 1) -> None:
         """Let one period pass, in which the policy asks for something."""
@@ -229,13 +240,13 @@ class AnyWorld:
             self.time.wait(0.02)
             self.sense()
             self.say()
-            self.decided(self.gate.tick(self.time.now))
+            self.decided(self.gate.apply(Tick(now=self.time.now)))
         self.carry(self.environment.tick(self.time.now, 0.0))
 
     def say(self) -> None:
         now = self.time.now
-        self.decided(self.gate.heard(self.environment.status(now), now))
-        self.carry(self.environment.gate_status(self.gate.status(now), now))
+        self.decided(self.gate.apply(EpisodeTold(status=self.environment.status(now), now=now)))
+        self.carry(self.environment.gate_status(self.gate.state.status(now), now))
 
 
 # What must hold ----------------------------------------------------------------------------------

@@ -14,14 +14,13 @@ import pytest
 
 from boundary_env_ros.core.environment.step_builder import answering, is_on_new_action
 from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
     GateDecision,
     Reason,
     RuleResult,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.gate.events import Event, Request
 from boundary_env_ros.core.transition import Kind
 
 UNHEARD = (
@@ -124,12 +123,14 @@ def test_only_the_reset_carries_a_reset_record() -> None:
 
 def test_what_the_client_could_not_resolve_is_told() -> None:
     world = EpisodeWorld().start()
-    inner = world.gate.request
+    inner = world.gate.apply
 
-    def unresolved(request: ActionRequest, now: Instant) -> tuple[GateDecision, ...]:
-        return inner(replace(request, unresolved=('front',)), now)
+    def unresolved(event: Event) -> tuple[GateDecision, ...]:
+        if isinstance(event, Request):
+            event = replace(event, request=replace(event.request, unresolved=('front',)))
+        return inner(event)
 
-    world.gate.request = unresolved  # type: ignore[method-assign]
+    world.gate.apply = unresolved  # type: ignore[method-assign, assignment]
     world.run(0.5)
     told = {(i.key, i.value) for t in world.transitions for i in t.diagnostics}
     assert told == {('images_unresolved', 'front')}

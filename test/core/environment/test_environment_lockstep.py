@@ -16,6 +16,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.events import Tick
 from boundary_env_ros.core.timebase import Clock, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
 
@@ -45,7 +46,7 @@ def wait(world: EpisodeWorld, seconds: float) -> None:
     for _ in range(round(seconds / 0.1)):
         world.time.wait(0.1)
         world.signs_of_life()
-        world.decided(world.gate.tick(world.now))
+        world.decided(world.gate.apply(Tick(now=world.now)))
         world.carry(world.environment.watch(world.now))
 
 

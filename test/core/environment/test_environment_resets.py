@@ -15,6 +15,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import GateState
+from boundary_env_ros.core.gate.events import Tick
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import Refused
 
@@ -121,12 +122,12 @@ def test_the_world_is_not_reset_while_its_gate_still_brakes(pacing: Pacing) -> N
     world.arms = False
     world.begin()
     world.signs_of_life()
-    assert world.gate.status(world.now).state is GateState.STOPPING
+    assert world.gate.state.status(world.now).state is GateState.STOPPING
     assert not any(isinstance(asked, ResetWorld) for asked in world.asked[1:])
     assert world.environment._lacking(world.now) == ('the safety gate to bring the robot to rest',)
-    while world.gate.status(world.now).state is GateState.STOPPING:
+    while world.gate.state.status(world.now).state is GateState.STOPPING:
         world.time.wait(world.contract.safety.gate_period)
-        world.decided(world.gate.tick(world.now))
+        world.decided(world.gate.apply(Tick(now=world.now)))
     world.signs_of_life()
     assert any(isinstance(asked, ResetWorld) for asked in world.asked[1:])
 

@@ -248,7 +248,7 @@ def test_a_gate_under_another_contract_or_of_another_agent_is_not_heard() -> Non
     world = EpisodeWorld()
     world.arms = False
     world.begin()
-    known = world.gate.status(world.now)
+    known = world.gate.state.status(world.now)
     armed = replace(known, state=GateState.ARMED, episode_id='episode-1')
     world.alive.discard('gate')
     for foreign in (

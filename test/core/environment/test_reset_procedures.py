@@ -310,7 +310,7 @@ def test_a_person_is_asked_once_the_gate_has_brought_the_robot_to_rest() -> None
     world.begin()
     assert (world.asked, world.statuses[-1].message) == ([], '')
     world.run_until(lambda: bool(world.asked))
-    assert world.gate.status(world.now).state is GateState.ARMED
+    assert world.gate.state.status(world.now).state is GateState.ARMED
     assert world.asked == [ASKED]
     assert world.statuses[-1].message == ASKED.prompt
 

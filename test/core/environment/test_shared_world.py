@@ -16,6 +16,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
+from boundary_env_ros.core.gate.events import Arm, EpisodeTold
 from boundary_env_ros.core.timebase import (
     Clock,
     Instant,
@@ -70,7 +71,7 @@ class Duo:
             elif isinstance(effect, Transition):
                 self.closed[agent].append(effect)
             elif isinstance(effect, EpisodeStatus):
-                self.boundaries[agent].gate.heard(effect, self.now)
+                self.boundaries[agent].gate.apply(EpisodeTold(status=effect, now=self.now))
 
     def begin(self, agent: str, seed: int = 1) -> None:
         boundary = self.boundaries[agent]
@@ -86,7 +87,9 @@ class Duo:
         for agent, boundary in self.boundaries.items():
             environment = boundary.environment
             self.carry(agent, environment.recorder_status(self.now))
-            self.carry(agent, environment.gate_status(boundary.gate.status(self.now), self.now))
+            self.carry(
+                agent, environment.gate_status(boundary.gate.state.status(self.now), self.now)
+            )
             self.carry(agent, self.world.watch(agent, self.now))
 
     def reset(self) -> None:
@@ -96,15 +99,19 @@ class Duo:
         self.answer(self.robot.reset(request, self.time))
         for agent, boundary in self.boundaries.items():
             episode = boundary.environment.status(self.now).id.episode_id
-            boundary.gate.heard(boundary.environment.status(self.now), self.now)
+            boundary.gate.apply(
+                EpisodeTold(status=boundary.environment.status(self.now), now=self.now)
+            )
             self.world_passes(0.0)
-            boundary.gate.arm(
-                digest=self.loaded.digest,
-                agent=agent,
-                episode_id=episode,
-                client='test',
-                lease_id='lease',
-                now=self.now,
+            boundary.gate.apply(
+                Arm(
+                    digest=self.loaded.digest,
+                    agent=agent,
+                    episode_id=episode,
+                    client='test',
+                    lease_id='lease',
+                    now=self.now,
+                )
             )
 
     def answer(self, answer: WorldReset) -> None:

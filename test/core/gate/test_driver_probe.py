@@ -15,6 +15,7 @@ import pytest
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.events import ProbeDrivers
 from boundary_env_ros.errors import Refused, ResultCode
 
 PROBED: dict[Path_, object] = {
@@ -64,7 +65,7 @@ class Cart:
     @property
     def timeouts(self) -> tuple[float, ...]:
         """What the gate says to have measured."""
-        return self.bench.gate.status(self.bench.time.now).driver_timeouts
+        return self.bench.gate.state.status(self.bench.time.now).driver_timeouts
 
 
 def contract(changes: dict[Path_, object] | None = None) -> Contract:
@@ -74,7 +75,7 @@ def contract(changes: dict[Path_, object] | None = None) -> Contract:
 def probing(timeout: float = DECLARED, changes: dict[Path_, object] | None = None) -> Cart:
     bench = Bench(contract(changes))
     bench.pulse()
-    bench.gate.probe(bench.time.now)
+    bench.gate.apply(ProbeDrivers(now=bench.time.now))
     bench.witness.probing = True
     return Cart(bench, timeout)
 
@@ -102,7 +103,7 @@ def test_nobody_arms_a_gate_that_has_not_probed_its_drivers() -> None:
 def test_nobody_arms_a_gate_that_is_probing_them() -> None:
     cart = probing()
     cart.run(0.1)
-    assert cart.bench.gate.status(cart.bench.time.now).state is GateState.PROBING
+    assert cart.bench.gate.state.status(cart.bench.time.now).state is GateState.PROBING
     assert refused(cart.bench).code is ResultCode.PROBING
 
 
@@ -110,9 +111,9 @@ def test_after_a_probe_the_gate_is_armed_and_commands_work() -> None:
     cart = probing()
     cart.run(2.0)
     bench = cart.bench
-    assert not bench.gate.probing
-    assert bench.gate.probe_failure == ''
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert not bench.gate.state.probing
+    assert bench.gate.state.probe_failure == ''
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
     bench.witness.forget()
     bench.motion = (0.0, 0.0)
     bench.start()
@@ -142,7 +143,7 @@ def test_a_contract_without_a_probe_needs_none() -> None:
     bench = Bench()
     assert not bench.gate.to_probe
     with pytest.raises(Refused) as caught:
-        bench.gate.probe(bench.time.now)
+        bench.gate.apply(ProbeDrivers(now=bench.time.now))
     assert caught.value.code is ResultCode.UNSUPPORTED
     bench.start()
 
@@ -159,7 +160,7 @@ def test_in_lockstep_no_driver_is_probed() -> None:
 def test_a_driver_that_brakes_too_late_or_never_is_braked_and_refused(timeout: float) -> None:
     cart = probing(timeout)
     cart.run(3.0)
-    assert '(expected after 0.25 s' in cart.bench.gate.probe_failure
+    assert '(expected after 0.25 s' in cart.bench.gate.state.probe_failure
     assert math.isnan(cart.timeouts[0])
     assert cart.bench.motion == (0.0, 0.0)
     refusal = refused(cart.bench)
@@ -171,7 +172,7 @@ def test_a_robot_that_does_not_follow_is_not_waited_for() -> None:
     cart = probing()
     cart.follows = False
     cart.run(4.0)
-    assert 'did not follow' in cart.bench.gate.probe_failure
+    assert 'did not follow' in cart.bench.gate.state.probe_failure
     assert cart.told == (0.0, 0.0)
 
 
@@ -181,21 +182,24 @@ def test_a_robot_that_says_nothing_is_never_set_in_motion() -> None:
     cart.bench.time.wait(1.0)
     cart.run(10.0)
     assert [d for d in cart.seen if any(d.command)] == []
-    assert 'could not begin within 10 s (the feedback is missing)' in cart.bench.gate.probe_failure
+    assert (
+        'could not begin within 10 s (the feedback is missing)'
+        in cart.bench.gate.state.probe_failure
+    )
 
 
 def test_a_probe_waits_for_the_sensors_before_it_moves_anything() -> None:
     bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
-    bench.gate.probe(bench.time.now)  # before anything was heard
+    bench.gate.apply(ProbeDrivers(now=bench.time.now))  # before anything was heard
     bench.witness.probing = True
     bench.alive.discard('scan')
     cart = Cart(bench, DECLARED)
     cart.run(1.0)
     assert cart.seen == []
-    assert bench.gate.probing
+    assert bench.gate.state.probing
     bench.alive.add('scan')
     cart.run(2.0)
-    assert bench.gate.probe_failure == ''
+    assert bench.gate.state.probe_failure == ''
     assert cart.timeouts[0] == pytest.approx(DECLARED, abs=2 * TICK)
 
 
@@ -205,8 +209,8 @@ def test_a_robot_that_says_nothing_any_more_is_stopped() -> None:
     assert cart.told[0] > 0.0
     cart.bench.alive.discard('odometry')
     cart.run(1.0)
-    assert cart.bench.gate.probe_failure
-    assert not cart.bench.gate.probing
+    assert cart.bench.gate.state.probe_failure
+    assert not cart.bench.gate.state.probing
     assert cart.told == (0.0, 0.0)
 
 
@@ -217,7 +221,7 @@ def test_a_robot_that_falls_silent_on_its_way_is_not_driven_on() -> None:
     assert cart.told[0] > 0.0
     cart.bench.alive.discard('odometry')
     cart.run(0.5)
-    assert 'no longer known' in cart.bench.gate.probe_failure
+    assert 'no longer known' in cart.bench.gate.state.probe_failure
     assert cart.told == (0.0, 0.0)
 
 
@@ -227,7 +231,7 @@ def test_one_that_is_faster_than_it_was_told_has_not_begun_to_brake() -> None:
     cart.bench.motion = (0.2, 0.0)
     cart.bench.pulse()
     cart.bench.tick()
-    assert cart.bench.gate.probing
+    assert cart.bench.gate.state.probing
     cart.run(1.0)
     assert cart.timeouts[0] > DECLARED - 1e-9
 
@@ -238,12 +242,12 @@ def test_an_emergency_stop_brakes_at_once_whatever_is_being_measured(silent: boo
     cart.until_silent() if silent else cart.run(0.06)
     [decision] = cart.bench.press()
     assert decision.verdict is Verdict.STOPPED
-    assert 'emergency_stop' in cart.bench.gate.probe_failure
+    assert 'emergency_stop' in cart.bench.gate.state.probe_failure
     cart.told, cart.since = decision.command, 0.0
     cart.run(0.5)
     assert cart.told == (0.0, 0.0)
     with pytest.raises(Refused) as caught:
-        cart.bench.gate.probe(cart.bench.time.now)
+        cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     assert caught.value.code is ResultCode.EMERGENCY_STOPPED
 
 
@@ -251,13 +255,13 @@ def test_an_emergency_stop_brakes_at_once_whatever_is_being_measured(silent: boo
 def test_an_obstacle_brakes_at_once_whatever_is_being_measured(silent: bool) -> None:
     bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
     bench.pulse()
-    bench.gate.probe(bench.time.now)
+    bench.gate.apply(ProbeDrivers(now=bench.time.now))
     bench.witness.probing = True
     cart = Cart(bench, math.inf)
     cart.until_silent() if silent else cart.run(0.06)
     bench.scan = (0.3, 8.0, 1.0, 1.0)
     cart.run(0.5)
-    assert 'obstacle_stop' in bench.gate.probe_failure
+    assert 'obstacle_stop' in bench.gate.state.probe_failure
     assert cart.told == (0.0, 0.0)
 
 
@@ -267,9 +271,9 @@ def test_a_failed_probe_may_be_repeated() -> None:
     cart.bench.witness.forget()
     cart.timeout = DECLARED
     cart.told = (0.0, 0.0)
-    cart.bench.gate.probe(cart.bench.time.now)
+    cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     cart.run(2.0)
-    assert cart.bench.gate.probe_failure == ''
+    assert cart.bench.gate.state.probe_failure == ''
     assert cart.timeouts[0] == pytest.approx(DECLARED, abs=2 * TICK)
 
 
@@ -280,7 +284,7 @@ def test_there_is_no_second_probe_beside_the_first() -> None:
     cart = probing()
     cart.run(0.1)
     with pytest.raises(Refused) as caught:
-        cart.bench.gate.probe(cart.bench.time.now)
+        cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     assert caught.value.code is ResultCode.PROBING
 
 
@@ -291,7 +295,7 @@ def test_nobody_probes_a_gate_that_somebody_holds() -> None:
     cart.bench.motion = (0.0, 0.0)
     cart.bench.start()
     with pytest.raises(Refused) as caught:
-        cart.bench.gate.probe(cart.bench.time.now)
+        cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     assert caught.value.code is ResultCode.LEASE_HELD
 
 

@@ -106,7 +106,7 @@ def test_at_the_end_every_robot_rests_and_nothing_more_is_said(data: st.DataObje
     assert all(decision.verdict is Verdict.STOPPED for decision in seen)
     last = bench.witness.last
     if last is None or bench.witness.rests(last) or (seen and not seen[-1].command):
-        assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+        assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
         assert bench.wait(0.5) == ()
     else:
         # Still braking, and nearer with every decision.

@@ -10,6 +10,7 @@ from gate_numbers import cruise, PERIOD, TICK
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.events import Deactivate, ProbeDrivers
 
 
 def test_a_gate_that_is_deactivated_follows_the_stop_profile_to_the_end(bench: Bench) -> None:
@@ -44,7 +45,7 @@ def test_a_gate_that_has_sent_nothing_has_nothing_to_stop() -> None:
 def test_the_lease_ends_with_the_deactivation(bench: Bench) -> None:
     cruise(bench)
     bench.deactivate()
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
     bench.time.wait(PERIOD)
     bench.pulse()
     assert bench.ask(0.4, 0.0).verdict is Verdict.REJECTED
@@ -59,8 +60,8 @@ def test_the_lease_ends_with_the_deactivation(bench: Bench) -> None:
 def test_while_it_brakes_the_status_says_why(bench: Bench) -> None:
     cruise(bench)
     bench.time.wait(TICK)
-    bench.gate.deactivate(bench.time.now)
-    status = bench.gate.status(bench.time.now)
+    bench.gate.apply(Deactivate(now=bench.time.now))
+    status = bench.gate.state.status(bench.time.now)
     assert (status.state, status.reasons) == (GateState.STOPPING, (Reason.DEACTIVATED,))
 
 
@@ -75,11 +76,11 @@ def test_a_probe_ends_with_the_deactivation() -> None:
     bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
     bench.pulse()
     bench.witness.probing = True
-    bench.gate.probe(bench.time.now)
+    bench.gate.apply(ProbeDrivers(now=bench.time.now))
     bench.wait(10 * TICK)
     assert bench.deactivate()[-1].command == (0.0, 0.0)
-    assert not bench.gate.probing
-    assert 'deactivated' in bench.gate.probe_failure
+    assert not bench.gate.state.probing
+    assert 'deactivated' in bench.gate.state.probe_failure
 
 
 def test_what_stays_where_it_is_is_told_to_stay_there() -> None:

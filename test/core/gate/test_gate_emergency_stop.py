@@ -12,6 +12,7 @@ import pytest
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.events import ClearEmergencyStop, PublishersSeen
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.errors import Refused, ResultCode
@@ -28,7 +29,7 @@ def test_the_emergency_stop_brakes_at_once_and_latches(bench: Bench) -> None:
     seen = bench.wait(1.0, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
     assert bench.command == (0.0, 0.0)
-    assert bench.gate.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
+    assert bench.gate.state.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
 
 
 def test_the_emergency_stop_brakes_though_the_same_press_comes_again(bench: Bench) -> None:
@@ -43,14 +44,14 @@ def test_a_pressed_emergency_stop_is_not_cleared(bench: Bench) -> None:
     bench.press()
     bench.finish()
     with pytest.raises(Refused, match='is still pressed'):
-        bench.gate.clear_emergency_stop()
+        bench.gate.apply(ClearEmergencyStop(now=bench.time.now))
 
 
 def test_the_emergency_stop_is_not_cleared_while_its_episode_runs(bench: Bench) -> None:
     bench.press()
     bench.release()
     with pytest.raises(Refused, match='The episode still runs'):
-        bench.gate.clear_emergency_stop()
+        bench.gate.apply(ClearEmergencyStop(now=bench.time.now))
 
 
 def test_a_latched_emergency_stop_refuses_arming(bench: Bench) -> None:
@@ -96,14 +97,14 @@ def test_a_lease_from_before_the_emergency_stop_does_not_outlive_its_clearing() 
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
     assert reasons(bench.ask(0.1, 0.0)) == {Reason.NOT_ARMED}
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 def test_the_emergency_stop_of_a_disarmed_gate_publishes_nothing() -> None:
     bench = Bench()
     assert bench.press() == ()
     assert bench.wait(1.0) == ()
-    assert bench.gate.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
+    assert bench.gate.state.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
 
 
 def test_a_release_that_nobody_pressed_does_nothing(bench: Bench) -> None:
@@ -117,26 +118,26 @@ def test_a_release_that_nobody_pressed_does_nothing(bench: Bench) -> None:
 def test_without_a_publisher_of_the_emergency_stop_the_gate_is_not_armed() -> None:
     bench = Bench()
     bench.say(EpisodeState.RESETTING)
-    bench.gate.emergency_stop_unpublished('/robot/e_stop')
+    bench.gate.apply(PublishersSeen(unpublished='/robot/e_stop', now=bench.time.now))
     with pytest.raises(Refused, match='std_msgs/msg/Bool on /robot/e_stop, got none') as refused:
         bench.arm()
     assert refused.value.code is ResultCode.SENSOR_MISSING
     bench.leases -= 1
-    bench.gate.emergency_stop_unpublished('')
+    bench.gate.apply(PublishersSeen(unpublished='', now=bench.time.now))
     bench.start()
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
 def test_a_publisher_that_goes_while_the_robot_moves_stops_nothing(bench: Bench) -> None:
     cruise(bench)
-    bench.gate.emergency_stop_unpublished('/e_stop')
+    bench.gate.apply(PublishersSeen(unpublished='/e_stop', now=bench.time.now))
     bench.wait(PERIOD, policy=(0.4, 0.0))
     assert bench.command == (0.4, 0.0)
 
 
 def test_in_lockstep_the_gate_is_armed_without_a_publisher() -> None:
     bench = Bench(shipped(pacing=Pacing.LOCKSTEP))
-    bench.gate.emergency_stop_unpublished('/e_stop')
+    bench.gate.apply(PublishersSeen(unpublished='/e_stop', now=bench.time.now))
     bench.say(EpisodeState.RESETTING)
     bench.arm()
 

@@ -13,6 +13,7 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.events import PublishersSeen, TimerStarted
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.timebase import Clock
 
@@ -24,7 +25,7 @@ def recovers(bench: Bench) -> None:
     bench.motion = (0.0, 0.0)
     bench.wait(0.3, policy=(0.1, 0.0))
     assert bench.ask(0.1, 0.0).verdict is Verdict.ADMITTED
-    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+    assert bench.gate.state.status(bench.time.now).state is GateState.RUNNING
 
 
 # The gate's own timer ----------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def test_a_timer_that_comes_too_late_stops_the_robot_to_the_end() -> None:
     assert result.value == pytest.approx(0.12)
     seen = bench.wait(0.1)
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
-    assert bench.gate.status(bench.time.now).reasons == (Reason.GATE_LATE,)
+    assert bench.gate.state.status(bench.time.now).reasons == (Reason.GATE_LATE,)
     bench.wait(0.2)
     assert bench.command == (0.0, 0.0)
     recovers(bench)
@@ -71,7 +72,7 @@ def test_after_a_late_timer_nothing_moves_until_something_new_is_asked_for() -> 
     decision = bench.ask(0.4, 0.0)
     assert decision.verdict is Verdict.LIMITED
     assert decision.previous_command == third.command
-    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+    assert bench.gate.state.status(bench.time.now).state is GateState.RUNNING
 
 
 def test_a_request_while_the_timer_does_not_run_is_answered_by_a_stop() -> None:
@@ -93,7 +94,7 @@ def test_a_timer_as_late_as_it_may_be_stops_nothing() -> None:
 def test_how_long_an_inactive_gate_did_not_run_is_no_lateness(bench: Bench) -> None:
     bench.wait(0.1)
     bench.time.wait(60.0)
-    bench.gate.begin_ticking()
+    bench.gate.apply(TimerStarted(now=bench.time.now))
     bench.pulse()
     assert bench.ask(0.05, 0.0).since_tick is None
 
@@ -136,7 +137,7 @@ def test_no_clock_of_a_simulation_disarms_the_silence_of_the_policy(what: str) -
         bench.time.jump_ros(-50.0 if what == 'back' else 50.0)
     bench.wait(SAFETY.command_timeout + 0.3)
     assert bench.command == (0.0, 0.0)
-    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
+    assert bench.gate.state.status(bench.time.now).state is GateState.STOPPING
 
 
 @pytest.mark.parametrize('silent', ['environment', 'scan'])
@@ -152,9 +153,8 @@ def test_no_paused_clock_of_a_simulation_disarms_the_silence_of_others(silent: s
 
 
 def test_simulated_time_may_run_at_any_speed_but_not_backwards() -> None:
-    health = Health(replace(shipped(), sim_time=True))
     time = Timepiece(clock=Clock.ROS)
-    health.tick(time.now)
+    health = Health(contract=replace(shipped(), sim_time=True)).after_tick(time.now)
     time.wait(0.02)
     time.jump_ros(5.0)
     assert health.clock_error(time.now) == 0.0
@@ -163,10 +163,10 @@ def test_simulated_time_may_run_at_any_speed_but_not_backwards() -> None:
 
 
 def test_clocks_that_cannot_be_compared_have_no_error() -> None:
-    health = Health(shipped())
+    health = Health(contract=shipped())
     assert health.clock_error(Timepiece().now) is None
     assert health.since_tick(Timepiece().now) is None
-    health.tick(Timepiece(clock=Clock.ROS).now)
+    health = health.after_tick(Timepiece(clock=Clock.ROS).now)
     assert health.clock_error(Timepiece().now) is None
 
 
@@ -175,14 +175,14 @@ def test_clocks_that_cannot_be_compared_have_no_error() -> None:
 
 def test_a_competing_publisher_stops_for_as_long_as_he_is_there(bench: Bench) -> None:
     cruise(bench)
-    bench.gate.competing(2)
+    bench.gate.apply(PublishersSeen(competing=2, now=bench.time.now))
     seen = bench.wait(1.0, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
     assert all(reasons(d) == {Reason.COMPETING_PUBLISHER} for d in seen)
     assert seen[0].rules[0].value == 2.0
     assert bench.command == (0.0, 0.0)
-    assert bench.gate.status(bench.time.now).reasons == (Reason.COMPETING_PUBLISHER,)
-    bench.gate.competing(0)
+    assert bench.gate.state.status(bench.time.now).reasons == (Reason.COMPETING_PUBLISHER,)
+    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
     recovers(bench)
 
 
@@ -190,7 +190,9 @@ def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
     bench: Bench,
 ) -> None:
     cruise(bench)
-    bench.gate.competing(1, {'scan': 1, 'odom': 2})
+    bench.gate.apply(
+        PublishersSeen(competing=1, crowded={'scan': 1, 'odom': 2}, now=bench.time.now)
+    )
     seen = bench.wait(0.5, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
     assert {d.competing_publishers for d in seen} == {4}
@@ -199,14 +201,14 @@ def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
         ('competing_publisher.scan', Reason.COMPETING_PUBLISHER, 1.0),
         ('competing_publisher.odom', Reason.COMPETING_PUBLISHER, 2.0),
     }
-    assert bench.gate.status(bench.time.now).competing_publishers == 4
-    bench.gate.competing(0)
+    assert bench.gate.state.status(bench.time.now).competing_publishers == 4
+    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
     recovers(bench)
 
 
 def test_a_contract_may_have_him_reported_only() -> None:
     bench = cruise(Bench(shipped({('safety', 'competing_publisher'): 'report'})).start())
-    bench.gate.competing(1)
+    bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
     bench.wait(0.5, policy=(0.4, 0.0))
     assert bench.command == (0.4, 0.0)
     assert bench.witness.decisions[-1].competing_publishers == 1

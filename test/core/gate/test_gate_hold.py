@@ -18,6 +18,7 @@ from boundary_env_ros.core.contract.safety import Hold
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Request, WorldMoved
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -103,7 +104,7 @@ def test_an_emergency_stop_stays_at_the_last_command() -> None:
     last = bench.command
     # The last command is the one to stay at already: it is said again when it is due.
     seen = bench.press()
-    assert bench.gate.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
+    assert bench.gate.state.status(bench.time.now).state is GateState.EMERGENCY_STOPPED
     seen += bench.wait(bench.contract.period)
     assert [(d.verdict, d.command) for d in seen] == [(Verdict.STOPPED, last)]
     assert Reason.EMERGENCY_STOP in reasons(seen[0])
@@ -129,7 +130,7 @@ def test_the_end_of_a_lease_leaves_the_arm_where_it_is_and_says_nothing_more() -
     bench = arm()
     move(bench, 0.7, -0.7)
     assert bench.finish() == ()
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 def test_the_next_episode_starts_from_where_the_arm_is_by_then() -> None:
@@ -273,7 +274,7 @@ def test_it_is_told_once_and_not_at_every_turn_of_the_timer() -> None:
     bench = blind()
     told = bench.wait(0.25)
     assert [d.verdict for d in told] == [Verdict.STOPPED]
-    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
+    assert bench.gate.state.status(bench.time.now).state is GateState.STOPPING
 
 
 def test_another_reason_is_told_too_though_nothing_can_be_published() -> None:
@@ -316,7 +317,7 @@ def test_the_end_of_a_lease_of_a_blind_arm_leaves_nothing_behind() -> None:
     bench = blind()
     bench.ask(0.0, 0.0)
     assert bench.finish() == ()
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 def base_and_arm() -> Contract:
@@ -349,7 +350,7 @@ def test_winding_down_ends_where_nobody_knows_where_to_stay() -> None:
     bench.time.wait(0.5)
     seen = bench.wait(0.5)
     assert [(d.verdict, d.command) for d in seen] == [(Verdict.STOPPED, ())]
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 # Fields that hold the robot ----------------------------------------------------------------------
@@ -438,7 +439,11 @@ def test_a_field_that_holds_and_is_not_measured_stops_at_once(value: float) -> N
         1.0, wrench=Message(force=Message(x=value, y=0.0, z=0.0), torque=Message(z=0.5))
     )
     values = item.read(force).values
-    bench.gate.measure('alive.wrench', values, bench.time.stamp(), bench.time.now)
+    bench.gate.apply(
+        Measured(
+            name='alive.wrench', values=values, captured=bench.time.stamp(), now=bench.time.now
+        )
+    )
     decision = bench.ask(*PLACE)
     assert decision.verdict is Verdict.STOPPED
     assert Reason.SENSOR_INVALID in reasons(decision)
@@ -463,25 +468,40 @@ def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> 
     gate = Gate(contract, digest=DIGEST, agent=AGENT, topics=topics)
 
     def say(state: EpisodeState) -> None:
-        gate.heard(status(state, time.now, pacing=Pacing.LOCKSTEP), time.now)
+        gate.apply(
+            EpisodeTold(status=status(state, time.now, pacing=Pacing.LOCKSTEP), now=time.now)
+        )
 
     say(EpisodeState.RESETTING)
-    gate.arm(
-        digest=DIGEST, agent=AGENT, episode_id=EPISODE, client='policy', lease_id='lease-1',
-        now=time.now,
-    )  # fmt: skip
+    gate.apply(
+        Arm(
+            digest=DIGEST,
+            agent=AGENT,
+            episode_id=EPISODE,
+            client='policy',
+            lease_id='lease-1',
+            now=time.now,
+        )
+    )
 
     def advance(step: int, *names: str) -> None:
         time.jump_ros(contract.period)
         for name in names:
-            gate.measure(name, PLACE if 'feedback' in name else (1.0,), time.stamp(), time.now)
+            gate.apply(
+                Measured(
+                    name=name,
+                    values=PLACE if 'feedback' in name else (1.0,),
+                    captured=time.stamp(),
+                    now=time.now,
+                )
+            )
         spoke = sorted({topics[name] for name in names})
         report = WorldAdvanced(
             id=replace(status(EpisodeState.RUNNING, time.now).id, step=step), success=True,
             message='', topics=tuple(spoke), published=(1,) * len(spoke),
             last_stamp=(RosTime(time.ros),) * len(spoke), dropped=(0,) * len(spoke),
         )  # fmt: skip
-        gate.advanced(Advanced(report=report, now=time.ros), time.now)
+        gate.apply(WorldMoved(report=Advanced(report=report, now=time.ros), now=time.now))
 
     both: tuple[Any, ...] = ('feedback.arm', 'alive.wrench')
     verdicts: list[tuple[Verdict, Vector]] = []
@@ -491,7 +511,7 @@ def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> 
         time.wait(2.0)  # steady: the policy thinks
         say(EpisodeState.RUNNING)
         request = request_for(PLACE, step, time.now, time.now, step=step)
-        decision = only(gate.request(request, time.now))
+        decision = only(gate.apply(Request(request=request, now=time.now)))
         verdicts.append((decision.verdict, decision.command))
     admitted, stopped = (Verdict.ADMITTED, PLACE), (Verdict.STOPPED, PLACE)
     assert verdicts == [admitted, admitted, admitted, stopped, admitted]

@@ -16,6 +16,7 @@ from boundary_env_ros.core.contract.safety import Operator
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.events import TimerStarted
 
 RICH = rich()
 PLACE = (0.5, -0.5)
@@ -168,13 +169,13 @@ def test_a_deactivation_between_two_leases_moves_nothing_and_ends_what_was_in_fo
     [stop] = bench.deactivate()
     assert (stop.command, stop.previous_command) == ((), CLOSED)
     assert Reason.DEACTIVATED in reasons(stop)
-    bench.gate.begin_ticking()
+    bench.gate.apply(TimerStarted(now=bench.time.now))
     bench.say(EpisodeState.RESETTING, 'episode-2')
     bench.pulse()
     bench.arm()
     bench.say(EpisodeState.RUNNING)
     assert bench.ask(*ON_AN_OBJECT).seeded
-    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+    assert bench.gate.state.status(bench.time.now).state is GateState.RUNNING
 
 
 # Takeovers ---------------------------------------------------------------------------------------
@@ -251,7 +252,9 @@ def test_a_stop_brakes_what_is_in_force_beside_a_driver_that_took_over(who: Trig
         [stop] = bench.press()
     else:
         bench.witness.latched = True
-        bench.gate._authority.emergency = True
+        state = bench.gate.state
+        latched = replace(state.authority, emergency=True)
+        bench.gate.state = replace(state, authority=latched)
         stop = bench.ask(0.3, 0.0, 0.3, 0.0)
     assert stop.verdict is Verdict.STOPPED
     assert stop.command == pytest.approx((0.0, 0.0, 0.3 - 1.0 * bench.contract.period, 0.0))

@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 from core_world import shipped
-from gate_bench import Bench, reasons
+from gate_bench import Bench, FREE, reasons
 from gate_numbers import cruise, SAFETY, TICK
 from places import CART, contract_with
 import pytest
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.gate import Decisions
+from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.timebase import Instant
 
@@ -27,24 +27,14 @@ class HangingBench(Bench):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        for name in ('request', 'tick', 'measure', 'emergency_stop'):
-            self._hangs(name)
+        apply = self.gate.apply
 
-    def _hangs(self, name: str) -> None:
-        method = getattr(self.gate, name)
+        def late() -> Instant:
+            hang, self.hang = self.hang, 0.0
+            self.time.wait(hang)
+            return self.time.now
 
-        def in_time(*arguments: Any) -> Decisions:
-            *what, now = arguments
-
-            def decide(at: Instant) -> Decisions:
-                decisions: Decisions = method(*what, at)
-                hang, self.hang = self.hang, 0.0
-                self.time.wait(hang)
-                return decisions
-
-            return self.gate.in_time(decide, now, lambda: self.time.now)
-
-        setattr(self.gate, name, in_time)
+        self.gate.apply = lambda event: apply(event, late)  # type: ignore[method-assign, misc]
 
 
 class FencedBench(HangingBench):
@@ -53,7 +43,11 @@ class FencedBench(HangingBench):
     def sense(self) -> None:
         super().sense()
         now = self.time.now
-        self._see(self.gate.measure('workspace.hall', (0.0, 0.0, 0.0), now.ros, now))
+        self._see(
+            self.gate.apply(
+                Measured(name='workspace.hall', values=(0.0, 0.0, 0.0), captured=now.ros, now=now)
+            )
+        )
 
 
 def recovers(bench: Bench) -> None:
@@ -119,7 +113,7 @@ def test_a_hand_that_the_gate_hung_at_has_taken_over() -> None:
     [late] = bench.operate(0.3, 0.0)
     assert late.verdict is Verdict.STOPPED
     assert Reason.GATE_LATE in reasons(late)
-    assert bench.gate.status(bench.time.now).taken_over
+    assert bench.gate.state.status(bench.time.now).taken_over
 
 
 def test_what_was_never_sent_is_not_under_way() -> None:
@@ -154,13 +148,13 @@ def test_a_request_that_was_void_counts_once_against_the_latency_budget() -> Non
 def test_who_does_not_hang_for_long_decides_once(
     changes: dict[tuple[str, ...], object], hang: float
 ) -> None:
-    bench, decided = Bench(shipped(changes)), []
-
-    def decide(now: Instant) -> Decisions:
-        decided.append(now)
-        bench.time.wait(hang)
-        return ()
-
+    bench = Bench(shipped(changes))
     began = bench.time.now
-    assert bench.gate.in_time(decide, began, lambda: bench.time.now) == ()
-    assert decided == [began]
+
+    def late() -> Instant:
+        bench.time.wait(hang)
+        return bench.time.now
+
+    heard = Measured(name='obstacle', values=FREE, captured=None, now=began)
+    assert bench.gate.apply(heard, late) == ()
+    assert bench.gate.state.senses.latest['obstacle'].received_steady == began.steady

@@ -13,6 +13,7 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.events import EpisodeTold
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_nobody_arms_for_no_episode_while_the_environment_is_idle(client: str) -
     bench.say(EpisodeState.IDLE)
     bench.pulse()
     assert bench.refused(client=client, episode_id='')
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 def test_a_second_process_of_the_name_of_the_holder_does_not_share_its_lease(
@@ -106,7 +107,9 @@ def test_a_second_process_of_the_name_of_the_holder_does_not_share_its_lease(
 def test_what_the_environment_of_another_agent_says_is_not_heard(bench: Bench) -> None:
     bench.ask(0.05, 0.0)
     other = status(EpisodeState.TRUNCATED, bench.time.now)
-    bench.gate.heard(replace(other, id=replace(other.id, agent='other')), bench.time.now)
+    bench.gate.apply(
+        EpisodeTold(status=replace(other, id=replace(other.id, agent='other')), now=bench.time.now)
+    )
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
 
@@ -161,7 +164,7 @@ def test_a_lease_right_after_another_begins_from_the_measured_state(bench: Bench
 def test_the_end_of_a_lease_saves_up_no_speed(bench: Bench) -> None:
     bench.wait(PERIOD, policy=(0.1, 0.0))
     bench.say(EpisodeState.TRUNCATED)
-    while bench.gate.status(bench.time.now).state is not GateState.DISARMED:
+    while bench.gate.state.status(bench.time.now).state is not GateState.DISARMED:
         bench.wait(TICK)
     assert bench.command == (0.0, 0.0)
     bench.motion = (0.0, 0.0)
@@ -200,7 +203,7 @@ def test_at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driv
     assert all(Reason.EPISODE_OVER in reasons(d) for d in published)
     assert published[-1].command == (0.0, 0.0)
     assert len(published) == round(0.8 / STOP[0] / TICK)
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 @pytest.mark.parametrize('commanded', [True, False])
@@ -212,7 +215,7 @@ def test_at_the_end_of_an_episode_at_rest_nothing_more_is_published(
         bench.ask(0.0, 0.0)
     bench.say(EpisodeState.TERMINATED)
     assert bench.wait(1.0) == ()
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 def test_an_episode_that_the_environment_replaced_is_over_too(bench: Bench) -> None:
@@ -228,7 +231,7 @@ def test_a_restarted_environment_that_knows_no_episode_ends_the_lease(bench: Ben
     bench.alive.discard('environment')
     bench.wait(1.0, policy=(0.4, 0.0))
     assert bench.command == (0.0, 0.0)
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 def test_a_new_arming_does_not_cut_short_the_braking_of_the_last_episode(bench: Bench) -> None:
@@ -239,11 +242,11 @@ def test_a_new_arming_does_not_cut_short_the_braking_of_the_last_episode(bench: 
     assert bench.command[0] > 0.5
     bench.say(EpisodeState.RESETTING, 'second')
     bench.arm()
-    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
+    assert bench.gate.state.status(bench.time.now).state is GateState.STOPPING
     seen = bench.wait(1.0)
     assert seen[-1].command == (0.0, 0.0)
     assert 'second' not in {decision.id.episode_id for decision in seen}
-    assert bench.gate.status(bench.time.now).state is GateState.ARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.ARMED
     bench.motion = (0.1, 0.0)
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
@@ -272,7 +275,7 @@ def test_a_lease_of_an_episode_that_was_replaced_is_good_for_nothing(bench: Benc
 def test_an_environment_under_another_contract_is_not_heard() -> None:
     bench = Bench()
     foreign = status(EpisodeState.RESETTING, bench.time.now, digest='sha256:' + '0' * 64)
-    bench.gate.heard(foreign, bench.time.now)
+    bench.gate.apply(EpisodeTold(status=foreign, now=bench.time.now))
     assert 'announced (expected none,' in bench.refused()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.events import Measured, Request, WentOut
 
 TINY = 5e-324
 
@@ -49,7 +50,7 @@ def test_a_command_that_left_late_takes_its_delay_from_the_next() -> None:
     bench = Bench().start()
     cruise(bench, 0.3)
     bench.time.wait(PERIOD / 4)
-    bench.gate.went_out(bench.time.now)
+    bench.gate.apply(WentOut(now=bench.time.now))
     bench.witness.out = bench.time.now.steady
     bench.time.wait(PERIOD / 2)
     bench.pulse()
@@ -117,7 +118,9 @@ def test_a_measured_state_that_is_not_finite_is_unknown_and_never_published(
 
 def test_a_measured_state_without_values_is_unknown() -> None:
     bench = Bench()
-    bench.gate.measure('feedback.base', (), bench.time.stamp(), bench.time.now)
+    bench.gate.apply(
+        Measured(name='feedback.base', values=(), captured=bench.time.stamp(), now=bench.time.now)
+    )
     bench.alive.discard('odometry')
     assert reasons(bench.start().ask(0.1, 0.0)) == {Reason.OBSERVATION_TIMEOUT}
 
@@ -227,7 +230,7 @@ def test_readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move(
     first = bench.ask(0.05, 0.0)
     bench.time.wait(-0.01)
     overtaken = request_for((0.8, 0.0), 2, bench.time.now, bench.time.now)
-    decision = only(bench.gate.request(overtaken, bench.time.now))
+    decision = only(bench.gate.apply(Request(request=overtaken, now=bench.time.now)))
     assert decision.time_step == 0.0
     assert decision.command == first.command
 

@@ -22,6 +22,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.events import EpisodeTold, Request, WorldMoved
 from boundary_env_ros.core.timebase import Clock, RosTime
 
 CONTRACT = shipped(pacing=Pacing.LOCKSTEP)
@@ -55,7 +56,9 @@ class LockstepBench(Bench):
             published=(1, 1, 1), last_stamp=(last,) * 3, dropped=(0, 0, 0),
         )  # fmt: skip
         return self._see(
-            self.gate.advanced(Advanced(report=answer, now=self.time.ros), self.time.now)
+            self.gate.apply(
+                WorldMoved(report=Advanced(report=answer, now=self.time.ros), now=self.time.now)
+            )
         )
 
     def begin(self) -> LockstepBench:
@@ -77,7 +80,7 @@ class LockstepBench(Bench):
 
     def hear(self, request: ActionRequest) -> tuple[GateDecision, ...]:
         """Let the gate have a request."""
-        return self._see(self.gate.request(request, self.time.now))
+        return self._see(self.gate.apply(Request(request=request, now=self.time.now)))
 
 
 @pytest.fixture
@@ -212,7 +215,9 @@ def test_a_sensor_that_the_world_no_longer_feeds_stops_by_the_worlds_own_time(
             id=step_id(bench.step), success=True, message='', topics=('/scan', '/odom'),
             published=(0, 1), last_stamp=(RosTime(0), RosTime(bench.time.ros)), dropped=(1, 0),
         )  # fmt: skip
-        bench.gate.advanced(Advanced(report=answer, now=bench.time.ros), bench.time.now)
+        bench.gate.apply(
+            WorldMoved(report=Advanced(report=answer, now=bench.time.ros), now=bench.time.now)
+        )
         bench.measure('odometry')
         decision = only(bench.hear(bench.request(0.05, 0.0)))
     assert decision.verdict is Verdict.STOPPED
@@ -318,7 +323,9 @@ def second_step(bench: LockstepBench, state: EpisodeState) -> tuple[GateDecision
     """Let the world come to the end of the first step, and the environment say what follows."""
     bench.step = 1
     bench.advance()
-    return bench.gate.heard(status(state, bench.time.now, step=1), bench.time.now)
+    return bench.gate.apply(
+        EpisodeTold(status=status(state, bench.time.now, step=1), now=bench.time.now)
+    )
 
 
 def test_an_action_of_a_chunk_is_decided_on_when_its_step_begins(chunky: LockstepBench) -> None:

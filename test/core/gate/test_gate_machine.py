@@ -21,6 +21,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, RuleB
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, GateState, Verdict
+from boundary_env_ros.core.gate.events import PublishersSeen, Request, TimerStarted
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import Refused
@@ -112,7 +113,7 @@ class GateMachine(RuleBasedStateMachine):
     @rule()
     def the_last_request_comes_again(self) -> None:
         assert self.last is not None
-        decisions = self.bench.gate.request(self.last, self.bench.time.now)
+        decisions = self.bench.gate.apply(Request(request=self.last, now=self.bench.time.now))
         [decision] = self.bench.witness.see(decisions, self.bench.time.now)
         assert decision.verdict is Verdict.REJECTED
 
@@ -269,7 +270,7 @@ class GateMachine(RuleBasedStateMachine):
         assert {d.verdict for d in decisions} <= {Verdict.STOPPED}
         left = [d.command for d in decisions if d.command]
         assert not left or self.bench.witness.rests(left[-1])
-        self.bench.gate.begin_ticking()
+        self.bench.gate.apply(TimerStarted(now=self.bench.time.now))
 
     # Time ----------------------------------------------------------------------------------------
 
@@ -332,7 +333,7 @@ class GateMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_status_tells_the_truth(self) -> None:
-        found = self.bench.gate.status(self.bench.time.now)
+        found = self.bench.gate.state.status(self.bench.time.now)
         assert (found.state is GateState.EMERGENCY_STOPPED) is self.bench.witness.latched
         assert found.sequence == self.bench.witness.sequence
         if found.state is GateState.RUNNING:
@@ -413,7 +414,7 @@ class OperatorGateMachine(GateMachine):
 
     @rule(count=st.sampled_from([0, 0, 1]))
     def others_command(self, count: int) -> None:
-        self.bench.gate.competing(count)
+        self.bench.gate.apply(PublishersSeen(competing=count, now=self.bench.time.now))
 
     def _tick(self) -> None:
         self._hand_lapses()

@@ -17,6 +17,7 @@ import pytest
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.events import Measured, Request
 from boundary_env_ros.core.timebase import Instant, Stamp
 
 JOY: dict[str, object] = {
@@ -49,7 +50,7 @@ def test_a_held_switch_goes_before_the_policy(bench: Bench) -> None:
     refused = bench.ask(0.4, 0.0)
     assert refused.verdict is Verdict.REJECTED
     assert reasons(refused) == {Reason.OPERATOR}
-    assert bench.gate.status(bench.time.now).taken_over
+    assert bench.gate.state.status(bench.time.now).taken_over
 
 
 def test_the_operator_gets_where_he_wants_to_and_then_unchanged(bench: Bench) -> None:
@@ -155,7 +156,7 @@ def test_a_command_that_is_no_number_is_refused_and_no_sign_of_life(
     }
     assert all(d.command == () for d in by_hand)
     assert bench.command == (0.0, 0.0)
-    assert bench.gate.status(bench.time.now).reasons == (Reason.COMMAND_TIMEOUT,)
+    assert bench.gate.state.status(bench.time.now).reasons == (Reason.COMMAND_TIMEOUT,)
 
 
 def test_a_contract_that_rejects_rejects_an_operator_beyond_its_bounds_too() -> None:
@@ -226,7 +227,7 @@ def test_the_policy_goes_on_from_what_the_operator_commanded(bench: Bench) -> No
     decision = bench.ask(0.8, 0.0)
     assert not decision.seeded
     assert decision.previous_command == (0.5, 0.0)
-    assert not bench.gate.status(bench.time.now).taken_over
+    assert not bench.gate.state.status(bench.time.now).taken_over
 
 
 def test_a_hand_that_is_silent_has_let_go(bench: Bench) -> None:
@@ -266,7 +267,7 @@ def test_a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again(
     refused = bench.ask(0.5, 0.0)
     bench.operate(0.0, 0.0, switch=0.0)
     assert refused.request is not None
-    [again] = bench.gate.request(refused.request, bench.time.now)
+    [again] = bench.gate.apply(Request(request=refused.request, now=bench.time.now))
     assert reasons(again) == {Reason.OUT_OF_ORDER}
 
 
@@ -315,7 +316,7 @@ def test_the_end_of_the_episode_ends_what_an_operator_moves(bench: Bench) -> Non
     seen = bench.wait(1.0)
     assert bench.command == (0.0, 0.0)
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
-    assert bench.gate.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
 
 
 # Lockstep ----------------------------------------------------------------------------------------
@@ -328,7 +329,11 @@ def lockstep_world() -> EpisodeWorld:
 def hand(world: EpisodeWorld, *command: float, switch: float = 1.0) -> None:
     world.witness.taken_over = switch >= 0.5
     captured = world.time.stamp()
-    world.decided(world.gate.measure('operator', (*command, switch), captured, world.now))
+    world.decided(
+        world.gate.apply(
+            Measured(name='operator', values=(*command, switch), captured=captured, now=world.now)
+        )
+    )
 
 
 def test_in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks() -> None:
@@ -356,7 +361,14 @@ def operated(world: EpisodeWorld, seconds: float, *command: float) -> None:
     for _ in range(round(seconds / world.slice)):
         world.witness.taken_over = True
         world.decided(
-            world.gate.measure('operator', (*command, 1.0), world.time.stamp(), world.now)
+            world.gate.apply(
+                Measured(
+                    name='operator',
+                    values=(*command, 1.0),
+                    captured=world.time.stamp(),
+                    now=world.now,
+                )
+            )
         )
         world.pass_slice()
 
@@ -380,7 +392,13 @@ def test_a_policy_that_is_refused_by_a_takeover_is_not_lost() -> None:
     operated(world, SAFETY.policy_timeout + 1.0, 0.0, 0.2)
     assert world.state is EpisodeState.RUNNING
     world.witness.taken_over = False
-    world.decided(world.gate.measure('operator', (0.0, 0.0, 0.0), world.time.stamp(), world.now))
+    world.decided(
+        world.gate.apply(
+            Measured(
+                name='operator', values=(0.0, 0.0, 0.0), captured=world.time.stamp(), now=world.now
+            )
+        )
+    )
     world.run(0.5)
     assert world.transitions[-1].verdict in (Verdict.ADMITTED, Verdict.LIMITED)
 
@@ -396,4 +414,9 @@ def test_a_policy_that_died_in_a_takeover_is_lost() -> None:
 def test_an_instant_of_another_host_takes_nothing_over(bench: Bench) -> None:
     captured = Stamp(clock=bench.time.clock, nanoseconds=0, host='elsewhere')
     now = Instant(ros=bench.time.stamp(), steady=bench.time.steady)
-    assert bench.gate.measure('operator', (0.5, 0.0, 1.0), captured, now) == ()
+    assert (
+        bench.gate.apply(
+            Measured(name='operator', values=(0.5, 0.0, 1.0), captured=captured, now=now)
+        )
+        == ()
+    )

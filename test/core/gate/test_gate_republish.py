@@ -11,6 +11,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.events import PublishersSeen, Tick
 
 AGAIN = 0.04
 
@@ -58,7 +59,7 @@ def test_it_never_reaches_beyond_what_was_asked_for() -> None:
 
 def test_nothing_is_sent_again_in_lockstep() -> None:
     bench = Bench(shipped({('safety', 'republish'): AGAIN}, Pacing.LOCKSTEP))
-    assert bench.gate.tick(bench.time.now) == ()
+    assert bench.gate.apply(Tick(now=bench.time.now)) == ()
 
 
 def test_a_refused_request_changes_nothing_of_what_is_sent_again() -> None:
@@ -101,20 +102,20 @@ def test_a_stop_whose_cause_vanished_goes_on_until_an_action_comes(again: float 
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
     assert reasons(seen[0]) == {Reason.STILL_STOPPED}
     assert bench.command == (0.0, 0.0)
-    status = bench.gate.status(bench.time.now)
+    status = bench.gate.state.status(bench.time.now)
     assert status.state is GateState.STOPPING
     assert status.reasons == (Reason.OBSTACLE_STOP,), 'why it was stopped, not that it still is'
     decision = bench.ask(0.8, 0.0)
     assert decision.verdict is Verdict.LIMITED
-    assert bench.gate.status(bench.time.now).state is GateState.RUNNING
+    assert bench.gate.state.status(bench.time.now).state is GateState.RUNNING
 
 
 def test_a_refused_request_does_not_end_a_stop() -> None:
     bench = cruise(republishing())
-    bench.gate.competing(1)
+    bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
     bench.time.wait(TICK)
     bench.tick()
-    bench.gate.competing(0)
+    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
     bench.ask(float('inf'), 0.0)
     bench.ask(0.4, 0.0, age=9.0)
     seen = bench.wait(0.2)
@@ -176,7 +177,7 @@ def test_whatever_is_held_a_silent_policy_is_stopped_in_time_and_comes_back(hold
     bench, _ = late(hold)
     bench.wait(SAFETY.command_timeout + 0.4)
     assert bench.command == (0.0, 0.0)
-    assert bench.gate.status(bench.time.now).reasons == (Reason.COMMAND_TIMEOUT,)
+    assert bench.gate.state.status(bench.time.now).reasons == (Reason.COMMAND_TIMEOUT,)
     cruise(bench)
 
 

@@ -9,13 +9,14 @@ from gate_numbers import cruise, PERIOD, SAFETY, TICK
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.events import PublishersSeen
 
 
 def test_the_status_follows_the_life_of_a_lease() -> None:
     bench = Bench()
 
     def state() -> GateState:
-        return bench.gate.status(bench.time.now).state
+        return bench.gate.state.status(bench.time.now).state
 
     assert state() is GateState.DISARMED
     bench.say(EpisodeState.RESETTING)
@@ -44,14 +45,14 @@ def test_a_robot_at_rest_is_said_to_be_stopped_as_soon_as_it_has_to_be(bench: Be
     assert bench.ask(0.0, 0.0).verdict is Verdict.ADMITTED
     bench.time.wait(PERIOD / 2 + TICK)
     assert bench.tick() == ()
-    assert bench.gate.status(bench.time.now).state is GateState.STOPPING
+    assert bench.gate.state.status(bench.time.now).state is GateState.STOPPING
 
 
 def test_the_status_says_why_it_stops_and_who_holds_the_lease(bench: Bench) -> None:
     cruise(bench)
     bench.alive.discard('scan')
     bench.wait(1.0, policy=(0.4, 0.0))
-    found = bench.gate.status(bench.time.now)
+    found = bench.gate.state.status(bench.time.now)
     assert found.reasons == (Reason.OBSERVATION_TIMEOUT,)
     assert (found.lease_id, found.holder, found.episode_id) == (
         bench.lease,
@@ -64,7 +65,7 @@ def test_the_status_says_why_it_stops_and_who_holds_the_lease(bench: Bench) -> N
 
 
 def test_a_competing_publisher_is_reported(bench: Bench) -> None:
-    bench.gate.competing(1)
-    assert bench.gate.status(bench.time.now).competing_publishers == 1
-    bench.gate.competing(0)
-    assert bench.gate.status(bench.time.now).competing_publishers == 0
+    bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
+    assert bench.gate.state.status(bench.time.now).competing_publishers == 1
+    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
+    assert bench.gate.state.status(bench.time.now).competing_publishers == 0

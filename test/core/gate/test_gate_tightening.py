@@ -17,6 +17,7 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.errors import Refused
@@ -88,19 +89,23 @@ def test_what_is_accepted_is_never_wider_than_the_contract(
 
 
 def test_a_refused_change_changes_nothing(bench: Bench) -> None:
-    bench.gate.tighten(Tightened(high=(0.5, 1.5)))
-    before = bench.gate.status(bench.time.now).tightened
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.5, 1.5)), now=bench.time.now))
+    before = bench.gate.state.status(bench.time.now).tightened
     with pytest.raises(Refused):
-        bench.gate.tighten(Tightened(high=(0.4, 1.5), rate=(2.0, 4.0)))
-    assert bench.gate.status(bench.time.now).tightened == before
-    assert bench.gate.bounds[1] == (0.5, 1.5)
+        bench.gate.apply(
+            Tighten(tightened=Tightened(high=(0.4, 1.5), rate=(2.0, 4.0)), now=bench.time.now)
+        )
+    assert bench.gate.state.status(bench.time.now).tightened == before
+    assert bench.gate.state.bounds[1] == (0.5, 1.5)
 
 
 # While a lease is out ----------------------------------------------------------------------------
 
 
 def test_while_a_lease_is_out_limits_only_become_stricter(bench: Bench) -> None:
-    bench.gate.tighten(Tightened(high=(0.5, 1.0), command_timeout=0.2))
+    bench.gate.apply(
+        Tighten(tightened=Tightened(high=(0.5, 1.0), command_timeout=0.2), now=bench.time.now)
+    )
     for looser in (
         Tightened(high=(0.6, 1.0), command_timeout=0.2),
         Tightened(high=(0.5, 1.0), command_timeout=0.25),
@@ -108,39 +113,41 @@ def test_while_a_lease_is_out_limits_only_become_stricter(bench: Bench) -> None:
         Tightened(),
     ):
         with pytest.raises(Refused, match='while a lease is out'):
-            bench.gate.tighten(looser)
-    bench.gate.tighten(Tightened(high=(0.4, 1.0), command_timeout=0.2))
+            bench.gate.apply(Tighten(tightened=looser, now=bench.time.now))
+    bench.gate.apply(
+        Tighten(tightened=Tightened(high=(0.4, 1.0), command_timeout=0.2), now=bench.time.now)
+    )
     bench.finish()
-    bench.gate.tighten(Tightened())
-    assert bench.gate.bounds == (LOW, HIGH)
+    bench.gate.apply(Tighten(tightened=Tightened(), now=bench.time.now))
+    assert bench.gate.state.bounds == (LOW, HIGH)
 
 
 def test_an_armed_gate_whose_episode_is_still_reset_is_not_loosened_either() -> None:
     bench = Bench()
-    bench.gate.tighten(Tightened(high=(0.5, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.5, 1.5)), now=bench.time.now))
     bench.say(EpisodeState.RESETTING)
     bench.pulse()
     bench.arm()
     with pytest.raises(Refused, match='while a lease is out'):
-        bench.gate.tighten(Tightened())
+        bench.gate.apply(Tighten(tightened=Tightened(), now=bench.time.now))
 
 
 # What it does ------------------------------------------------------------------------------------
 
 
 def test_a_stricter_bound_is_kept_and_told(bench: Bench) -> None:
-    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
     bench.wait(1.0, policy=(0.8, 0.0))
     assert bench.command == (0.3, 0.0)
     decision = bench.ask(0.8, 0.0)
     assert reasons(decision) == {Reason.OUT_OF_BOUNDS}
     assert decision.tightened == Tightened(high=(0.3, 1.5))
-    assert bench.gate.status(bench.time.now).tightened == Tightened(high=(0.3, 1.5))
+    assert bench.gate.state.status(bench.time.now).tightened == Tightened(high=(0.3, 1.5))
 
 
 def test_a_robot_outside_of_a_stricter_bound_comes_inside_at_its_rate(bench: Bench) -> None:
     cruise(bench, 0.8)
-    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
     bench.motion = (0.8, 0.0)
     speeds = [0.8]
     for _ in range(12):
@@ -154,7 +161,7 @@ def test_a_robot_outside_of_a_stricter_bound_comes_inside_at_its_rate(bench: Ben
 
 def test_a_held_command_comes_inside_of_a_stricter_bound_too(bench: Bench) -> None:
     cruise(bench, 0.8)
-    bench.gate.tighten(Tightened(high=(0.75, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.75, 1.5)), now=bench.time.now))
     seen = bench.wait(SAFETY.command_timeout - TICK)
     assert seen[-1].verdict is Verdict.HELD
     assert seen[-1].command[0] == pytest.approx(0.75)
@@ -166,7 +173,7 @@ STRICT = shipped({('action', 'base', 'beyond'): 'reject'})
 def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound() -> None:
     bench = Bench(STRICT).start()
     cruise(bench, 0.7)
-    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
     seen = [d for d in bench.wait(1.0, policy=(0.7, 0.0)) if d.trigger is Trigger.REQUEST]
     assert {decision.verdict for decision in seen} == {Verdict.LIMITED}
     speeds = [0.7, *(decision.command[0] for decision in seen)]
@@ -178,7 +185,7 @@ def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound
 def test_a_stricter_bound_never_silences_the_gate(asked: tuple[float, float] | None) -> None:
     bench = Bench(STRICT).start()
     cruise(bench, 0.7)
-    bench.gate.tighten(Tightened(high=(0.65, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.65, 1.5)), now=bench.time.now))
     seen = bench.wait(SAFETY.command_timeout + 3 * PERIOD, policy=asked)
     sent = [decision.command[0] for decision in seen if decision.command]
     assert min(sent) <= 0.65
@@ -187,20 +194,20 @@ def test_a_stricter_bound_never_silences_the_gate(asked: tuple[float, float] | N
 
 def test_what_is_beyond_the_contract_is_still_refused_under_a_stricter_bound() -> None:
     bench = Bench(STRICT).start()
-    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
     decision = bench.ask(0.9, 0.0)
     assert decision.verdict is Verdict.REJECTED
     assert decision.rules[0].limit == HIGH[0]
 
 
 def test_a_stricter_rate_is_kept(bench: Bench) -> None:
-    bench.gate.tighten(Tightened(rate=(0.5, 4.0)))
+    bench.gate.apply(Tighten(tightened=Tightened(rate=(0.5, 4.0)), now=bench.time.now))
     decision = bench.ask(0.8, 0.0)
     assert decision.command[0] == pytest.approx(0.5 * PERIOD)
 
 
 def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:
-    bench.gate.tighten(Tightened(command_timeout=0.16))
+    bench.gate.apply(Tighten(tightened=Tightened(command_timeout=0.16), now=bench.time.now))
     cruise(bench)
     seen = bench.wait(0.2)
     first = next(d for d in seen if d.verdict is Verdict.STOPPED)
@@ -211,7 +218,7 @@ def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:
 
 def test_a_stricter_bound_is_part_of_what_is_within_reach(bench: Bench) -> None:
     cruise(bench, 0.8)
-    bench.gate.tighten(Tightened(high=(0.3, 1.5)))
+    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
     bench.time.wait(PERIOD)
     low, high = bench.gate.reach(bench.time.now)
     assert low[0] <= high[0]

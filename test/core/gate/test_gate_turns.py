@@ -13,6 +13,7 @@ from test_gate_lockstep import CONTRACT, LockstepBench
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.events import EpisodeTold
 from boundary_env_ros.core.gate.rules.agent_order import HELD, holds_for_another
 
 #: Another acts in the first of every two steps.
@@ -32,7 +33,7 @@ class TurnBench(LockstepBench):
         seen = self.advance()
         self.time.wait(0.01)
         said = status(EpisodeState.RUNNING, self.time.now, episode=self.episode, step=self.step)
-        return [*seen, *self._see(self.gate.heard(said, self.time.now))]
+        return [*seen, *self._see(self.gate.apply(EpisodeTold(status=said, now=self.time.now)))]
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_before_its_agent_has_asked_for_anything_it_holds_what_is_safe() -> None
     bench.arm()
     bench.advance()
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode)
-    held = only(bench.gate.heard(said, bench.time.now))
+    held = only(bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)))
     assert (held.verdict, held.command, held.seeded) == (Verdict.HELD, (0.0, 0.0), True)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from campaign_traffic import Run
@@ -11,10 +12,13 @@ from core_world import AGENT, DIGEST
 from gate_campaign import contract_of, CONTRACTS
 import pytest
 
-from boundary_env_ros.core.gate import rerun as gate_rerun
+from boundary_env_ros.core.gate import replay
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger
+from boundary_env_ros.core.gate.events import Event
 from boundary_env_ros.core.gate.recorded_instants import RecordedInstants
-from boundary_env_ros.core.gate.rerun import GateRerun
+from boundary_env_ros.core.gate.reducer import Decisions, Reducer
+from boundary_env_ros.core.gate.replay import Replay
+from boundary_env_ros.errors import Refused
 
 #: What is decided, and what it follows from.
 DECIDED = (
@@ -43,7 +47,7 @@ class Recorded(Run):
         self.decisions: list[tuple[GateDecision, str]] = []
 
     def _see(self, decisions: tuple[GateDecision, ...]) -> None:
-        authority = self.gate._authority
+        authority = self.gate.state.authority
         lease = authority.lease
         episode = lease.episode_id if lease is not None and authority.running else ''
         for decision in decisions:
@@ -55,20 +59,43 @@ class Recorded(Run):
 @pytest.fixture(autouse=True)
 def _digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the digest of the campaign be that of its contracts."""
-    monkeypatch.setattr(gate_rerun, 'digest_of', lambda contract: DIGEST)
+    monkeypatch.setattr(replay, 'digest_of', lambda contract: DIGEST)
 
 
 @pytest.mark.parametrize('name', CONTRACTS)
 def test_the_gate_decides_the_same_again(name: str) -> None:
     run = Recorded(name, 1)
     run.go()
-    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    again = Replay(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
     assert len(run.decisions) > 400
     for then, episode in run.decisions:
         found = again.again(then, current=episode)
         assert found is not None, then
         for field in DECIDED:
             assert repr(getattr(found, field)) == repr(getattr(then, field)), (field, then)
+
+
+@pytest.mark.parametrize('name', CONTRACTS)
+def test_the_same_events_lead_to_the_same_state_and_decisions(name: str) -> None:
+    run = Recorded(name, 1)
+    state, reducer = run.gate.state, Reducer(run.contract, agent=AGENT)
+    apply, events, decided = run.gate.apply, [], []
+
+    def heard(event: Event) -> Decisions:
+        events.append(event)
+        decisions = apply(event)
+        decided.extend(decisions)
+        return decisions
+
+    run.gate.apply = heard  # type: ignore[method-assign, assignment]
+    run.go()
+    again: list[GateDecision] = []
+    for event in events:
+        with suppress(Refused):
+            state, decisions = reducer.step(state, event)
+            again.extend(decisions)
+    assert repr(again) == repr(decided)
+    assert repr(state) == repr(run.gate.state)
 
 
 @pytest.mark.parametrize('stamped', [False, True])
@@ -102,7 +129,7 @@ def test_the_age_of_what_was_measured_says_when_a_decision_without_a_command_was
 def test_after_a_change_it_goes_on_from_the_record() -> None:
     run = Recorded('smooth', 1)
     run.go()
-    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    again = Replay(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
     sent = [d for d, _ in run.decisions if d.published and d.trigger is Trigger.REQUEST]
     victim = sent[len(sent) // 2]
     unlike = []
@@ -121,7 +148,7 @@ def test_after_a_change_it_goes_on_from_the_record() -> None:
 def test_from_the_middle_it_takes_up_the_memory_of_the_record() -> None:
     run = Recorded('cart', 1)
     run.go()
-    again = GateRerun(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
+    again = Replay(run.contract, digest=DIGEST, agent=AGENT, topics=run.topics)
     middle = next(
         i
         for i, (then, _) in enumerate(run.decisions)

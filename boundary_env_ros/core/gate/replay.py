@@ -3,37 +3,46 @@
 """
 The gate once more, on what a record says that it was told.
 
-It is the gate itself, with its rules, its admission and its memory; only what it cannot know again
-comes from the record: when it decided and why then (the trigger), what its sensors had measured
-and how old that was, how long the others had been silent, whether an episode ran, and whether the
-emergency stop was latched. What it had sent before is its own: a command that another gate would
-have limited is limited in what the next one begins from, too.
+Each recorded decision becomes the event that led to it, for the same function that runs on a
+robot. Only what that cannot know again comes from the record: when the gate decided and why then
+(the trigger), what its sensors had measured and how old that was, how long the others had been
+silent, whether an episode ran, and whether the emergency stop was latched. What it had sent before
+is its own: a command that another gate would have limited is limited in what the next one begins
+from, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
 from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Measurement,
     Reason,
-    Sent,
     StepId,
     Tightened,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.gate import Decisions, Gate
+from boundary_env_ros.core.gate.events import (
+    Deactivate,
+    Event,
+    GivenUp,
+    Known,
+    NextAction,
+    OperatorCommand,
+    OthersTurn,
+    Request,
+    Tick,
+)
 from boundary_env_ros.core.gate.recorded_instants import ASKED, RecordedInstants
+from boundary_env_ros.core.gate.reducer import Reducer
 from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
@@ -44,13 +53,14 @@ from boundary_env_ros.core.gate.rules.recorded import (
     was_over,
     was_unheard,
 )
-from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.rule_input import Ruling
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.sensor_buffer import HELD
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.gate.state import State
+from boundary_env_ros.core.timebase import NANOSECONDS
 
 
-class GateRerun(Gate):
+class Replay:
     """
     The gate of one agent, driven by the decisions that a record has of it.
 
@@ -71,13 +81,15 @@ class GateRerun(Gate):
     """
 
     def __init__(
-        self, contract: Contract, *, digest: str, agent: str, topics: dict[str, str]
+        self, contract: Contract, *, digest: str, agent: str, topics: Mapping[str, str]
     ) -> None:
-        super().__init__(contract, digest=digest, agent=agent, topics=topics)
-        self._topics_of = topics
-        self._pacing = contract.pacing
-        self._period = contract.period
-        self._then: GateDecision | None = None
+        self._contract, self._digest, self._agent, self._topics = contract, digest, agent, topics
+        self._reducer = Reducer(contract, agent=agent)
+        self._declared = Limits.of(contract)
+        self._state = State.of(contract, digest=digest, agent=agent, topics=topics)
+        #: Before the last decision.
+        self._before = self._state
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._episode = ''
         self._lease_known = False
         self._last_sequence: int | None = None
@@ -90,7 +102,6 @@ class GateRerun(Gate):
         self._overruns_known = True
         self._rates_unknown = False
         self._same_terms = digest_of(contract) == digest
-        self._kept: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
 
     # Driving it ----------------------------------------------------------------------------------
 
@@ -125,14 +136,16 @@ class GateRerun(Gate):
 
         """
         gap = self._begin(then, current, begun=begun)
-        self._then, self._now = then, self._instants.go_on_to(then)
+        self._now = self._instants.go_on_to(then)
         if gap:
             self._take_up(then)
-        self._kept = (vars(self._memory).copy(), vars(self._output).copy())
-        self._tighten_as(then.tightened)
-        self._stand(then)
-        self._remember_rates(then)
-        found = self._redecided(then, request or then.request)
+        self._before = self._state
+        self._before = self._state = self._as_recorded(then)
+        event = self._event(then, request or then.request)
+        found = None
+        if event is not None:
+            self._state, decided = self._reducer.step(self._state, event)
+            found = decided[-1] if decided else None
         self._follow(then, found)
         if found is None:
             return None
@@ -146,30 +159,37 @@ class GateRerun(Gate):
 
     def adopt(self, then: GateDecision) -> None:
         """Go on from what the record says that the gate did, not from what this one would have."""
-        memory, output = self._kept
-        chunk: Chunk | None = memory['chunk']
-        vars(self._memory).update(memory)
-        vars(self._output).update(output)
-        refused = then.verdict is Verdict.REJECTED
+        before, authority = self._before, self._state.authority
+        output, chunk, last_request = before.output, before.chunk, before.last_request
+        refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
         if then.published:
             ruling = Ruling(verdict=then.verdict, wanted=then.wanted_command, command=then.command)
-            self._output.sent(ruling, then.trigger, self._now)
-            self._output.went_out(then.commanded or self._now)
+            output = output.after(ruling, then.trigger, self._now)
+            output = output.gone_out(then.commanded or self._now)
             self._rates_unknown = True
-        if not refused:
-            self._memory.stopping = then.verdict is Verdict.STOPPED
-            if then.trigger in ASKED:
-                self._memory.last_request = self._now.steady
+        if not refused and then.trigger in ASKED:
+            last_request = self._now.steady
         if then.trigger is Trigger.REQUEST and then.request is not None and not was_unheard(then):
-            self._hear(then.request)
+            lease = authority.lease
+            if lease is not None and then.request.sequence > lease.last_sequence:
+                authority = authority.heard(then.request)
             chunk = None if refused else Chunk(then.request, then.received or self._now, 0, 0)
         if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
-            chunk = None if chunk is None else chunk.next(self._period)
-        self._memory.chunk = None if then.verdict is Verdict.STOPPED else chunk
-        if (was_over(then) or was_deactivated(then)) and not self._moving:
-            self._forget_command()
+            chunk = None if chunk is None else chunk.next(self._contract.period)
+        state = replace(
+            before,
+            authority=authority,
+            health=self._state.health,
+            output=output,
+            last_request=last_request,
+            chunk=None if stopped else chunk,
+            stopping=before.stopping if refused else stopped,
+        )
+        if (was_over(then) or was_deactivated(then)) and not state.moving:
+            state = state.without_command()
             if was_deactivated(then):
-                self._output.drop()
+                state = replace(state, output=state.output.dropped())
+        self._state = state
         self._sent_alike = self._asked_alike = True
 
     def _begin(self, then: GateDecision, current: str, *, begun: bool) -> bool:
@@ -185,10 +205,13 @@ class GateRerun(Gate):
             # A lease begins only when the robot of the one before is at rest.
             self._episode, self._lease_known = episode, False
             self._instants.begin()
-            self._forget_command()
-            self._memory.chunk = None
-            self._memory.taken_over = _hand_held(then, self._contract) or False
-            self._health.begin()
+            state = self._state.without_command()
+            self._state = replace(
+                state,
+                chunk=None,
+                taken_over=_hand_held(then, self._contract) or False,
+                health=replace(state.health, late=()),
+            )
             self._overruns_known = self._asked_alike = self._sent_alike = True
             gap = not begun
         elif last is not None and gap:
@@ -199,140 +222,126 @@ class GateRerun(Gate):
         """Take the memory of the gate from the inputs of a decision."""
         self._overruns_known = False
         self._sent_alike = self._asked_alike = True
+        output, chunk = self._state.output, self._state.chunk
         if then.previous_command and not then.seeded:
-            self._output.command = self._output.in_force = then.previous_command
-            self._output.goal = then.wanted_command
+            previous = then.previous_command
+            output = replace(output, command=previous, in_force=previous, goal=then.wanted_command)
             self._rates_unknown = True
-        self._output.recall(then.recent, self._now)
+        output = output.recalled(then.recent, self._now)
         if then.trigger is Trigger.CHUNK and then.request is not None and then.received:
             index = max(then.id.step - then.request.id.step, 0)
-            self._memory.chunk = Chunk(then.request, then.received, index, 0)
+            chunk = Chunk(then.request, then.received, index, 0)
+        self._state = replace(self._state, output=output, chunk=chunk)
 
-    def _remember_rates(self, then: GateDecision) -> None:
+    # What was told -------------------------------------------------------------------------------
+
+    def _as_recorded(self, then: GateDecision) -> State:
+        """Return the state with what a decision says of it: limits, episode, lease, and hand."""
+        state = self._state
+        if then.tightened != state.tightened:
+            # As strict as they were, and no less strict than this contract's.
+            stricter = _stricter(self._declared, then.tightened)
+            limits = tightened_limits(self._declared, stricter)
+            state = replace(state, limits=limits, tightened=then.tightened)
+        armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
+        state = self._in_hand(self._under_lease(state, then, armed=armed), then)
+        if any(result.reason is Reason.STILL_STOPPED for result in then.rules):
+            state = replace(state, stopping=True)  # a stop at rest is not said again
         if self._rates_unknown and not then.seeded and then.verdict is not Verdict.REJECTED:
             self._rates_unknown = False
-            self._output.rate = then.previous_rate
-            self._output.acceleration = then.previous_acceleration
+            output = replace(
+                state.output, rate=then.previous_rate, acceleration=then.previous_acceleration
+            )
+            state = replace(state, output=output)
+        return state
 
-    def _tighten_as(self, tightened: Tightened) -> None:
-        """Make the limits as strict as they were, and no less strict than this contract's."""
-        declared = self._declared
-        if tightened != self._tightened:
-            self._tightened = tightened
-            self._limits = tightened_limits(declared, _stricter(declared, tightened))
-
-    def _stand(self, then: GateDecision) -> None:
-        """Let whom the gate hears, and whether an episode runs, be as recorded."""
-        over = was_over(then)
-        armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
-        state = EpisodeState.RUNNING if armed else EpisodeState.RESETTING
-        self._authority.episode = EpisodeStatus(
+    def _under_lease(self, state: State, then: GateDecision, *, armed: bool) -> State:
+        """Return the state with the episode and the lease that the gate had."""
+        over, request = was_over(then), then.request
+        runs = EpisodeState.RUNNING if armed else EpisodeState.RESETTING
+        episode = EpisodeStatus(
             id=StepId(
                 digest=self._digest,
                 agent=self._agent,
                 episode_id=self._episode,
                 step=then.id.step,
             ),
-            state=EpisodeState.TRUNCATED if over else state,
-            pacing=self._pacing,
+            state=EpisodeState.TRUNCATED if over else runs,
+            pacing=self._contract.pacing,
         )
-        if self._lease_ended(then, armed=armed):
-            self._forget_command()
-        request = then.request
-        known = _heard_through(then)
+        if self._lease_ended(state, then, armed=armed):
+            state = state.without_command()
+        lease, known = state.authority.lease, _heard_through(then)
         if not self._lease_known and request is not None and known is not None:
             self._lease_known = True
-            self._authority.lease = Lease(
+            lease = Lease(
                 lease_id=request.lease_id,
                 holder=request.client,
                 episode_id=self._episode,
                 last_sequence=known,
             )
-        elif self._authority.lease is None or (
-            self._authority.lease.episode_id != self._episode and not over
-        ):
+        elif lease is None or (lease.episode_id != self._episode and not over):
             # Known once a request under it is heard; until then nobody's is this one.
-            self._authority.lease = Lease(
-                lease_id='not known', holder='', episode_id=self._episode
-            )
-        self._take_over(then)
+            lease = Lease(lease_id='not known', holder='', episode_id=self._episode)
+        return replace(state, authority=replace(state.authority, episode=episode, lease=lease))
 
-    def _lease_ended(self, then: GateDecision, *, armed: bool) -> bool:
+    def _lease_ended(self, state: State, then: GateDecision, *, armed: bool) -> bool:
         """
         Return whether a lease has ended since, at rest or, in lockstep, however it moved.
 
         That is not said. Without one everything is forgotten; under the next one what was sent
         before is not known any more.
         """
-        if self._moving and self._pacing is not Pacing.LOCKSTEP:
+        if state.moving and not self._lockstep:
             return False
         if not then.armed:
             return True
-        previous, seeded = self._output.previous(
-            self._limits, then.trigger, self._measured(then), self._now
+        previous, seeded = state.output.previous(
+            state.limits, then.trigger, self._measured(then), self._now
         )
         as_recorded = (previous is None, seeded) == (not then.previous_command, then.seeded)
         return not armed and not as_recorded
 
-    def _take_over(self, then: GateDecision) -> None:
-        """Let the operator's switch be as recorded."""
+    def _in_hand(self, state: State, then: GateDecision) -> State:
+        """Return the state with the operator's switch as recorded."""
         hand = next((m for m in then.measurements if m.name == OPERATOR), None)
         held = _hand_held(then, self._contract)
         if hand is None or held is None:
-            return
+            return state
         if hand.values:
             # So that it is as old now as it was then.
             age = round((hand.age or 0.0) * NANOSECONDS)
             now, captured = self._now, None
-            if self._pacing is Pacing.LOCKSTEP and hand.age is not None:
+            if self._lockstep and hand.age is not None:
                 captured = replace(now.ros, nanoseconds=now.ros.nanoseconds - age)
             now = replace(now, steady=now.steady - age)
-            self._senses.take(OPERATOR, hand.values, captured, now)
+            senses = state.senses.after(OPERATOR, hand.values, captured, now)
+            state = replace(state, senses=senses)
         silent = bool(hand.values) and hand.values[-1] >= HELD and not held
         if silent and any(result.reason is Reason.OPERATOR for result in then.rules):
             held = True  # the timer, which would have noticed his silence, had not run yet
-        if held is not self._memory.taken_over:
-            self._memory.taken_over = held
-            self._memory.chunk = None
-            self._output.hand_over()
+        return state.in_hand(held)
 
-    def _redecided(self, then: GateDecision, request: ActionRequest | None) -> GateDecision | None:
-        self._kept = (vars(self._memory).copy(), vars(self._output).copy())
-        decided: Decisions = ()
+    def _event(self, then: GateDecision, request: ActionRequest | None) -> Event | None:
+        """Return what led to a decision; None if nothing that this gate knows did."""
+        now, known = self._now, self._known(then)
         if then.trigger is Trigger.REQUEST and request is not None:
-            received = then.received or self._now
+            received = then.received or now
             if self._waited(then, request):
-                decided = self._reject(request, received, then.rules)
-            else:
-                decided = self._decide(request, received, self._now)
-        elif then.trigger is Trigger.CHUNK:
-            if self._memory.chunk is not None:
-                decided = self._act(self._memory.chunk, Trigger.CHUNK, self._now)
-        elif then.trigger is Trigger.OPERATOR:
-            if any(m.name == OPERATOR and m.values for m in self._measured(then).values()):
-                decided = super()._by_hand(self._now)
-        elif holds_for_another(then):
-            # Its sensors were there, or it would have waited.
-            self._memory.held_for = ('', 0)
-            self._senses.advanced(_nothing_to_wait_for(self._authority.id, self._now))
-            decided = self._hold_turn(self._now)
-        elif then.trigger is Trigger.TIMER:
-            self._let_be_due()
-            step = self.deactivate if was_deactivated(then) else self._tick
-            decided = step(self._now)
-        return decided[-1] if decided else None
-
-    def _let_be_due(self) -> None:
-        """
-        Let it be time to send again, if it was.
-
-        A record says only nearly when the timer ran; but that it spoke says that it was due.
-        """
-        output = self._output
-        if self._sent_alike and output.emitted is not None:
-            periods = (self._period, self._contract.safety.republish or 0.0)
-            latest = self._now.steady - round(max(periods) * NANOSECONDS)
-            output.emitted = min(output.emitted, latest)
+                return GivenUp(
+                    now=now, known=known, request=request, received=received, rules=then.rules
+                )
+            return Request(now=now, known=known, request=request, received=received)
+        if then.trigger is Trigger.CHUNK:
+            return NextAction(now=now, known=known)
+        if then.trigger is Trigger.OPERATOR:
+            by_hand = known['measurements'].get(OPERATOR)
+            return OperatorCommand(now=now, known=known) if by_hand and by_hand.values else None
+        if holds_for_another(then):
+            return OthersTurn(now=now, known=known)
+        if then.trigger is Trigger.TIMER:
+            return (Deactivate if was_deactivated(then) else Tick)(now=now, known=known)
+        return None
 
     def _waited(self, then: GateDecision, request: ActionRequest) -> bool:
         """
@@ -340,9 +349,9 @@ class GateRerun(Gate):
 
         When they came is in no decision.
         """
-        if self._pacing is not Pacing.LOCKSTEP or then.verdict is not Verdict.REJECTED:
+        if not self._lockstep or then.verdict is not Verdict.REJECTED:
             return False
-        lease = self._authority.lease
+        lease = self._state.authority.lease
         heard = 0 if lease is None else lease.last_sequence
         return any(
             result.rule == 'sensors'
@@ -350,12 +359,46 @@ class GateRerun(Gate):
             for result in then.rules
         )
 
+    def _known(self, then: GateDecision) -> Known:
+        """Return what a decision says of the situation, as far as that is this gate's, too."""
+        recorded = situation_of(then, self._measured(then))
+        known = Known(
+            emergency_stop=recorded.emergency_stop,
+            armed=recorded.armed,
+            since_environment=recorded.since_environment,
+            since_tick=recorded.since_tick,
+            clock_error=recorded.clock_error,
+            competing=recorded.competing,
+            crowded=recorded.crowded,
+            measurements=recorded.measurements,
+        )
+        if self._sent_alike:
+            known['time_step'] = recorded.time_step
+        if self._asked_alike:
+            known['since_request'] = recorded.since_request
+        if not self._overruns_known:
+            known['overruns'] = recorded.overruns
+        # What may still be under way, if that is what this gate has sent. When a decision was
+        # taken is known to within the lateness of a gate (in lockstep exactly), and so is when
+        # what was sent before matters no more.
+        slack = 2.0 / NANOSECONDS if self._lockstep else self._contract.safety.gate_lateness
+        output = self._state.output
+        ours = output.under_way(self._now)
+        if self._same_terms and same_way(recorded.recent, ours, output.looks_back, slack):
+            known['recent'] = recorded.recent
+        return known
+
+    def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
+        """Return the recorded measurements that this gate asks for."""
+        return {m.name: m for m in then.measurements if m.name in self._topics}
+
     def _follow(self, then: GateDecision, found: GateDecision | None) -> None:
         """Take note of how far this gate goes with the recorded one."""
         sent = found is not None and found.published
         self._instants.follow(then)
         if sent and then.commanded is not None:
-            self.went_out(then.commanded)
+            output = self._state.output.gone_out(then.commanded)
+            self._state = replace(self._state, output=output)
         if sent or then.published:
             self._sent_alike = sent and then.published
         asked = then.trigger in ASKED
@@ -363,73 +406,6 @@ class GateRerun(Gate):
         ours = asked and found is not None and found.verdict is not Verdict.REJECTED
         if accepted or ours:
             self._asked_alike = accepted and ours
-
-    # What it knows -------------------------------------------------------------------------------
-
-    def _situation(self, trigger: Trigger, now: Instant) -> Situation:
-        then = self._then
-        assert then is not None  # nothing but a recorded decision makes it decide
-        measurements = self._measured(then)
-        output = self._output
-        previous, seeded = output.previous(self._limits, trigger, measurements, now)
-        ours = super()._situation(trigger, now)
-        recorded = situation_of(then, measurements)
-        return replace(
-            recorded,
-            trigger=trigger,
-            time_step=recorded.time_step if self._sent_alike else ours.time_step,
-            previous=previous,
-            seeded=seeded,
-            previous_rate=() if seeded else output.rate,
-            previous_acceleration=() if seeded else output.acceleration,
-            over=False,
-            # A stop at rest is not said again, and so is in no record.
-            stopped=trigger is Trigger.TIMER
-            and self._authority.running
-            and (self._memory.stopping or recorded.stopped),
-            since_request=recorded.since_request if self._asked_alike else ours.since_request,
-            overruns=ours.overruns if self._overruns_known else recorded.overruns,
-            recent=self._recent_of(recorded, ours),
-        )
-
-    def _recent_of(self, recorded: Situation, ours: Situation) -> tuple[Sent, ...]:
-        """
-        Return what may still be under way: as recorded, if that is what this gate has sent.
-
-        When a decision was taken is known to within the lateness of a gate (in lockstep exactly),
-        and so is when what was sent before matters no more.
-        """
-        slack = self._contract.safety.gate_lateness
-        if self._pacing is Pacing.LOCKSTEP:
-            slack = 2.0 / NANOSECONDS  # rounding
-        alike = same_way(recorded.recent, ours.recent, self._output.looks_back, slack)
-        return recorded.recent if self._same_terms and alike else ours.recent
-
-    def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
-        """Return the recorded measurements that this gate asks for."""
-        return {m.name: m for m in then.measurements if m.name in self._topics_of}
-
-    def _by_hand(self, now: Instant) -> Decisions:
-        """Decide nothing besides: the record has a decision of its own for that."""
-        return ()
-
-    def _next_of_chunk(self, now: Instant) -> Decisions:
-        """Decide nothing besides: the record has a decision of its own for that."""
-        return ()
-
-    def _hear(self, request: ActionRequest) -> None:
-        lease = self._authority.lease
-        if lease is not None and request.sequence > lease.last_sequence:
-            self._authority.hear(request)
-
-
-def _nothing_to_wait_for(id_: StepId, now: Instant) -> Advanced:
-    return Advanced(
-        report=WorldAdvanced(
-            id=id_, success=True, message='', topics=(), published=(), last_stamp=(), dropped=()
-        ),
-        now=now.ros.nanoseconds,
-    )
 
 
 def _heard_through(decision: GateDecision) -> int | None:

@@ -1,0 +1,236 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What can happen to a gate, as values: its state changes by nothing else.
+
+On a robot the node makes them of messages, services and timers; a record is run again by making
+them of its decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.lockstep import Advanced
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    Measurement,
+    RuleResult,
+    Sent,
+    Tightened,
+)
+from boundary_env_ros.core.timebase import Instant, Stamp
+
+
+class Known(TypedDict, total=False):
+    """
+    What a record says of the situation in which a gate decided; what is missing is unknown.
+
+    The names are those of :class:`~boundary_env_ros.core.gate.rules.rule_input.Situation`. What is
+    unknown the gate works out from its own state.
+    """
+
+    time_step: float
+    recent: tuple[Sent, ...]
+    emergency_stop: bool
+    armed: bool
+    since_request: float | None
+    since_environment: float | None
+    since_tick: float | None
+    clock_error: float | None
+    competing: int
+    crowded: Mapping[str, int]
+    overruns: int
+    measurements: Mapping[str, Measurement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """
+    Something that happens to a gate.
+
+    Attributes
+    ----------
+    now
+        When the gate has it.
+    known
+        What a record says of the situation; None on a robot. A record has every decision by
+        itself, so that a recorded event leads to one decision at most.
+
+    """
+
+    now: Instant
+    known: Known | None = None
+
+
+# Who is heard ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm(Event):
+    """A client asks for the lease of an episode; it may be refused."""
+
+    digest: str
+    agent: str
+    episode_id: str
+    client: str
+    lease_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeTold(Event):
+    """The environment said where its episode stands: its sign of life."""
+
+    status: EpisodeStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmergencyStop(Event):
+    """The emergency stop is pressed, or is not any more; pressed once, it stays latched."""
+
+    pressed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearEmergencyStop(Event):
+    """Somebody asks to unlatch the emergency stop; it may be refused. The lease ends with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tighten(Event):
+    """Limits are to be stricter than the contract's, or less strict again; it may be refused."""
+
+    tightened: Tightened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeDrivers(Event):
+    """Somebody asks to measure the timeouts of the drivers; it may be refused."""
+
+
+# What is noticed ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(Event):
+    """An input has a new value."""
+
+    name: str
+    values: Vector
+    captured: Stamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldMoved(Event):
+    """The world said how far it has come (lockstep)."""
+
+    report: Advanced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishersSeen(Event):
+    """
+    Somebody looked for publishers that there must not be, and for one that there must be.
+
+    Attributes
+    ----------
+    competing
+        How many there are on the command topics that are not this gate.
+    crowded
+        How many there are beyond what the contract allows, by the topic that the gate goes by.
+        Which of them tells the truth nobody knows.
+    unpublished
+        The topic of the emergency stop if nobody publishes there; empty if somebody does.
+
+    """
+
+    competing: int = 0
+    crowded: Mapping[str, int] = field(default_factory=dict)
+    unpublished: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WentOut(Event):
+    """
+    The command of the last decision went out.
+
+    What may change until the next is limited by the time between the two on the wire, not by that
+    between the decisions.
+    """
+
+
+# What may be decided -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(Event):
+    """
+    A policy asks for something.
+
+    In lockstep it waits until the sensors of its observation are there.
+
+    Attributes
+    ----------
+    received
+        When it came, if it waits no more; None: now.
+
+    """
+
+    request: ActionRequest
+    received: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp(Event):
+    """A request is refused that waits in vain for its sensors (lockstep)."""
+
+    request: ActionRequest
+    received: Instant
+    rules: tuple[RuleResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextAction(Event):
+    """It is the turn of the next action of a chunk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorCommand(Event):
+    """It is the turn of what the operator commands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OthersTurn(Event):
+    """It may be the turn of another agent: then the robot is held (lockstep)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerStarted(Event):
+    """The protecting timer starts: how long it did not run is no lateness."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick(Event):
+    """
+    The protecting timer ran, on the steady clock, every ``safety.gate_period``.
+
+    While the episode runs: hold the last command when the next is late, stop when it is too late
+    or something else asks for it, and once stopped say so again every period. When the lease has
+    ended: brake to the safe command, then be silent, so that the driver's own timeout is in
+    charge.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deactivate(Event):
+    """
+    The gate is to go one step further along the stop profile, before it falls silent itself.
+
+    It comes every ``safety.gate_period`` until the gate decides nothing any more: then the last
+    command is the safe one, and the lease has ended. It needs nothing that could still arrive: the
+    gate brakes from what was commanded last.
+    """

@@ -1,0 +1,811 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The safety gate of one agent, as a function: state and event in, state and decisions out.
+
+It reads no clock and keeps nothing: a run is its events, and to feed them again is to run it
+again. Whom the gate hears is kept by :mod:`boundary_env_ros.core.gate.lease`, what it heard of
+its sensors by :mod:`boundary_env_ros.core.gate.sensor_buffer`, what it sent by
+:mod:`boundary_env_ros.core.gate.command_history`; what may be sent say the
+:mod:`boundary_env_ros.core.gate.rules`. Here the events come together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import age_of
+from boundary_env_ros.core.gate.chunk import Chunk
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    Reason,
+    RuleResult,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.gate.driver_probe import DriverProbe, Phase
+from boundary_env_ros.core.gate.events import (
+    Arm,
+    ClearEmergencyStop,
+    Deactivate,
+    EmergencyStop,
+    EpisodeTold,
+    Event,
+    GivenUp,
+    Measured,
+    NextAction,
+    OperatorCommand,
+    OthersTurn,
+    ProbeDrivers,
+    PublishersSeen,
+    Request,
+    Tick,
+    Tighten,
+    TimerStarted,
+    WentOut,
+    WorldMoved,
+)
+from boundary_env_ros.core.gate.rules.admission import (
+    age,
+    Lease,
+    never_came,
+    not_armed,
+    out_of_order,
+    precedence,
+    well_formed,
+)
+from boundary_env_ros.core.gate.rules.agent_order import out_of_turn
+from boundary_env_ros.core.gate.rules.braking import safe_from, towards
+from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
+from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.measured import measured_command
+from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.runtime_limits import refuse_looser, tightened_limits
+from boundary_env_ros.core.gate.state import State
+from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS
+from boundary_env_ros.errors import Refused, ResultCode
+
+Decisions = tuple[GateDecision, ...]
+Step = tuple[State, Decisions]
+
+
+class Reducer:
+    """
+    What the gate of one agent does at an event.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    agent
+        Whose gate it is.
+    software_version
+        Goes into every decision.
+
+    """
+
+    def __init__(self, contract: Contract, *, agent: str, software_version: str = '') -> None:
+        self._contract = contract
+        self._agent = agent
+        self._version = software_version
+        self._size = contract.action_size
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._declared = Limits.of(contract)
+        #: Whether the drivers are probed before the first arming. In lockstep the world stands
+        #: still, and no driver's time runs out.
+        self.to_probe = not self._lockstep and any(group.probe for group in contract.action)
+        #: What it does at each kind of event.
+        self._on: Mapping[type[Event], Callable[[State, Any], Step]] = {
+            Arm: self._arm,
+            EpisodeTold: self._hear_environment,
+            EmergencyStop: self._press,
+            ClearEmergencyStop: self._clear,
+            Tighten: self._tighten,
+            ProbeDrivers: self._begin_probe,
+            Measured: self._measure,
+            WorldMoved: self._advance,
+            PublishersSeen: self._see_publishers,
+            WentOut: self._went_out,
+            Request: self._request,
+            GivenUp: self._give_up,
+            NextAction: self._next_action,
+            OperatorCommand: self._by_hand,
+            OthersTurn: self._hold_turn,
+            TimerStarted: self._start_timer,
+            Tick: self._run_timer,
+            Deactivate: self._deactivate,
+        }
+
+    def step(self, state: State, event: Event) -> Step:
+        """
+        Return what a state becomes by an event, and what the gate decides then.
+
+        Whoever drives the gate publishes the command of a decision, then the decision, and lets
+        ``WentOut`` follow.
+
+        Raises
+        ------
+        Refused
+            If the event asks for something that is refused; the state stays as it is.
+
+        """
+        return self._on[type(event)](state, event)
+
+    # Who is heard --------------------------------------------------------------------------------
+
+    def _arm(self, state: State, event: Arm) -> Step:
+        """Grant the lease for one episode, to the caller that arms the gate for it."""
+        authority, now = state.authority, event.now
+        authority.check(event.digest, event.agent)
+        self._refuse_unprobed(state)
+        authority.check_released()
+        self._refuse_unpublished(state)
+        if authority.lease_of(event.episode_id, event.client) is not None:
+            return state, ()
+        self._refuse_unheard(state, now)
+        lease = Lease(lease_id=event.lease_id, holder=event.client, episode_id=event.episode_id)
+        state = state.without_lease()
+        state = replace(
+            state,
+            authority=replace(state.authority, lease=lease),
+            health=replace(state.health, late=()),
+            last_request=now.steady,
+            pending=None,
+            # A hand that was there before the lease is there now, too.
+            taken_over=state.senses.switch_held(now),
+        )
+        return state, ()
+
+    def _refuse_unprobed(self, state: State) -> None:
+        """Refuse an arming while it is not known that the drivers stop by themselves."""
+        probe = state.probe
+        if not self.to_probe or (probe is not None and probe.phase is Phase.DONE):
+            return
+        if state.probing:
+            raise Refused(
+                'The timeout of the drivers is being measured. Ask again in a few seconds.',
+                ResultCode.PROBING,
+            )
+        raise Refused(
+            'The timeout of the drivers is not known: '
+            + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
+            + 'Call ~/probe_driver: the robot moves by the command `probe` of the contract.',
+            ResultCode.NOT_PROBED,
+        )
+
+    def _refuse_unpublished(self, state: State) -> None:
+        """
+        Refuse an arming while a press of the emergency stop could not be heard.
+
+        In lockstep the robot is simulated, and moves by one step at a time, as it is asked to.
+        """
+        topic = state.health.unpublished
+        if topic and not self._lockstep:
+            raise Refused(
+                f'Nobody publishes the emergency stop (expected a publisher of {STOP_TYPE} on '
+                f'{topic}, got none); start its driver, mend `safety.emergency_stop` in the '
+                'contract, or write `none` there if the robot has no such topic.',
+                ResultCode.SENSOR_MISSING,
+            )
+
+    def _refuse_unheard(self, state: State, now: Instant) -> None:
+        """
+        Refuse an arming while a sensor that is needed is not heard, as by a gate that is new.
+
+        In lockstep the world speaks when it is reset, which is after the arming.
+        """
+        unheard = () if self._lockstep else state.senses.unheard(now)
+        if unheard:
+            raise Refused(
+                'Sensors that the gate needs are not heard: '
+                f'{", ".join(unheard)}. Start what publishes them, and ask again.',
+                ResultCode.SENSOR_MISSING,
+            )
+
+    def _hear_environment(self, state: State, event: EpisodeTold) -> Step:
+        """
+        Take note of where the episode of the environment stands.
+
+        In lockstep, decide on the next action of a chunk if that is its turn, or to hold if the
+        step is the turn of another agent.
+        """
+        status, authority, now = event.status, state.authority, event.now
+        if (status.id.digest, status.id.agent) != (authority.digest, authority.agent):
+            return state, ()
+        was_running = authority.running
+        authority = replace(authority, episode=status)
+        state = replace(state, authority=authority, heard_environment=now.steady)
+        if not authority.running:
+            state = replace(state, chunk=None)  # nothing of it outlives its episode
+        elif not was_running:
+            # The policy's time runs from here, not from its arming during the reset.
+            state = replace(state, last_request=now.steady)
+        return self._resume(state, event)
+
+    def _press(self, state: State, event: EmergencyStop) -> Step:
+        authority = state.authority.after_press(event.pressed)
+        latches = authority.emergency and not state.authority.emergency
+        state = replace(state, authority=authority)
+        return self._run_timer(state, event) if latches else (state, ())
+
+    def _clear(self, state: State, event: ClearEmergencyStop) -> Step:
+        return replace(state, authority=state.authority.cleared()).without_lease(), ()
+
+    def _tighten(self, state: State, event: Tighten) -> Step:
+        limits = tightened_limits(self._declared, event.tightened)
+        if state.authority.lease is not None:
+            refuse_looser(state.limits, limits, 'it is while a lease is out')
+        return replace(state, limits=limits, tightened=event.tightened), ()
+
+    # What is noticed -----------------------------------------------------------------------------
+
+    def _measure(self, state: State, event: Measured) -> Step:
+        """Take a value of an input; in lockstep, decide what was waiting for it."""
+        senses = state.senses.after(event.name, event.values, event.captured, event.now)
+        state = replace(state, senses=senses)
+        act = self._operate if event.name == OPERATOR else self._resume
+        return act(state, event)
+
+    def _advance(self, state: State, event: WorldMoved) -> Step:
+        senses = replace(state.senses, advanced=event.report)
+        return self._resume(replace(state, senses=senses), event)
+
+    def _see_publishers(self, state: State, event: PublishersSeen) -> Step:
+        health = replace(
+            state.health,
+            competing=event.competing,
+            crowded=event.crowded,
+            unpublished=event.unpublished,
+        )
+        return replace(state, health=health), ()
+
+    def _start_timer(self, state: State, event: TimerStarted) -> Step:
+        return replace(state, health=replace(state.health, ticked=None)), ()
+
+    def _went_out(self, state: State, event: WentOut) -> Step:
+        return replace(state, output=state.output.gone_out(event.now)), ()
+
+    # The probe of the drivers --------------------------------------------------------------------
+
+    def _begin_probe(self, state: State, event: ProbeDrivers) -> Step:
+        """Begin to measure the timeouts of the drivers; the protecting timer goes on with it."""
+        if not self.to_probe:
+            raise Refused(
+                'There is nothing to probe (expected a group of the action with a `probe`, in '
+                'realtime).',
+                ResultCode.UNSUPPORTED,
+            )
+        state.authority.check_released()
+        lease = state.authority.lease
+        if lease is not None:
+            raise Refused(
+                f'{lease.holder!r} holds a lease (expected none).', ResultCode.LEASE_HELD
+            )
+        if state.probing:
+            raise Refused(
+                'A probe of the drivers goes on. Wait for its end.',
+                ResultCode.PROBING,
+            )
+        if state.moving:
+            raise Refused('The robot still brakes. Ask again.')
+        probe = DriverProbe.begun(self._contract, event.now)
+        return replace(state.without_command(), probe=probe), ()
+
+    def _go_on_probing(self, state: State, probe: DriverProbe, at: Event) -> Step:
+        situation = self._situation(state, Trigger.PROBE, at)
+        measured = measured_command(state.limits, situation.measurements)
+        emitted = None if state.output.command is None else state.output.emitted
+        probe = probe.looked(measured, emitted, at.now)
+        if not probe.running:
+            # It brakes by itself, or failed to: either way the gate brings it to rest.
+            return _braking_for_nobody(replace(state, probe=probe)), ()
+        wanted: Vector | None = state.output.goal or None
+        if probe.phase is Phase.MOVING:
+            if measured is None:
+                if emitted is None:
+                    return replace(state, probe=probe), ()  # nobody knows yet what the robot does
+                probe = probe.failed('what the robot does was no longer known')
+                return _braking_for_nobody(replace(state, probe=probe)), ()
+            wanted = probe.command(safe_from(state.limits.safe, situation.previous or measured))
+        ruling, situation = self._rule(state, situation, at, wanted)
+        state = replace(state, probe=probe)
+        if ruling.verdict is Verdict.STOPPED:
+            reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
+            if emitted is None and not state.authority.emergency:
+                # Nothing moves yet: what is missing may still come.
+                return replace(state, probe=replace(probe, held_back=reasons)), ()
+            probe = probe.failed(f'the robot had to be stopped ({reasons})')
+            state = _braking_for_nobody(replace(state, probe=probe))
+        elif probe.phase is Phase.SILENT:
+            return state, ()  # what is measured is how long the driver goes on without a command
+        return self._emit(state, ruling, situation, at)
+
+    # What is asked for ---------------------------------------------------------------------------
+
+    def _request(self, state: State, event: Request) -> Step:
+        """
+        Decide on a request, at once.
+
+        In lockstep, as soon as the sensors of its observation are here.
+        """
+        request, now = event.request, event.now
+        if (
+            not self._lockstep
+            or event.received is not None
+            # Whether the episode runs may still change; whose request it is may not.
+            or self._refusals(state, request, running=True)
+            or not state.senses.awaits(request.id.episode_id, request.id.step)
+        ):
+            return self._decide(state, request, event.received or now, event)
+        waiting = state.pending
+        if waiting is not None and request.sequence < waiting[0].sequence:
+            late = out_of_order(request, waiting[0].sequence + 1)
+            return self._reject(state, request, now, late, event)
+        state = replace(state, pending=(request, now))
+        if waiting is not None and waiting[0].sequence < request.sequence:
+            overtaken = out_of_order(waiting[0], request.sequence)
+            return self._reject(state, *waiting, overtaken, event)
+        return state, ()
+
+    def _refusals(
+        self, state: State, request: ActionRequest, *, running: bool
+    ) -> tuple[RuleResult, ...]:
+        return (
+            well_formed(request.action, self._size, request.horizon, self._contract.horizon)
+            or state.authority.refusals(request, running=running)
+            or out_of_turn(self._contract, self._agent, request.id.step)
+        )
+
+    def _resume(self, state: State, at: Event) -> Step:
+        """Go on with what waited for its turn or its sensors (lockstep)."""
+        if state.pending is None:
+            if not self._lockstep:
+                return state, ()
+            state, decisions = self._next_of_chunk(state, at)
+            return (state, decisions) if decisions else self._hold_turn(state, at)
+        request, received = state.pending
+        if state.senses.awaits(request.id.episode_id, request.id.step):
+            return state, ()
+        return self._decide(replace(state, pending=None), request, received, at)
+
+    def _decide(self, state: State, request: ActionRequest, received: Instant, at: Event) -> Step:
+        refusals = self._refusals(state, request, running=state.authority.running)
+        if refusals:
+            return self._reject(state, request, received, refusals, at)
+        latency = _age(request.observed, received, self._contract.pacing)
+        state = replace(state, health=state.health.asked(latency))
+        heard = replace(state, authority=state.authority.heard(request))
+        if state.taken_over:
+            # Refused once and for all: sent again, it is no answer to what the hand has done. In
+            # lockstep the world moves from request to request, and so does the operator.
+            moves = self._lockstep and at.known is None and state.senses.switch_held(at.now)
+            state, by_hand = self._by_hand(heard, at) if moves else (heard, ())
+            first = precedence(taken_over=True)
+            state, refused = self._reject(state, request, received, first, at)
+            return state, (*by_hand, *refused)
+        refusals = age(latency, self._contract.safety.max_action_age)
+        if refusals:
+            return self._reject(state, request, received, refusals, at)
+        return self._act(heard, Chunk(request, received, 0, at.now.steady), Trigger.REQUEST, at)
+
+    def _act(self, state: State, chunk: Chunk, trigger: Trigger, at: Event) -> Step:
+        """Decide on one action of a request; the others, if it has more, wait for their turn."""
+        ruling, situation = self._rule(
+            state, self._situation(state, trigger, at), at, chunk.action(self._size)
+        )
+        # Whoever asks for nothing that may be published is as good as silent. The newest word
+        # counts: it takes the place of what is left of an older chunk.
+        rejected = ruling.verdict is Verdict.REJECTED
+        state = replace(
+            state,
+            last_request=state.last_request if rejected else at.now.steady,
+            chunk=None if rejected else chunk.next(self._contract.period),
+        )
+        return self._emit(
+            state,
+            ruling,
+            situation,
+            at,
+            request=chunk.request,
+            received=chunk.received,
+            index=chunk.index,
+        )
+
+    def _rule(
+        self, state: State, situation: Situation, at: Event, wanted: Vector | None
+    ) -> tuple[Ruling, Situation]:
+        """Rule on what somebody asks for; return in which situation, too."""
+        ruling = rule(state.limits, situation, wanted)
+        if ruling.verdict is Verdict.STOPPED and situation.seeded:
+            # A stop takes from what was commanded, as far as that is in force.
+            output, measurements = state.output, situation.measurements
+            previous, seeded = output.previous(state.limits, Trigger.TIMER, measurements, at.now)
+            commanded = replace(
+                situation,
+                previous=previous,
+                seeded=seeded,
+                previous_rate=output.rate,
+                previous_acceleration=output.acceleration,
+            )
+            stop = rule(state.limits, commanded, wanted)
+            if not seeded and stop.verdict is Verdict.STOPPED:
+                return stop, commanded
+        return ruling, situation
+
+    def _next_of_chunk(self, state: State, at: Event) -> Step:
+        """Decide on the next action of a chunk if its turn has come."""
+        chunk, episode = state.chunk, state.authority.episode
+        if chunk is None or at.known is not None:
+            return state, ()
+        if not self._lockstep:
+            if at.now.steady < chunk.due:
+                return state, ()
+        elif (
+            episode is None
+            or episode.id.step != chunk.step - 1
+            or state.senses.awaits(chunk.request.id.episode_id, chunk.step)
+        ):
+            return state, ()
+        return self._act(state, chunk, Trigger.CHUNK, at)
+
+    def _next_action(self, state: State, event: NextAction) -> Step:
+        if state.chunk is None:
+            return state, ()
+        return self._act(state, state.chunk, Trigger.CHUNK, event)
+
+    def _hold_turn(self, state: State, at: Event) -> Step:
+        """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
+        episode = state.authority.episode
+        if not self._contract.turns or episode is None or not state.authority.running:
+            return state, ()
+        step = (episode.id.episode_id, episode.id.step + 1)
+        waits = at.known is None and (state.held_for == step or state.senses.awaits(*step))
+        if self._contract.has_turn(self._agent, step[1]) or waits:
+            return state, ()
+        # Nobody waits for this policy now, so its time does not run.
+        state = replace(state, held_for=step, last_request=at.now.steady)
+        situation = self._situation(state, Trigger.TIMER, at)
+        situation = replace(situation, since_request=None, others_turn=True)
+        wanted: Vector | None = None if state.output.command is None else state.output.goal
+        if not wanted and situation.previous is not None:
+            wanted = safe_from(state.limits.safe, situation.previous)  # nothing was asked for yet
+        return self._emit(state, rule(state.limits, situation, wanted or None), situation, at)
+
+    def _give_up(self, state: State, event: GivenUp) -> Step:
+        return self._reject(state, event.request, event.received, event.rules, event)
+
+    def _reject(
+        self,
+        state: State,
+        request: ActionRequest,
+        received: Instant,
+        results: tuple[RuleResult, ...],
+        at: Event,
+    ) -> Step:
+        then = replace(at, now=received)
+        situation = self._situation(state, Trigger.REQUEST, then)
+        ruling = Ruling(verdict=Verdict.REJECTED, results=results)
+        return self._emit(state, ruling, situation, then, request=request, received=received)
+
+    # The operator --------------------------------------------------------------------------------
+
+    def _operate(self, state: State, at: Event) -> Step:
+        """Decide on a command of the operator, if his switch is held; take over, and give back."""
+        held = state.senses.switch_held(at.now)
+        state = state.in_hand(held)
+        if not held or not state.authority.running or self._lockstep:
+            return state, ()
+        return self._by_hand(state, at)
+
+    def _by_hand(self, state: State, at: Event) -> Step:
+        """Decide on what the operator asks for."""
+        command = state.senses.by_hand
+        situation = self._situation(state, Trigger.OPERATOR, at)
+        malformed = well_formed(command, self._contract.command_size)
+        if malformed:
+            ruling = Ruling(verdict=Verdict.REJECTED, results=malformed)
+        else:
+            ruling, situation = self._rule(state, situation, at, command)
+        if ruling.verdict is not Verdict.REJECTED:
+            state = replace(state, last_request=at.now.steady)
+        return self._emit(state, ruling, situation, at)
+
+    # Silence -------------------------------------------------------------------------------------
+
+    def _run_timer(self, state: State, at: Event) -> Step:
+        state, decisions = self._tick(state, at)
+        return replace(state, health=state.health.after_tick(at.now)), decisions
+
+    def _tick(self, state: State, at: Event) -> Step:
+        now, safety = at.now, self._contract.safety
+        if state.probe is not None and state.probe.running:
+            return self._go_on_probing(state, state.probe, at)
+        if state.authority.lease is None and state.output.command is None:
+            return state, ()
+        if state.pending is not None:
+            request, received = state.pending
+            if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
+                never = never_came(self._contract.lockstep_deadline)
+                state = replace(state, pending=None)
+                return self._reject(state, request, received, never, at)
+        if state.taken_over and not state.senses.switch_held(now):
+            state = state.in_hand(False)  # his hand is silent: he has let go
+        situation = self._situation(state, Trigger.TIMER, at)
+        if state.authority.over or state.authority.braking is not None:
+            return self._wind_down(state, situation, at)
+        if not state.authority.running:
+            return state, ()  # armed, and the reset goes on: nothing is published
+        # A command that the driver has braked from since is nothing to be held.
+        output = state.output
+        held = output.command is not None and not output.driver_took_over(now)
+        in_force = output.goal if held else None
+        stop = stop_in_silence(state.limits, situation, in_force)
+        if stop is not None:
+            if not stop.results:
+                return state, ()  # nothing was asked for yet, and nothing asks for a stop
+            told = state.stopping and _why(stop) == state.reasons
+            state = replace(state, stopping=True)
+            if not stop.command and told:
+                return state, ()  # nobody knows yet where to stay
+            resting = output.command is not None and not state.moving
+            if resting and not output.due(now, self._contract.period):
+                return state, ()
+            return self._emit(state, stop, situation, at)
+        if self._lockstep or in_force is None:
+            return state, ()
+        state, decisions = self._next_of_chunk(state, at)
+        if decisions:
+            return state, decisions
+        late = situation.since_request or 0.0
+        again = safety.republish
+        if again is None and late <= safety.hold_after:
+            return state, ()
+        if not output.due(now, self._contract.period if again is None else again):
+            return state, ()
+        # Only now, as most ticks send nothing.
+        return self._emit(state, hold(state.limits, situation, in_force), situation, at)
+
+    def _wind_down(self, state: State, situation: Situation, at: Event) -> Step:
+        """Brake after the end of a lease; then forget it."""
+        decisions: Decisions = ()
+        nowhere = False
+        if state.moving:
+            ruling = rule(state.limits, replace(situation, over=True), None)
+            state, decisions = self._emit(state, ruling, situation, at)
+            # The driver brakes by itself by now, and nobody knows where it is to stay.
+            nowhere = not ruling.command
+        if nowhere or not state.moving:
+            lease = None if state.authority.over else state.authority.lease
+            state = state.without_command()
+            state = replace(state, authority=replace(state.authority, lease=lease))
+        return state, decisions
+
+    def _deactivate(self, state: State, event: Deactivate) -> Step:
+        probe = state.probe
+        if probe is not None and probe.running:
+            probe = probe.failed('the gate was deactivated')
+        state = replace(state, probe=probe, pending=None, chunk=None)
+        if state.output.in_force is None:
+            return state.without_lease(), ()
+        # From here on nobody is heard who asks for something.
+        authority = state.authority
+        state = replace(state, authority=replace(authority, braking=authority.id))
+        situation = replace(self._situation(state, Trigger.TIMER, event), deactivated=True)
+        if not situation.armed and state.output.command is None:
+            situation = replace(situation, previous=state.output.in_force, seeded=False)
+        ruling = rule(state.limits, situation, None)
+        state, decisions = self._emit(state, ruling, situation, event)
+        state = replace(state, health=state.health.after_tick(event.now))
+        if not ruling.command or not state.moving:
+            state = state.without_command()
+            state = replace(
+                state,
+                authority=replace(state.authority, lease=None),
+                output=state.output.dropped(),  # whoever commands the robot now is not heard
+            )
+        return state, decisions
+
+    # How it decides ------------------------------------------------------------------------------
+
+    def _situation(self, state: State, trigger: Trigger, at: Event) -> Situation:
+        """Return what the rules are to know now; where a record says it, as it says."""
+        known, now = at.known or {}, at.now
+        measurements: Mapping[str, Any] | None = known.get('measurements')
+        if measurements is None:
+            measurements = state.senses.measurements(now)
+        output, health = state.output, state.health
+        previous, seeded = output.previous(state.limits, trigger, measurements, now)
+        running = state.authority.running
+        situation = Situation(
+            trigger=trigger,
+            time_step=output.time_step(now),
+            previous=previous,
+            seeded=seeded,
+            previous_rate=() if seeded else output.rate,
+            previous_acceleration=() if seeded else output.acceleration,
+            emergency_stop=state.authority.emergency,
+            armed=state.authority.lease is not None,
+            stopped=trigger is Trigger.TIMER and state.stopping and running,
+            since_request=_since(state.last_request, now),
+            since_environment=_since(state.heard_environment, now),
+            since_tick=health.since_tick(now),
+            clock_error=health.clock_error(now),
+            competing=health.competing,
+            crowded=health.crowded,
+            overruns=health.overruns,
+            recent=output.under_way(now),
+            measurements=measurements,
+        )
+        return replace(situation, **known) if known else situation
+
+    def _emit(
+        self,
+        state: State,
+        ruling: Ruling,
+        situation: Situation,
+        at: Event,
+        *,
+        request: ActionRequest | None = None,
+        received: Instant | None = None,
+        index: int = 0,
+    ) -> Step:
+        stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
+        reasons, output = _why(ruling), state.output
+        sequence = state.sequence + 1
+        decision = self._decision(
+            state, ruling, situation, sequence, request=request, received=received, index=index
+        )
+        decided = replace(
+            state,
+            sequence=sequence,
+            output=output.after(ruling, situation.trigger, at.now) if ruling.command else output,
+            chunk=None if stopped else state.chunk,
+            stopping=state.stopping if rejected else stopped,
+            reasons=state.reasons if rejected or reasons == (Reason.STILL_STOPPED,) else reasons,
+        )
+        return decided, (decision,)
+
+    def _decision(
+        self,
+        state: State,
+        ruling: Ruling,
+        situation: Situation,
+        sequence: int,
+        *,
+        request: ActionRequest | None = None,
+        received: Instant | None = None,
+        index: int = 0,
+    ) -> GateDecision:
+        size = self._size
+        return GateDecision(
+            id=state.authority.id
+            if request is None
+            else replace(request.id, step=request.id.step + index),
+            sequence=sequence,
+            verdict=ruling.verdict,
+            trigger=situation.trigger,
+            request=request,
+            received=received,
+            requested_action=()
+            if request is None
+            else request.action
+            if request.horizon == 1
+            else request.action[index * size : (index + 1) * size],
+            admitted_action=ruling.admitted,
+            wanted_command=ruling.wanted,
+            command=ruling.command,
+            rules=ruling.results,
+            time_step=situation.time_step,
+            previous_command=situation.previous or (),
+            previous_rate=situation.previous_rate,
+            previous_acceleration=situation.previous_acceleration,
+            seeded=situation.seeded,
+            emergency_stop=situation.emergency_stop,
+            armed=state.authority.lease is not None,
+            since_request=situation.since_request,
+            since_environment=situation.since_environment,
+            since_tick=situation.since_tick,
+            clock_error=situation.clock_error,
+            competing_publishers=situation.foreign,
+            overruns=situation.overruns,
+            tightened=state.tightened,
+            recent=situation.recent,
+            measurements=tuple(situation.measurements.values()),
+            software_version=self._version,
+        )
+
+    # What would be -------------------------------------------------------------------------------
+
+    def plan(self, state: State, actions: Sequence[Vector], now: Instant) -> Decisions:
+        """
+        Return what would become of some actions if the lease holder asked for them now.
+
+        Each is decided on as if it were the only one.
+
+        Parameters
+        ----------
+        state
+            Where the gate stands.
+        actions
+            Single actions, each of shape ``(n,)``.
+        now
+            When.
+
+        """
+        decisions, at = [], Event(now=now)
+        authority = state.authority
+        for action in actions:
+            situation = self._situation(state, Trigger.REQUEST, at)
+            situation = replace(situation, overruns=state.health.overruns_if_in_time)
+            refusals = well_formed(action, self._size) or (
+                out_of_turn(self._contract, self._agent, authority.id.step + 1)
+                or precedence(taken_over=state.taken_over)
+                if authority.running
+                else not_armed()
+            )
+            if refusals:
+                ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)
+            else:
+                ruling, situation = self._rule(state, situation, at, action)
+            decision = self._decision(state, ruling, situation, state.sequence)
+            decisions.append(replace(decision, requested_action=action))
+        return tuple(decisions)
+
+    def reach(self, state: State, now: Instant) -> tuple[Vector, Vector]:
+        """
+        Return the least and the greatest command that bounds and rate allow now, by dimension.
+
+        Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`plan`.
+        """
+        situation = self._situation(state, Trigger.REQUEST, Event(now=now))
+        limits, previous = state.limits, situation.previous
+        if previous is None:
+            return limits.low, limits.high
+        turned = {i for rotation in limits.rotations for i in rotation.dimensions}
+
+        def reached(bounds: Vector) -> Vector:
+            return tuple(
+                bound
+                if i in turned
+                else towards(was, bound, rate * min(situation.time_step, within))
+                for i, (was, bound, rate, within) in enumerate(
+                    zip(previous, bounds, limits.rate, limits.within, strict=True)
+                )
+            )
+
+        return reached(limits.low), reached(limits.high)
+
+
+def _braking_for_nobody(state: State) -> State:
+    """Return a state in which the robot is braked, as after a lease."""
+    return replace(state, authority=replace(state.authority, braking=state.authority.nobody))
+
+
+def _why(ruling: Ruling) -> tuple[Reason, ...]:
+    """Return the reasons of a stop, each once."""
+    return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
+
+
+def _since(then: int | None, now: Instant) -> float | None:
+    return None if then is None else (now.steady - then) / NANOSECONDS
+
+
+def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float | None:
+    """
+    Return the age of the observation that an action answers, seconds.
+
+    On the steady clock of one host; between hosts and in lockstep, ROS time.
+    """
+    if observed is None:
+        return None
+    if pacing is Pacing.REALTIME:
+        steady = elapsed(observed, received)
+        if steady is not None:
+            return steady
+    return age_of(observed.ros, received)

@@ -1,0 +1,180 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a gate remembers: one frozen value, which nothing but an event turns into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.chunk import Chunk
+from boundary_env_ros.core.gate.command_history import Output
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateState,
+    GateStatus,
+    Reason,
+    Tightened,
+)
+from boundary_env_ros.core.gate.driver_probe import DriverProbe
+from boundary_env_ros.core.gate.health import Health
+from boundary_env_ros.core.gate.lease import Authority
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.sensor_buffer import Senses
+from boundary_env_ros.core.timebase import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """
+    All that a gate remembers.
+
+    Attributes
+    ----------
+    authority, senses, output, health
+        Whom it hears, what it heard of its sensors, what it sent, and what it knows of itself.
+    limits, tightened
+        The limits in force, and what was made stricter in them than the contract is.
+    probe
+        The measurement of the timeouts of the drivers; None before the first.
+    heard_environment
+        Steady time of the last sign of life of the environment, ns.
+    last_request
+        Steady time from which the policy is silent, ns.
+    pending
+        A request that waits for its sensors, and when it came (lockstep).
+    chunk
+        What is left of a request that covers several steps.
+    held_for
+        Episode and step in which the robot was held for another agent last.
+    taken_over
+        An operator has the robot.
+    sequence
+        Number of the last decision.
+    stopping, reasons
+        The robot is stopped, and why.
+
+    """
+
+    authority: Authority
+    senses: Senses
+    output: Output
+    health: Health
+    limits: Limits
+    tightened: Tightened = Tightened()
+    probe: DriverProbe | None = None
+    heard_environment: int | None = None
+    last_request: int | None = None
+    pending: tuple[ActionRequest, Instant] | None = None
+    chunk: Chunk | None = None
+    held_for: tuple[str, int] = ('', 0)
+    taken_over: bool = False
+    sequence: int = 0
+    stopping: bool = False
+    reasons: tuple[Reason, ...] = ()
+
+    @classmethod
+    def of(
+        cls, contract: Contract, *, digest: str, agent: str, topics: Mapping[str, str]
+    ) -> State:
+        """
+        Return that of a gate which is new.
+
+        Parameters
+        ----------
+        contract, digest, agent
+            The contract, its digest, and whose gate it is.
+        topics
+            Resolved topic of each input, by the name of the input.
+
+        """
+        limits = Limits.of(contract)
+        return cls(
+            authority=Authority(digest=digest, agent=agent),
+            senses=Senses(contract=contract, topics=topics, needs=limits.needs),
+            output=Output.of(contract),
+            health=Health(contract=contract),
+            limits=limits,
+        )
+
+    @property
+    def moving(self) -> bool:
+        """Whether the last command is another than the safe one."""
+        return self.output.moving(self.limits)
+
+    @property
+    def probing(self) -> bool:
+        """Whether the drivers are being probed."""
+        return self.probe is not None and self.probe.running
+
+    @property
+    def probe_failure(self) -> str:
+        """Why the last probe failed; empty if it did not."""
+        return '' if self.probe is None else self.probe.why
+
+    @property
+    def bounds(self) -> tuple[Vector, Vector]:
+        """The least and the greatest command, as strict as they are now."""
+        return self.limits.low, self.limits.high
+
+    def without_command(self) -> State:
+        """Return it without what was asked for, and that it was a stop."""
+        return replace(
+            self,
+            output=self.output.forgotten(),
+            authority=replace(self.authority, braking=None),
+            stopping=False,
+            reasons=(),
+        )
+
+    def without_lease(self) -> State:
+        """Return it without the lease; what still moves under it is braked to the end first."""
+        authority = self.authority
+        if self.moving and self.limits.pacing is not Pacing.LOCKSTEP:
+            authority = replace(authority, lease=None, braking=authority.id)
+            return replace(self, authority=authority)
+        # At rest; and in lockstep the world stands still.
+        state = self.without_command()
+        return replace(state, authority=replace(state.authority, lease=None))
+
+    def in_hand(self, held: bool) -> State:
+        """Return it with an operator who has the robot, or has it no more."""
+        if held is self.taken_over:
+            return self
+        return replace(self, taken_over=held, chunk=None, output=self.output.handed_over())
+
+    @property
+    def name(self) -> GateState:
+        """What the gate is about."""
+        authority = self.authority
+        if authority.emergency:
+            return GateState.EMERGENCY_STOPPED
+        if self.probing:
+            return GateState.PROBING
+        if authority.lease is None:
+            return GateState.DISARMED
+        if authority.over or self.stopping or authority.braking is not None:
+            return GateState.STOPPING
+        return GateState.RUNNING if authority.running else GateState.ARMED
+
+    def status(self, now: Instant) -> GateStatus:
+        """Return what is to be latched for the others."""
+        probe, lease = self.probe, self.authority.lease
+        return GateStatus(
+            digest=self.authority.digest,
+            agent=self.authority.agent,
+            state=self.name,
+            lease_id='' if lease is None else lease.lease_id,
+            episode_id='' if lease is None else lease.episode_id,
+            holder='' if lease is None else lease.holder,
+            taken_over=self.taken_over,
+            sequence=self.sequence,
+            command=self.output.command or (),
+            reasons=self.reasons if self.stopping else (),
+            competing_publishers=self.health.competing + sum(self.health.crowded.values()),
+            driver_timeouts=() if probe is None else probe.timeouts,
+            tightened=self.tightened,
+            taken=now,
+        )
